@@ -113,7 +113,7 @@ bench-ui: deps kubedev web ## the console with 10,000 clusters and 100,000 servi
 	@go run ./cmd/dev bench-ui $(if $(CLUSTERS),--clusters $(CLUSTERS)) $(if $(SERVICES),--services $(SERVICES)) $(if $(NAME),--name $(NAME)) $(ARGS)
 
 screenshots: deps kubedev web ## pictures of every page of the console in dist/screenshots, and the two of the README
-	@for profile in small empty broken; do OUT=$(CURDIR)/dist/screenshots go run ./cmd/dev console $$profile --run screenshots.mjs; done
+	@for profile in small empty broken real; do OUT=$(CURDIR)/dist/screenshots go run ./cmd/dev console $$profile --run screenshots.mjs; done
 	@OUT=$(CURDIR)/docs/images go run ./cmd/dev console broken --run readme.mjs
 
 bench-fanout: ## a change of a global service on thousands of clusters (CLUSTERS NAME)

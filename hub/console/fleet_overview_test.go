@@ -106,6 +106,13 @@ func TestWhatNeedsAPersonIsListed(t *testing.T) {
 		}
 		return nil
 	})
+	var commands []string
+	for _, i := range must(t, b.admin.fleet.NeedsYou, &hubv1.NeedsYouRequest{}).GetItems() {
+		commands = append(commands, i.GetCommand())
+	}
+	if got, want := strings.Join(commands, "; "), "axle services get edge-shop/api edge-shop/broken edge-shop/web; axle services get edge-shop/cart; axle repos get broken"; got != want {
+		t.Errorf("the commands are %s, want %s", got, want)
+	}
 	b.silence(t, "edge-shop")
 	// Nobody knows whether a silent cluster's services still fail.
 	if got := text(b.admin); got != "cluster_stale 1 Cluster edge-shop is stale: no agent polls.; repository_failed 1 Repository broken is unreadable." {

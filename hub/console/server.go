@@ -223,13 +223,13 @@ func (s *Server) Register(mux routes.Adder) {
 		Upgrades: s.config.Agents, Builtins: s.config.Fleet.Builtins, Readable: s.readable, By: templates.By, Version: s.config.Version,
 	}))
 	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, s.live()))
+	bulk := &operationsapi.API{Operations: s.config.Operations, Caller: caller, Readable: s.readable}
 	lists := &fleetapi.API{
-		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Position: s.config.Feed.Position, Rollouts: s.config.Rollouts, Changes: s.config.Changes, Life: s.config.Lives.Incarnation, Streams: s.config.Streams, Clock: s.config.Clock,
+		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Position: s.config.Feed.Position, Rollouts: s.config.Rollouts, Changes: s.config.Changes, Life: s.config.Lives.Incarnation, Streams: s.config.Streams, Clock: s.config.Clock, Own: fleetapi.Own{Caller: caller, Operations: bulk.Needs, Tokens: s.config.Identity.Tokens},
 	}
+	bulk.Services = lists
 	whole, overview := handle[hubv1connect.FleetHandler](s, records, hubv1connect.NewFleetHandler, lists)
 	mux.Handle(whole, fleetapi.Cuttable(overview))
-	mux.Handle(handle[hubv1connect.OperationsHandler](s, records, hubv1connect.NewOperationsHandler, &operationsapi.API{
-		Operations: s.config.Operations, Services: lists, Caller: caller, Readable: s.readable,
-	}))
+	mux.Handle(handle[hubv1connect.OperationsHandler](s, records, hubv1connect.NewOperationsHandler, bulk))
 	mux.Handle(handle[hubv1connect.HubHandler](s, records, hubv1connect.NewHubHandler, &hub{s}))
 }

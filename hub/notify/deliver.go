@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/notify/send"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -109,7 +110,7 @@ func (n *Notifier) deliver(ctx context.Context, s Sink, m Message) (good bool, e
 	delay := jitter.Full(backoff)
 	m.Attempts++
 	m.State, m.DueAt = Trying, n.now()+delay.Microseconds()
-	if err := n.finish(ctx, m, m.Attempts-1); err != nil {
+	if err := n.finish(ctx, s, m, m.Attempts-1); err != nil {
 		return false, ignoreConflict(err)
 	}
 	// Events may have been added since it was read; from now on none are.
@@ -140,11 +141,17 @@ func (n *Notifier) deliver(ctx context.Context, s Sink, m Message) (good bool, e
 		n.resting[s.ID] = n.config.Clock.Now().Add(max(result.After, min(delay, firstDelay)))
 	}
 	n.mu.Unlock()
-	return result.OK || result.Permanent, ignoreConflict(n.finish(ctx, m, m.Attempts))
+	return result.OK || result.Permanent, ignoreConflict(n.finish(ctx, s, m, m.Attempts))
 }
 
-func (n *Notifier) finish(ctx context.Context, m Message, attempts int64) error {
-	return n.config.Writer.Write(ctx, func(ctx context.Context) error { return n.config.Outgoing.Finish(ctx, m, attempts) })
+func (n *Notifier) finish(ctx context.Context, s Sink, m Message, attempts int64) error {
+	return n.config.Writer.Write(ctx, func(ctx context.Context) error {
+		if err := n.config.Outgoing.Finish(ctx, m, attempts); err != nil || s.Type != Plural || m.State != Sent {
+			return err
+		}
+		// Browsers that are open read their notifications again.
+		return event.Append(ctx, event.Change{Kind: event.KindNotification, Key: m.ID})
+	})
 }
 
 func ignoreConflict(err error) error {

@@ -24,8 +24,23 @@ func TestInboxShowsWhatOneMayRead(t *testing.T) {
 			b.happens(event.Entry{Kind: "service.failed", Object: "service edge-1/" + s.Name, Cluster: edge.ID, Service: s.ID})
 		}
 		b.happens(event.Entry{Kind: "cluster.deleted", Object: "cluster secret", Cluster: "cl_gone"})
+		told := func() (n int) {
+			rows, err := b.Store.ChangesAfter(t.Context(), 0, 1000)
+			b.must(err)
+			for _, row := range rows {
+				if row.Kind == event.KindNotification {
+					n++
+				}
+			}
+			return n
+		}
+		before := told()
 		b.turn(gathered)
 		b.quiet()
+		// Once for each message that is shown, and not when it is only tried.
+		if n := told(); before != 0 || n != 2 {
+			t.Errorf("browsers are told %d times before and %d after, want 0 and 2", before, n)
+		}
 		ann, bob := identity.Principal{Kind: identity.KindUser, ID: "usr_a", Name: "ann"}, identity.Principal{ID: "usr_b", Name: "bob", Groups: []string{"oncall"}}
 		for name, tc := range map[string]struct {
 			who   identity.Principal

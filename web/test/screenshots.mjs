@@ -1,5 +1,5 @@
 // Takes pictures of every route of a stack, in dark and light, wide and narrow, into
-// OUT. `make screenshots` runs it for the profiles small (loaded), empty and broken, and
+// OUT. `make screenshots` runs it for the profiles small (loaded), empty, broken and real (pods), and
 // somebody looks at them: docs/ui-review.md.
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ mkdirSync(out, { recursive: true });
 
 const routes = {
   empty: always,
-  small: [...always, ...ofCluster('prod-eu'), ...live('prod-eu'), ...ofService('prod-eu', 'web'), '/repositories/fleet', '/rollouts', '/no/such/page'],
+  small: [...always, ...ofCluster('prod-eu'), ...live('prod-eu'), ...ofService('prod-eu', 'web'), '/repositories/fleet', '/no/such/page', '/clusters?view=heat', '/#palette', '/services#keys'],
   broken: [
     ...always,
     ...['prod', 'lost', 'new-site', 'planned'].map((name) => `/clusters/${name}`),
@@ -23,11 +23,24 @@ const routes = {
     ...ofService('prod', 'crash-loop').slice(1),
     '/repositories/goes-away',
     '/services?verdict=Failed',
-    '/services?text=nothing-matches-this',
+    '/services?q=nothing-matches-this',
+    '/clusters?view=heat',
+    '/clusters/prod/settings',
+    '/clusters/new-site/settings',
   ],
-  real: [...always, ...ofCluster('edge-1'), ...live('edge-1'), ...ofService('edge-1', 'talker')],
+  // What only a tunnel shows.
+  real: [
+    ...ofCluster('edge-1'),
+    ...live('edge-1'),
+    '/clusters/edge-1/k8s/pods.v1',
+    ...['summary', 'yaml', 'events', 'logs', 'related'].map((tab) => `/clusters/edge-1/k8s/deployments.v1.apps/talker/talker/${tab}`),
+    ...ofService('edge-1', 'talker'),
+  ],
 }[stack.profile];
 if (!routes) throw new Error(`no routes for the profile ${stack.profile}`);
+
+// What lies above a page, and the key that opens it.
+const keys = { palette: 'Control+k', keys: '?' };
 
 const nameOf = (path) => path.replace(/^\//, '').replace(/[^a-z0-9-]+/gi, '_') || 'home';
 
@@ -51,6 +64,21 @@ for (const colorScheme of looks) {
       let problem = '';
       await settled(page, 5000).catch((error) => (problem = String(error).split('\n')[0]));
       await page.evaluate(() => document.fonts.ready);
+      // A part whose code is loaded late begins to load only now.
+      await page.waitForTimeout(300);
+      await settled(page, 5000).catch((error) => (problem = String(error).split('\n')[0]));
+      const key = keys[path.split('#')[1]];
+      if (key) {
+        await page.keyboard.press(key);
+        // On a touch screen a dialog with a field is hidden until the keyboard had its time.
+        await page.waitForFunction(() => {
+          const dialog = document.querySelector('[role="dialog"]');
+          let shows = dialog !== null;
+          for (let e = dialog; e; e = e.parentElement) shows &&= getComputedStyle(e).opacity === '1';
+          window.shownSince = shows ? (window.shownSince ?? performance.now()) : undefined;
+          return shows && performance.now() - window.shownSince > 1000;
+        });
+      }
       const file = `${stack.profile}-${nameOf(path)}-${colorScheme}-${width}.png`;
       await page.screenshot({ path: join(out, file) });
       index.push({ file, path, profile: stack.profile, look: colorScheme, width, hash: await hashOf(page), problem });

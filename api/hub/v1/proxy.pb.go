@@ -371,7 +371,10 @@ type ListClusterObjectsRequest struct {
 	Limit    int64  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	Continue string `protobuf:"bytes,4,opt,name=continue,proto3" json:"continue,omitempty"`
 	// A Table with the columns that kubectl prints, instead of objects.
-	Table         bool `protobuf:"varint,5,opt,name=table,proto3" json:"table,omitempty"`
+	Table bool `protobuf:"varint,5,opt,name=table,proto3" json:"table,omitempty"`
+	// Values of Secrets are answered as their sizes. With name: the key of data
+	// whose value is in the answer.
+	Reveal        string `protobuf:"bytes,6,opt,name=reveal,proto3" json:"reveal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -439,6 +442,13 @@ func (x *ListClusterObjectsRequest) GetTable() bool {
 		return x.Table
 	}
 	return false
+}
+
+func (x *ListClusterObjectsRequest) GetReveal() string {
+	if x != nil {
+		return x.Reveal
+	}
+	return ""
 }
 
 type ListClusterObjectsResponse struct {
@@ -946,13 +956,14 @@ const file_hub_v1_proxy_proto_rawDesc = "" +
 	"\bresource\x18\x04 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x05 \x01(\tR\tnamespace\x12%\n" +
 	"\x0elabel_selector\x18\x06 \x01(\tR\rlabelSelector\x12%\n" +
-	"\x0efield_selector\x18\a \x01(\tR\rfieldSelector\"\xae\x01\n" +
+	"\x0efield_selector\x18\a \x01(\tR\rfieldSelector\"\xc6\x01\n" +
 	"\x19ListClusterObjectsRequest\x125\n" +
 	"\aobjects\x18\x01 \x01(\v2\x1b.axle.hub.v1.ClusterObjectsR\aobjects\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\x03R\x05limit\x12\x1a\n" +
 	"\bcontinue\x18\x04 \x01(\tR\bcontinue\x12\x14\n" +
-	"\x05table\x18\x05 \x01(\bR\x05table\"w\n" +
+	"\x05table\x18\x05 \x01(\bR\x05table\x12\x16\n" +
+	"\x06reveal\x18\x06 \x01(\tR\x06reveal\"w\n" +
 	"\x1aListClusterObjectsResponse\x12\x12\n" +
 	"\x04json\x18\x01 \x01(\fR\x04json\x12\x1a\n" +
 	"\bcontinue\x18\x02 \x01(\tR\bcontinue\x12)\n" +

@@ -45,6 +45,7 @@ type API struct {
 	Rollouts Rollouts
 	Changes  Changes
 	Streams  Streams
+	Own      Own
 	// Life returns the present incarnation of the database.
 	Life  func(ctx context.Context) (event.Incarnation, error)
 	Clock clock.Clock

@@ -103,14 +103,21 @@ func (s *API) NeedsYou(ctx context.Context, r *connect.Request[hubv1.NeedsYouReq
 	if project != "" {
 		scope = "&project=" + project
 	}
-	items = append(items, item("service_failed", n.Failed, "service", "failed", "/services?verdict=Failed"+scope, "axle services list"))
-	items = append(items, item("service_held", n.Held, "service", "held: a sync waits for your approval", "/services?sync=Held"+scope, "axle services list"))
-	items = append(items, item("cluster_stale", n.Stale, "cluster", "stale: no agent polls", "/clusters?verdict=Stale"+scope, "axle clusters list"))
-	pending := item("cluster_pending", n.Pending, "cluster", "waiting for approval", "/clusters?verdict=Pending"+scope, "axle clusters list")
+	items = append(items, item("service_failed", n.Failed, "service", "failed", "/services?verdict=Failed"+scope, named("axle services get", n.Failed)))
+	items = append(items, item("service_held", n.Held, "service", "held: a sync waits for your approval", "/services?sync=Held"+scope, named("axle services get", n.Held)))
+	items = append(items, item("cluster_stale", n.Stale, "cluster", "stale: no agent polls", "/clusters?verdict=Stale"+scope, named("axle clusters get", n.Stale)))
+	pending := item("cluster_pending", n.Pending, "cluster", "waiting for approval", "/clusters?verdict=Pending"+scope, named("axle clusters get", n.Pending))
 	if n.Pending.Count == 1 {
-		pending.Command = "axle clusters approve " + n.Pending.Examples[0]
+		pending.Command = named("axle clusters approve", n.Pending)
 	}
-	items = append(items, pending, item("repository_failed", n.Repositories, "repository", "unreadable", "/repositories", "axle repos list"))
+	items = append(items, pending, item("repository_failed", n.Repositories, "repository", "unreadable", "/repositories?health=Failed", named("axle repos get", n.Repositories)))
+	if project == "" {
+		own, err := s.Own.needs(ctx, s.now())
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, own...)
+	}
 	rollouts, err := s.paused(ctx, project, reach)
 	if err != nil {
 		return nil, err
@@ -126,6 +133,11 @@ func (s *API) NeedsYou(ctx context.Context, r *connect.Request[hubv1.NeedsYouReq
 		}
 	}
 	return connect.NewResponse(out), nil
+}
+
+// named is a command about the objects that stand for all of a need.
+func named(command string, n index.Need) string {
+	return strings.Join(append([]string{command}, n.Examples...), " ")
 }
 
 // plurals are those that do not end with a plain s.

@@ -7,6 +7,7 @@
 // the scope read writes nothing, and the cluster's RBAC decides the rest.
 // hub/console calls it.
 //
-// Invariants: an object to write has at most 1 MiB; a log is asked for at most
+// Invariants: the values of Secrets leave the hub as their sizes, but for one key that a
+// page asks for by name; what stands for a value is never written; an object to write has at most 1 MiB; a log is asked for at most
 // 50,000 lines; no text of an object is stored or logged here.
 package liveapi

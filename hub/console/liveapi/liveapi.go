@@ -166,7 +166,14 @@ func (a *API) ListObjects(ctx context.Context, r *connect.Request[hubv1.ListClus
 		return nil, err
 	}
 	q.Table = r.Msg.GetTable()
+	if r.Msg.GetReveal() != "" && (r.Msg.GetName() == "" || !secrets(r.Msg.GetObjects())) {
+		return nil, errcode.New(errcode.Invalid, "reveal is the key of one Secret: name it")
+	}
 	answer, err := a.Clusters.Do(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	text, err := masked(r.Msg.GetObjects(), answer.Text, r.Msg.GetReveal())
 	if err != nil {
 		return nil, err
 	}
@@ -176,10 +183,10 @@ func (a *API) ListObjects(ctx context.Context, r *connect.Request[hubv1.ListClus
 			ResourceVersion string `json:"resourceVersion"`
 		} `json:"metadata"`
 	}
-	if err := json.Unmarshal(answer.Text, &list); err != nil {
+	if err := json.Unmarshal(text, &list); err != nil {
 		return nil, errcode.New(errcode.Unavailable, "the cluster's answer is not JSON: %w", err)
 	}
-	return connect.NewResponse(&hubv1.ListClusterObjectsResponse{Json: answer.Text, Continue: list.Metadata.Continue, ResourceVersion: list.Metadata.ResourceVersion}), nil
+	return connect.NewResponse(&hubv1.ListClusterObjectsResponse{Json: text, Continue: list.Metadata.Continue, ResourceVersion: list.Metadata.ResourceVersion}), nil
 }
 
 // WatchObjects implements hubv1connect.ClusterAPIHandler.
@@ -202,6 +209,10 @@ func (a *API) WatchObjects(ctx context.Context, r *connect.Request[hubv1.WatchCl
 		return err
 	}
 	return a.Clusters.Watch(ctx, q, func(kind string, object []byte) error {
+		object, err := masked(r.Msg.GetObjects(), object, "")
+		if err != nil {
+			return err
+		}
 		return out.Send(&hubv1.ClusterObjectEvent{Type: kind, Json: object})
 	})
 }

@@ -66,7 +66,11 @@ func (a *API) WriteObject(ctx context.Context, r *connect.Request[hubv1.WriteClu
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&hubv1.WriteClusterObjectResponse{Json: answer.Text, Warnings: answer.Warnings}), nil
+	text, err := masked(m.GetObjects(), answer.Text, "")
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.WriteClusterObjectResponse{Json: text, Warnings: answer.Warnings}), nil
 }
 
 // readWrite checks a request to write, and returns how it is sent.
@@ -91,6 +95,9 @@ func readWrite(m *hubv1.WriteClusterObjectRequest) (how write, values url.Values
 		err = errcode.New(errcode.Invalid, "%s needs the object as YAML or JSON", m.GetVerb())
 	case m.GetForce() && m.GetVerb() != "apply":
 		err = errcode.New(errcode.Invalid, "force goes with apply alone")
+	}
+	if err == nil {
+		err = checkMasks(m.GetObjects(), m.GetObject())
 	}
 	if err != nil {
 		return how, nil, nil, err

@@ -153,11 +153,11 @@ type batch struct {
 var hintsOf = map[event.Kind][]string{
 	event.KindCluster: {"fleet", "clusters", "events"}, event.KindService: {"fleet", "services", "events"}, event.KindStatus: {"fleet", "services", "clusters", "events"},
 	event.KindRepository: {"repositories"}, event.KindHead: {"repositories"}, event.KindSource: {"repositories"}, event.KindGlobal: {"rollouts"},
-	event.KindOperation: {"operations"},
+	event.KindOperation: {"operations"}, event.KindNotification: {"notifications"},
 }
 
 // wide are the kinds of rows that do not say whose they are.
-var wide = map[event.Kind]bool{event.KindHead: true, event.KindSource: true, event.KindGlobal: true, event.KindOperation: true}
+var wide = map[event.Kind]bool{event.KindHead: true, event.KindSource: true, event.KindGlobal: true, event.KindOperation: true, event.KindNotification: true}
 
 func batchOf(rows []event.Row) *batch {
 	b := batch{services: ids{}, clusters: ids{}, repositories: ids{}, projects: ids{}, sources: ids{}, reports: ids{}, hints: ids{}, touched: ids{}}

@@ -205,6 +205,14 @@ func TestIndexFollowsTheFeed(t *testing.T) {
 	apply("[{Healthy 5}]", row(event.KindService, id, ""))
 	delete(r.clusters, cluster)
 	apply("[{Healthy 3}]", row(event.KindCluster, cluster, ""))
+	// Who has the console open is told of what concerns no row.
+	for kind, hint := range map[event.Kind]string{event.KindNotification: "notifications", event.KindOperation: "operations"} {
+		told = nil
+		apply("[{Healthy 3}]", row(kind, "any", ""))
+		if len(told) != 1 || !slices.Equal(told[0].Hints, []string{hint}) || told[0].Scopes != nil || !slices.Contains(index.Hints, hint) {
+			t.Errorf("%s: told %+v, want the hint %s for everybody", kind, told, hint)
+		}
+	}
 	// A service may come before its cluster.
 	r.services[id] = index.Facts{Service: fleet.Service{ID: id, ClusterID: "cls_new", Name: "late"}}
 	apply("[{Healthy 3}]", row(event.KindService, id, ""))

@@ -6,6 +6,7 @@ import styles from './Shell.module.css'
 import { TopBar } from './TopBar'
 import { useDock } from './dock'
 import { handle, setLetters } from './keys'
+import { takeAhead, typeAhead } from './palette/ahead'
 import { usePreferences } from './preferences'
 import { useEvents } from './useEvents'
 import { useGlobalKeys } from './useGlobalKeys'
@@ -20,13 +21,18 @@ export type Overlay = 'palette' | 'keys' | undefined
 // Shell is the frame of every page.
 export function Shell() {
   const [overlay, setOverlay] = useState<Overlay>()
+  const show = (next: Overlay) => {
+    if (next === 'palette' && overlay !== 'palette') typeAhead(() => setOverlay(undefined))
+    setOverlay(next)
+  }
   const [drawer, setDrawer] = useState(false)
   const docked = useDock().entries.length > 0
   const { letters, sidebar } = usePreferences()
   const path = useRouterState({ select: (s) => s.location.pathname })
-  useGlobalKeys(setOverlay)
+  useGlobalKeys(show)
   useEvents()
   useEffect(() => setLetters(letters), [letters])
+  useEffect(() => () => void takeAhead(), [])
   useEffect(() => {
     window.addEventListener('keydown', handle)
     return () => window.removeEventListener('keydown', handle)
@@ -39,7 +45,7 @@ export function Shell() {
       </a>
       <Sidebar open={drawer} onClose={() => setDrawer(false)} />
       <div className={styles.column}>
-        <TopBar onOverlay={setOverlay} onMenu={() => setDrawer(true)} />
+        <TopBar onOverlay={show} onMenu={() => setDrawer(true)} />
         <LiveBanner />
         <main id="main" className={styles.main} tabIndex={-1}>
           <Outlet />

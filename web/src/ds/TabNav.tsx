@@ -1,5 +1,5 @@
 import { useNavigate, useRouter } from '@tanstack/react-router'
-import type { MouseEvent } from 'react'
+import { type MouseEvent, useLayoutEffect, useRef } from 'react'
 import styles from './TabNav.module.css'
 import { useKeys } from '#/app/useKeys'
 
@@ -33,13 +33,19 @@ export function TabNav({ label, tabs, current }: Props) {
     { keys: '[', does: 'previous tab', run: () => step(-1) },
     { keys: ']', does: 'next tab', run: () => step(1) },
   ])
+  // On a phone not all fit: the current one shows.
+  const nav = useRef<HTMLElement>(null)
+  useLayoutEffect(() => {
+    const link = nav.current?.querySelector<HTMLElement>('[aria-current="page"]')
+    if (nav.current && link) nav.current.scrollLeft = link.offsetLeft - nav.current.offsetLeft - (nav.current.clientWidth - link.offsetWidth) / 2
+  }, [current])
   const open = (event: MouseEvent, tab: Tab) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return
     event.preventDefault()
     void navigate(options(tab))
   }
   return (
-    <nav aria-label={label} className={styles.tabs} data-shell="nav">
+    <nav ref={nav} aria-label={label} className={styles.tabs} data-shell="nav">
       {tabs.map((tab) => (
         <a key={tab.label} href={router.buildLocation(options(tab)).href} className={styles.tab} aria-current={tab.label === current ? 'page' : undefined} onClick={(event) => open(event, tab)}>
           {tab.label}

@@ -3,7 +3,7 @@ import styles from './Text.module.css'
 
 // Middle keeps both ends of a long name or hash visible.
 export function Middle({ text, tail = 8 }: { text: string; tail?: number }) {
-  if (text.length <= tail * 2) return <span title={text}>{text}</span>
+  if (text.length <= tail * 2) return <span className={styles.whole} title={text}>{text}</span>
   return (
     <span className={styles.middle} title={text}>
       <span className={styles.start}>{text.slice(0, -tail)}</span>

@@ -105,6 +105,25 @@ describe('DataGrid', () => {
     expect(selected).toEqual(nobody)
   })
 
+  it('is where it was left when its entry of the history shows again, and at its top in another', () => {
+    history.replaceState({ __TSR_key: 'one' }, '')
+    const first = render(<Grid source={sourceOf(500)} />)
+    focusRow(3)
+    press('End')
+    const { scrollTop } = screen.getByRole('grid')
+    expect(scrollTop).toBeGreaterThan(0)
+    first.unmount()
+    history.pushState({ __TSR_key: 'two' }, '')
+    const second = render(<Grid source={sourceOf(500)} />)
+    expect(screen.getByRole('grid').scrollTop).toBe(0)
+    second.unmount()
+    history.replaceState({ __TSR_key: 'one' }, '')
+    render(<Grid source={sourceOf(500)} />)
+    expect(screen.getByRole('grid').scrollTop).toBe(scrollTop)
+    expect(screen.getByRole('grid').querySelector('[data-active]')?.getAttribute('data-index')).toBe('499')
+    history.replaceState(null, '')
+  })
+
   it('sorts at the hub when a header is pressed', () => {
     render(<Grid source={sourceOf(5)} />)
     fireEvent.click(screen.getByRole('button', { name: 'Name' }))

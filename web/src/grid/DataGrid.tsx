@@ -3,10 +3,11 @@ import { type KeyboardEvent, type ReactElement, type ReactNode, Suspense, lazy, 
 import styles from './DataGrid.module.css'
 import { GridHead } from './GridHead'
 import { GridRow } from './GridRow'
-import { type Column, fitting, template } from './layout'
+import { type Column, edgeWidth, fitting, template } from './layout'
 import { rowAfter } from './navigate'
 import { type Selection, add, isSelected, nobody, sizeOf, toggle } from './select'
 import type { Source } from './source'
+import { usePlace } from './place'
 import { useSize } from './useSize'
 import { overscan, scrollTo, visibleRows } from './window'
 import { hidden, problemOf } from '#/api/errors'
@@ -49,7 +50,11 @@ export function DataGrid<Row>(props: GridProps<Row>) {
   const { density } = usePreferences()
   const [rowHeight, setRowHeight] = useState(32)
   const [firstRow, setFirstRow] = useState(0)
-  const [active, setActive] = useState(0)
+  const { left, note } = usePlace(label)
+  const [active, setActive] = useState(left.active ?? 0)
+  const back = useRef(left.top ?? 0)
+  // Read where it changes: asking the element while drawing costs a layout.
+  const scrolled = useRef(0)
   const [anchor, setAnchor] = useState(0)
   const [menu, setMenu] = useState<{ row: Row; at: Element } | undefined>()
   const menuAt = useRef<Element>(null)
@@ -68,14 +73,27 @@ export function DataGrid<Row>(props: GridProps<Row>) {
     if (active >= total && total > 0) setActive(total - 1)
   }, [active, total])
 
-  const checks = onSelection !== undefined
-  const shownColumns = useMemo(() => (width ? fitting(columns, width, checks) : columns), [columns, width, checks])
+  // Back goes to the place that was left, once there are rows to scroll.
+  useLayoutEffect(() => {
+    const grid = body.current
+    if (back.current > 0 && (!grid || height === 0 || total === 0)) return
+    if (back.current > 0 && grid) {
+      scrolled.current = grid.scrollTop = back.current * rowHeight
+      setFirstRow(Math.floor(scrolled.current / rowHeight))
+      back.current = 0
+    }
+    note({ active, top: scrolled.current / rowHeight })
+    // A source is new at every change of filter and order, and each is another entry of the history.
+  }, [note, active, firstRow, height, rowHeight, total, source])
+
+  const edge = edgeWidth(onSelection !== undefined, rowHeight)
+  const shownColumns = useMemo(() => (width ? fitting(columns, width, edge) : columns), [columns, width, edge])
   const go = useCallback(
     (to: number | undefined) => {
       if (to === undefined || to < 0) return
       const top = scrollTo(to, body.current?.scrollTop ?? 0, height, rowHeight)
       if (top !== undefined && body.current) {
-        body.current.scrollTop = top
+        scrolled.current = body.current.scrollTop = top
         setFirstRow(Math.floor(top / rowHeight))
       }
       // A row that is drawn takes the focus at once: when it is the active one
@@ -201,7 +219,7 @@ export function DataGrid<Row>(props: GridProps<Row>) {
   const busy = source.loading && total === 0
   const nothing = !busy && total === 0
   return (
-    <div className={styles.wrap} data-fill={maxHeight === undefined || undefined} style={maxHeight === undefined ? undefined : { height: Math.min(maxHeight, 34 + Math.max(1, total) * rowHeight) }}>
+    <div className={styles.wrap} data-fill={maxHeight === undefined || undefined} style={maxHeight === undefined ? undefined : { height: Math.min(maxHeight, (rowHeight >= 40 ? 46 : 34) + Math.max(1, total) * rowHeight) }}>
       {source.error !== undefined && source.error !== null && (hidden(source.error) ? <Empty title={`No ${label.toLowerCase()} that you may see`}>{problemOf(source.error).message}</Empty> : <ErrorPanel title={`Can't read: ${label}`} error={source.error} retry={source.retry} />)}
       {source.changed > 0 && (
         <div className={styles.pill}>
@@ -223,10 +241,13 @@ export function DataGrid<Row>(props: GridProps<Row>) {
           tabIndex={active >= range.from && active < range.to ? -1 : 0}
           className={styles.grid}
           data-stale={source.stale || undefined}
-          onScroll={(e) => setFirstRow(Math.floor(e.currentTarget.scrollTop / rowHeight))}
+          onScroll={(e) => {
+            scrolled.current = e.currentTarget.scrollTop
+            setFirstRow(Math.floor(scrolled.current / rowHeight))
+          }}
           onKeyDown={onKeyDown}
           onFocus={(e) => e.target === e.currentTarget && active >= range.from && active < range.to && go(active)}
-          style={{ '--columns': template(shownColumns, checks), '--row': `${rowHeight}px` } as React.CSSProperties}
+          style={{ '--columns': template(shownColumns, edge), '--row': `${rowHeight}px` } as React.CSSProperties}
         >
           <GridHead columns={shownColumns} sort={sort} onSort={onSort} selected={onSelection ? allVisible : undefined} onSelectPage={() => onSelection?.(allVisible ? nobody : add(selection ?? nobody, visibleIds()))} />
           <div role="rowgroup" className={styles.rows} style={{ height: busy ? 12 * rowHeight : total * rowHeight }}>

@@ -63,7 +63,11 @@ function Inner<Row>({ index, row, id, top, columns, high, active, selected, off,
 
 function Cell<Row>({ column, columns, row, high }: { column: Column<Row>; columns: Column<Row>[]; row: Row; high: boolean }) {
   const { under } = column
-  if (!under || !high || columns.some((c) => c.id === under.id)) return column.cell(row)
+  if (!under || !high || columns.some((c) => c.id === under.id)) {
+    const content = column.cell(row)
+    // Text of its own has no element that could end it with dots.
+    return typeof content === 'string' ? <span>{content}</span> : content
+  }
   return (
     <div className={styles.two}>
       <span>{column.cell(row)}</span>

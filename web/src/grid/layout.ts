@@ -18,16 +18,18 @@ export interface Column<Row> {
   optional?: boolean
 }
 
-export const checkWidth = 32
-export const endWidth = 36
-// Instead of checkboxes.
-const padWidth = 10
+export const endWidth = 44
+
+// edgeWidth is what is before the columns: checkboxes, for a thumb in high rows.
+export function edgeWidth(checks: boolean, rowHeight: number): number {
+  return checks ? Math.max(32, rowHeight) : 10
+}
 
 // fitting are the columns that there is room for. The ones that go are those
 // with the greatest drop, the rightmost first.
-export function fitting<Row>(columns: Column<Row>[], width: number, checks: boolean): Column<Row>[] {
+export function fitting<Row>(columns: Column<Row>[], width: number, edge: number): Column<Row>[] {
   let shown = columns
-  const room = width - (checks ? checkWidth : padWidth) - endWidth
+  const room = width - edge - endWidth
   while (shown.reduce((n, c) => n + c.min, 0) > room) {
     const most = Math.max(...shown.map((c) => c.drop ?? 0))
     if (most === 0) break
@@ -37,8 +39,8 @@ export function fitting<Row>(columns: Column<Row>[], width: number, checks: bool
   return shown
 }
 
-export function template<Row>(columns: Column<Row>[], checks: boolean): string {
-  return `${checks ? checkWidth : padWidth}px ${columns.map((c) => (c.grow ? `minmax(${Math.min(c.min, 140)}px, ${c.grow}fr)` : `${c.min}px`)).join(' ')} ${endWidth}px`
+export function template<Row>(columns: Column<Row>[], edge: number): string {
+  return `${edge}px ${columns.map((c) => (c.grow ? `minmax(${Math.min(c.min, 140)}px, ${c.grow}fr)` : `${c.min}px`)).join(' ')} ${endWidth}px`
 }
 
 // chosen are the columns that the person chose, or the usual ones.

@@ -69,15 +69,15 @@ describe('columns', () => {
     { id: 'd', header: 'D', cell: () => '', min: 100, drop: 2, optional: true },
   ]
   it('go from the least important, the rightmost first, and never all', () => {
-    expect(fitting(columns, 1_000, true).map((c) => c.id)).toEqual(['a', 'b', 'c', 'd'])
-    expect(fitting(columns, 380, true).map((c) => c.id)).toEqual(['a', 'b', 'c'])
-    expect(fitting(columns, 300, true).map((c) => c.id)).toEqual(['a', 'b'])
-    expect(fitting(columns, 10, true).map((c) => c.id)).toEqual(['a'])
+    expect(fitting(columns, 1_000, 32).map((c) => c.id)).toEqual(['a', 'b', 'c', 'd'])
+    expect(fitting(columns, 380, 32).map((c) => c.id)).toEqual(['a', 'b', 'c'])
+    expect(fitting(columns, 300, 32).map((c) => c.id)).toEqual(['a', 'b'])
+    expect(fitting(columns, 10, 32).map((c) => c.id)).toEqual(['a'])
   })
   it('are the usual ones unless somebody chose', () => {
     expect(chosen(columns, []).map((c) => c.id)).toEqual(['a', 'b', 'c'])
     expect(chosen(columns, ['d', 'a']).map((c) => c.id)).toEqual(['a', 'd'])
-    expect(template(columns.slice(0, 1), true)).toBe('32px 100px 36px')
+    expect(template(columns.slice(0, 1), 32)).toBe('32px 100px 44px')
   })
   it('sort up, down, and not', () => {
     expect(nextSort('', 'name')).toBe('name')

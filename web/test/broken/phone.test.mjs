@@ -2,7 +2,8 @@
 // approve a cluster. Nothing scrolls sideways, and a thumb hits what it aims at.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { open, settled, sideways } from '../lib/pages.mjs';
+import { open, settled, sideways, small } from '../lib/pages.mjs';
+import { always, live, ofService } from '../lib/routes.mjs';
 import { axle, closeBrowser, eventually, logIn, newContext } from '../lib/stack.mjs';
 
 after(closeBrowser);
@@ -15,6 +16,7 @@ async function tap(locator, what) {
 }
 
 async function fits(page, where) {
+  assert.deepEqual(await small(page), [], `${where}: a thumb misses it`);
   assert.deepEqual(await sideways(page), [], `${where}: scrolls sideways`);
 }
 
@@ -44,5 +46,18 @@ test('verdict, failing service and approval at 390 px', { timeout: 300_000 }, as
   await tap(approve, 'the approval');
   await approve.waitFor({ state: 'detached' });
   assert.doesNotMatch(await axle('clusters', 'get', 'new-site', '-o', 'json'), /"pending": true/);
+  await context.close();
+});
+
+test('a thumb hits every control of the pages that a phone is used for', { timeout: 300_000 }, async (t) => {
+  const context = await newContext({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  const page = await logIn(context);
+  const overviews = ['prod', 'lost'].map((name) => `/clusters/${name}`);
+  for (const path of [...always, ...overviews, '/clusters?view=heat', ...live('prod'), ...ofService('prod', 'crash-loop'), '/services?verdict=Failed', '/repositories/goes-away']) {
+    await t.test(path, async () => {
+      await open(page, path);
+      await fits(page, path);
+    });
+  }
   await context.close();
 });

@@ -1,4 +1,4 @@
-// Many services at once (A13), by keyboard, and a list of thousands.
+// Many services at once (A13), by keyboard, and finding one among many (A20).
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { open, settled } from '../lib/pages.mjs';
@@ -63,6 +63,53 @@ test('all that match are synced as one operation: progress is exact and survives
   await ended();
   assert.equal(await counted('All'), failing.length);
   assert.equal(await counted('Failed'), 0);
+  await context.close();
+});
+
+test('the palette, a filter, a service, and back: the row and the place are those from before', { timeout: 300_000 }, async () => {
+  const context = await newContext();
+  const page = await logIn(context);
+  await settled(page);
+  await page.keyboard.press('Control+k');
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.type('edge-00123/service-04');
+  const found = page.getByRole('menuitem', { name: /service-04/ }).or(page.getByRole('option', { name: /service-04/ })).first();
+  await found.waitFor();
+  await page.keyboard.press('Enter');
+  await eventually(() => assert.equal(new URL(page.url()).pathname, '/services/edge-00123/service-04'));
+  await settled(page);
+  for (const key of ['g', 's']) await page.keyboard.press(key);
+  await eventually(() => assert.equal(new URL(page.url()).pathname, '/services'));
+  // The page before is there until this one has its rows.
+  let before = 0;
+  await eventually(async () => assert.ok((before = await total(page)) > 1000, 'not all services are listed'));
+  await page.keyboard.press('/');
+  await page.keyboard.type('service-05');
+  // What is typed filters in steps, and each begins a selection anew.
+  await eventually(() => assert.equal(new URL(page.url()).searchParams.get('q'), 'service-05'));
+  await eventually(async () => assert.ok((await total(page)) < before, 'the filter is not applied'));
+  await settled(page);
+  await page.keyboard.press('Tab');
+  await page.locator('[role="row"][data-index="0"]').focus();
+  for (let n = 0; n < 3; n++) await page.keyboard.press('PageDown');
+  await page.keyboard.press('x');
+  const place = () =>
+    page.evaluate(() => {
+      const grid = document.querySelector('[role="grid"]');
+      const active = document.querySelector('[role="row"][data-active]');
+      return { top: grid.scrollTop, active: active?.dataset.id, selected: [...document.querySelectorAll('[role="row"][aria-selected="true"]')].map((r) => r.dataset.id) };
+    });
+  const left = await place();
+  assert.ok(left.top > 0, 'the list is not scrolled');
+  assert.equal(left.selected.length, 1);
+  const list = page.url();
+  await page.keyboard.press('Enter');
+  await eventually(() => assert.match(new URL(page.url()).pathname, /^\/services\/.+\/service-05$/));
+  await settled(page);
+  await page.goBack();
+  await eventually(() => assert.equal(page.url(), list));
+  await settled(page);
+  await eventually(async () => assert.deepEqual(await place(), left), 10_000);
   await context.close();
 });
 

@@ -154,3 +154,33 @@ export async function tabOrder(page, most = 200) {
 }
 
 export { listen };
+
+/**
+ * What a thumb misses: links, buttons and fields that show and are smaller than so many
+ * pixels, in height or width. A link in a sentence is as high as its line; a control in a
+ * row or a label that reacts too is as large as that.
+ */
+export async function small(page, least = 44) {
+  return page.evaluate((least) => {
+    const found = [];
+    // Whether it reacts around itself as far as that.
+    const reacts = (e) => {
+      e.scrollIntoView({ block: 'center', inline: 'nearest' });
+      const { left, top, width, height } = e.getBoundingClientRect();
+      const [x, y, far] = [left + width / 2, top + height / 2, least / 2 - 1];
+      return [[0, -far], [0, far], [-far, 0], [far, 0]].every(([dx, dy]) => e.contains(document.elementFromPoint(x + dx, y + dy)));
+    };
+    for (const e of document.querySelectorAll('a[href], button, input, select, textarea, summary, [role="menuitem"], [role="tab"], [role="button"]')) {
+      if (!e.checkVisibility({ visibilityProperty: true, opacityProperty: true }) || e.closest('[inert], .visually-hidden, [aria-hidden="true"]') || e.matches(':disabled')) continue;
+      const inSentence = getComputedStyle(e).display === 'inline' && e.parentElement.textContent.trim() !== e.textContent.trim();
+      if (inSentence) continue;
+      const row = e.matches('a') ? e.closest('[role="row"]') : null;
+      const target = row ?? e.closest('label') ?? e;
+      const box = target.getBoundingClientRect();
+      if (box.width === 0 || box.height === 0) continue;
+      if (Math.min(box.width, box.height) >= least - 0.5 || reacts(e)) continue;
+      found.push(`${e.tagName.toLowerCase()} ${Math.round(box.width)}x${Math.round(box.height)} ${(e.getAttribute('aria-label') ?? e.textContent ?? '').trim().slice(0, 40)} .${String(e.className).slice(0, 30)}`);
+    }
+    return found;
+  }, least);
+}

@@ -1,10 +1,11 @@
 import { useNavigate, useRouter } from '@tanstack/react-router'
 import { Boxes, CornerDownRight, FolderGit2, Folders, type LucideIcon, Search, Server, Zap } from 'lucide-react'
-import { useDeferredValue, useEffect, useState } from 'react'
+import { type KeyboardEvent, useDeferredValue, useEffect, useRef, useState } from 'react'
 import { Autocomplete, Dialog, Header, Input, Menu, MenuItem, MenuSection, Modal, ModalOverlay, TextField } from 'react-aria-components'
 import { activeScopes } from '../keys'
 import { navigation } from '../navigation'
 import { preferences } from '../preferences'
+import { takeAhead } from './ahead'
 import { type Entry, localEntries, pastedPath } from './entries'
 import styles from './Palette.module.css'
 import { useCall } from '#/api/call'
@@ -53,35 +54,65 @@ export function Palette({ onClose }: { onClose: () => void }) {
       if (result) go(result.href)
     }
   }
-  // Who types fast presses Enter before the results are there, or before the first one is
-  // marked: it opens the first as soon as it is known.
-  const [entered, setEntered] = useState(false)
   const best = Object.keys(kinds).flatMap((kind) => results.filter((r) => r.kind === kind))[0]
   const first = pasted ? 'pasted' : best ? `${best.kind}/${best.id}` : local[0]?.id
-  const known = query === text.trim() && !found.isFetching
+  // What is shown may still be the answer of the query before: Enter waits for its own.
+  const known = query === text.trim() && !found.isPlaceholderData && !(found.isFetching && !found.data)
+  // The result that the arrow keys chose; without, it is the first.
+  const [moved, setMoved] = useState(false)
+  const menu = useRef<HTMLDivElement>(null)
+  const [wanted, setWanted] = useState<string>()
+  const open = (key: string) => {
+    if (key !== 'first') run(key)
+    else if (first !== undefined) run(first)
+  }
   useEffect(() => {
-    if (!entered || !known) return
-    setEntered(false)
-    if (first !== undefined) run(first)
-    // oxlint-disable-next-line react/exhaustive-deps -- run is what the first result is now
-  }, [entered, known, first])
+    if (wanted === undefined || !known) return
+    setWanted(undefined)
+    open(wanted)
+    // oxlint-disable-next-line react/exhaustive-deps -- open is what the results are now
+  }, [wanted, known, first])
+  const change = (to: string) => {
+    setWanted(undefined)
+    setMoved(false)
+    setText(to)
+  }
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === 'ArrowDown' || event.key === 'ArrowUp') setMoved(true)
+    if (event.key !== 'Enter' || event.nativeEvent.isComposing) return
+    event.preventDefault()
+    event.stopPropagation()
+    const chosen = moved ? menu.current?.querySelector<HTMLElement>('[data-focused]')?.dataset['key'] : undefined
+    if (chosen === undefined && text.trim() === '') return
+    if (moved && chosen === undefined) {
+      // What was chosen is not among the results any more: nothing else is opened for it.
+      setMoved(false)
+      return
+    }
+    if (known) open(chosen ?? 'first')
+    else setWanted(chosen ?? 'first')
+  }
+  // What was typed while this was loaded.
+  const onFocus = () => {
+    const ahead = takeAhead()
+    if (ahead.text === '') return
+    change(text + ahead.text)
+    if (ahead.enter) setWanted('first')
+  }
   return (
     <ModalOverlay isOpen isDismissable onOpenChange={(open) => !open && onClose()} className={styles.veil ?? ''}>
       <Modal className={styles.modal ?? ''}>
         <Dialog aria-label="Search and commands" className={styles.dialog ?? ''} data-overlay>
-          <Autocomplete inputValue={text} onInputChange={(to) => {
-              setEntered(false)
-              setText(to)
-            }}>
-            <TextField aria-label="Search" className={styles.field ?? ''} autoFocus>
+          <Autocomplete inputValue={text} onInputChange={change}>
+            <TextField aria-label="Search" className={styles.field ?? ''} autoFocus onFocus={onFocus}>
               <Search size={16} aria-hidden />
-              <Input className={styles.input ?? ''} onKeyDown={(event) => event.key === 'Enter' && !event.currentTarget.getAttribute('aria-activedescendant') && query !== '' && setEntered(true)} placeholder="Name, commit, or > for actions" />
+              <Input className={styles.input ?? ''} onKeyDownCapture={onKey} placeholder="Name, commit, or > for actions" />
               <Kbd keys="Escape" />
             </TextField>
             <div className={styles.list}>
-              <Menu aria-label="Results" className={styles.menu ?? ''} onAction={(key) => run(String(key))} renderEmptyState={() => <p className={styles.empty}>{found.isFetching ? 'Searching…' : found.error ? problemOf(found.error).message : `Nothing is called “${query}”.`}</p>}>
+              <Menu ref={menu} aria-label="Results" className={styles.menu ?? ''} data-moved={moved || undefined} data-busy={!known || undefined} onAction={(key) => run(String(key))} renderEmptyState={() => <p className={styles.empty}>{found.isFetching ? 'Searching…' : found.error ? problemOf(found.error).message : `Nothing is called “${query}”.`}</p>}>
                 {pasted && (
-                  <MenuItem id="pasted" textValue={pasted} className={styles.item ?? ''}>
+                  <MenuItem id="pasted" textValue={pasted} data-first className={styles.item ?? ''}>
                     <CornerDownRight size={14} aria-hidden />
                     <span className={styles.name}>{pasted}</span>
                   </MenuItem>
@@ -96,7 +127,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
                         {total > rows.length && ` · ${rows.length} of ${total}`}
                       </Header>
                       {rows.map((r) => (
-                        <MenuItem key={r.id} id={`${r.kind}/${r.id}`} textValue={`${r.name} ${r.detail}`} className={styles.item ?? ''}>
+                        <MenuItem key={r.id} id={`${r.kind}/${r.id}`} textValue={`${r.name} ${r.detail}`} data-first={first === `${r.kind}/${r.id}` || undefined} className={styles.item ?? ''}>
                           <Icon size={14} aria-hidden />
                           <span className={styles.name}>{r.name}</span>
                           <span className={styles.detail}>{r.detail}</span>
@@ -111,7 +142,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
                   <MenuSection key={group}>
                     <Header className={styles.group ?? ''}>{group}</Header>
                     {entries.map((e) => (
-                      <MenuItem key={e.id} id={e.id} textValue={e.label} className={styles.item ?? ''}>
+                      <MenuItem key={e.id} id={e.id} textValue={e.label} data-first={(text !== '' && first === e.id) || undefined} className={styles.item ?? ''}>
                         {e.run ? <Zap size={14} aria-hidden /> : <CornerDownRight size={14} aria-hidden />}
                         <span className={styles.name}>{e.label}</span>
                         {e.keys && <Kbd keys={e.keys} />}

@@ -1,7 +1,9 @@
 import { Link } from '@tanstack/react-router'
 import styles from './Audit.module.css'
 import { Result } from './Result'
-import { type Line, changesOf, hrefOf, objectOf, verbOf } from './record'
+import { type Line, changesOf, hrefOf, objectOf, tokenOf, verbOf } from './record'
+import { useCall } from '#/api/call'
+import { Tokens } from '#/api/gen/hub/v1/hub_pb'
 import { Button } from '#/ds/Button'
 import { CopyButton } from '#/ds/Copy'
 import { Dialog } from '#/ds/Dialog'
@@ -13,13 +15,15 @@ export function RecordDialog({ line, onClose }: { line: Line; onClose: () => voi
   const f = line.facts
   const changes = f.before || f.after ? changesOf(f.before, f.after) : []
   const href = hrefOf(f)
+  const ofToken = f.kind === 'token' && f.name ? f.name : ''
+  const { data } = useCall(Tokens.method.list, {}, { enabled: Boolean(f.token_id || ofToken), staleTime: 60_000 })
   const facts: Fact[] = [
     { label: 'Result', value: <><Result result={f.result} />{f.status ? ` · HTTP ${f.status}` : ''}</> },
     { label: 'Time', value: f.at ? <span title={utcOf(f.at / 1_000)}>{timeOf(f.at / 1_000)}</span> : 'unknown' },
     { label: 'Actor', value: f.actor ? `${f.actor}${f.actor_kind ? ` (${f.actor_kind.replace('_', ' ')})` : ''}` : 'nobody: without a valid token' },
-    { label: 'Object', value: href ? <Link to={href}>{objectOf(f)}</Link> : objectOf(f) || 'none' },
+    { label: 'Object', value: href ? <Link to={href}>{objectOf(f)}</Link> : ofToken ? `token ${tokenOf(ofToken, data?.tokens)}` : objectOf(f) || 'none' },
     { label: 'Source address', value: f.source || 'unknown' },
-    { label: 'Token or session', value: f.token_id || 'none' },
+    { label: 'Token or session', value: f.token_id ? tokenOf(f.token_id, data?.tokens) : 'none' },
     ...(f.as_user ? [{ label: 'As seen by the cluster', value: [f.as_user, ...(f.as_groups ?? [])].join(', '), wide: true }] : []),
     { label: 'Call', value: f.action, wide: true },
     ...Object.entries(f.detail ?? {}).map(([label, value]) => ({ label: label.replaceAll('_', ' '), value, wide: value.length > 40 })),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { cell, csvOf, jsonOf } from './export'
 import { auditFields, requestOf } from './filter'
-import { changesOf, hrefOf, lineOf, objectOf, verbOf } from './record'
+import { changesOf, hrefOf, lineOf, objectOf, tokenOf, verbOf } from './record'
 import { filtersOf, withFilters } from '#/ds/filters'
 import { parseSearch, stringifySearch } from '#/app/search'
 
@@ -62,4 +62,11 @@ test('changes are listed field by field', () => {
 
 test('a record that cannot be read is shown', () => {
   expect(lineOf({ seq: 1n, hash: '', record: '{' }).facts.action).toBe('unreadable')
+})
+
+test('a token is named with its owner while the hub knows it', () => {
+  const known = [{ id: 'tok_1', name: 'ci', owner: 'kim@example.com' }]
+  expect(tokenOf('tok_1', known)).toBe('ci of kim@example.com (tok_1)')
+  expect(tokenOf('tok_2', known)).toBe('tok_2: a login, or a token that has ended')
+  expect(tokenOf('tok_2', undefined)).toBe('tok_2')
 })

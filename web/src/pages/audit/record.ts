@@ -1,4 +1,5 @@
 import type { AuditRecord } from '#/api/gen/hub/v1/audit_pb'
+import type { Token } from '#/api/gen/hub/v1/hub_pb'
 
 // What a record says; the names are those of the log.
 export interface Facts {
@@ -49,6 +50,13 @@ export function verbOf(f: Facts): string {
 
 export function objectOf(f: Facts): string {
   return [f.kind, f.namespace, f.name].filter(Boolean).join('/')
+}
+
+// tokenOf says which token an id is; the hub names those that still exist, and no login.
+export function tokenOf(id: string, known: readonly Pick<Token, 'id' | 'name' | 'owner'>[] | undefined): string {
+  const token = known?.find((t) => t.id === id)
+  if (token) return `${token.name} of ${token.owner} (${id})`
+  return known ? `${id}: a login, or a token that has ended` : id
 }
 
 // hrefOf is where the object can be seen, when it has a page.

@@ -1,9 +1,11 @@
-import { Outlet, useLocation } from '@tanstack/react-router'
+import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { verdictOf, worstFact } from './verdict'
 import { clusterTabs } from './tabs'
 import { useCluster } from './useCluster'
 import { visited } from '#/app/preferences'
+import { buttonClass } from '#/ds/Button'
+import { Command } from '#/ds/Copy'
 import { Crumbs } from '#/ds/Crumbs'
 import { PageHeader } from '#/ds/PageHeader'
 import { Banner, ErrorPanel } from '#/ds/State'
@@ -12,7 +14,7 @@ import { keyOf, useCall } from '#/api/call'
 import { Fleet } from '#/api/gen/hub/v1/fleet_pb'
 import { Muted } from '#/ds/Text'
 import { useHint } from '#/live/useLive'
-import { TriangleAlert, Unplug } from 'lucide-react'
+import { Clock, TriangleAlert, Unplug } from 'lucide-react'
 import { Age } from '#/status/Age'
 import { Status } from '#/status/Status'
 import styles from './ClusterLayout.module.css'
@@ -72,6 +74,17 @@ export function Page() {
       {cluster?.message && (
         <Banner tone="bad" icon={TriangleAlert}>
           {cluster.message}
+        </Banner>
+      )}
+      {cluster?.pending && below !== 'settings' && (
+        <Banner tone="warn" icon={Clock} actions={<Link to={`${base}/settings`} className={buttonClass()}>Look at it and approve</Link>}>
+          <strong>Waits for approval.</strong> It gets no services until somebody approves it.
+        </Banner>
+      )}
+      {cluster && !cluster.pending && cluster.polledAt === 0n && (
+        <Banner tone="idle" icon={Clock}>
+          <strong>No agent has contacted the hub.</strong> Install it where kubectl reaches the cluster:
+          <Command command={`axle clusters connect ${name}`} />
         </Banner>
       )}
       {cluster && current?.live && cluster.tunnel !== 'Up' && (

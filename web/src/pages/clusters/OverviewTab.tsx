@@ -119,7 +119,7 @@ function NextPoll({ polledAt, every }: { polledAt: bigint; every: bigint }) {
   const text = useTicking((now) => {
     if (!polledAt || !every) return 'unknown'
     const wait = millis(polledAt) + millis(every) - now
-    return wait > 0 ? `in ${spanOf(Math.ceil(wait / 1000) * 1000)}` : `due for ${spanOf(Math.floor(-wait / 1000) * 1000)}`
+    return wait > 0 ? `in ${spanOf(Math.ceil(wait / 1000) * 1000)}` : `overdue by ${spanOf(Math.floor(-wait / 1000) * 1000)}`
   })
   return <>{text}</>
 }

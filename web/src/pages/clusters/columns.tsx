@@ -41,7 +41,7 @@ export const clusterColumns: Column<ClusterRow>[] = [
   },
   { id: 'freshness', header: 'Last poll', min: 112, sort: 'freshness', drop: 4, cell: (r) => <Status word={r.cluster?.freshness ?? ''} at={r.cluster?.polledAt} /> },
   { id: 'tunnel', header: 'Tunnel', min: 96, drop: 6, cell: (r) => <Status word={r.cluster?.tunnel ?? ''} dim={r.cluster?.freshness !== 'Fresh'} /> },
-  { id: 'tags', header: 'Tags', min: 150, grow: 1.4, drop: 5, cell: (r) => <Tags tags={r.cluster?.tags ?? {}} /> },
+  { id: 'tags', header: 'Tags', min: 180, grow: 2.4, drop: 5, cell: (r) => <Tags tags={r.cluster?.tags ?? {}} /> },
   { id: 'kubernetes', header: 'Kubernetes', min: 96, sort: 'kubernetes_version', drop: 3, cell: (r) => r.cluster?.kubernetesVersion || <Muted>unknown</Muted> },
   { id: 'agent', header: 'Agent', min: 96, sort: 'agent_version', drop: 7, cell: (r) => <span className={styles.cut} title={r.cluster?.agentVersion}>{r.cluster?.agentVersion}</span> },
   { id: 'nodes', header: 'Nodes', min: 64, sort: 'nodes', align: 'end', drop: 8, cell: (r) => (r.cluster?.nodes ? count(r.cluster.nodes) : '') },

@@ -87,7 +87,7 @@ export function HeatMap({ groups, groupBy, most, onPeek }: Props) {
             </span>
           </>
         ) : (
-          <span>Point at a cluster, or go to it by Tab and the arrow keys.</span>
+          <span>Choose a cluster, or go to it by Tab and the arrow keys.</span>
         )}
       </p>
       <ul className={styles.legend} aria-label="Legend">

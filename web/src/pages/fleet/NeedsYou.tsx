@@ -69,7 +69,7 @@ export function NeedsYou({ project }: { project: string }) {
                 )}
                 {item.command && (
                   <p className={styles.command}>
-                    <code>{item.command}</code>
+                    <code title={item.command}>{item.command}</code>
                     <CopyButton text={item.command} label="Copy the command" />
                   </p>
                 )}

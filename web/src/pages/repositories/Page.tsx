@@ -39,13 +39,13 @@ const columns: Column<Repository>[] = [
     ),
   },
   { id: 'type', header: 'Type', min: 64, drop: 4, cell: (r) => r.type },
-  { id: 'url', header: 'URL', min: 150, grow: 3, drop: 6, cell: (r) => <Middle text={r.url} tail={16} /> },
+  { id: 'url', header: 'URL', min: 180, grow: 4, drop: 6, cell: (r) => <Middle text={r.url} tail={16} /> },
   { id: 'fetched', header: 'Last fetch', min: 86, sort: 'fetched', cell: (r) => <Age at={r.lastFetchAt} after="ago" /> },
   { id: 'next', header: 'Next fetch', min: 86, drop: 5, cell: (r) => <Until at={r.nextFetchAt} never="" past="now" /> },
-  { id: 'owner', header: 'Owner replica', min: 120, drop: 7, sort: 'owner', cell: (r) => (r.owner ? <Middle text={r.owner} /> : <Muted>none</Muted>) },
+  { id: 'owner', header: 'Owner replica', min: 110, drop: 7, sort: 'owner', cell: (r) => (r.owner ? <Middle text={r.owner} /> : <Muted>none</Muted>) },
   { id: 'services', header: 'Services', min: 76, drop: 2, sort: 'services', align: 'end', cell: (r) => r.services },
   { id: 'project', header: 'Project', min: 80, drop: 8, cell: (r) => r.project },
-  { id: 'message', header: 'Error', min: 180, grow: 4, drop: 3, cell: (r) => (r.health === 'Failed' ? <span title={r.message}>{r.message}</span> : '') },
+  { id: 'message', header: 'Error', min: 240, grow: 6, drop: 3, cell: (r) => (r.health === 'Failed' ? <span title={r.message}>{r.message}</span> : '') },
 ]
 
 export function Page() {
@@ -80,7 +80,7 @@ export function Page() {
           )
         }
       >
-        {all && all.length > 0 && <p>{failed ? `${failed} of ${many(all.length, 'repository', 'repositories')} cannot be fetched; services keep their content.` : `All ${many(all.length, 'repository', 'repositories')} can be fetched${(by.get('Unknown') ?? 0) > 0 ? ', or were not yet' : ''}.`}</p>}
+        {all && all.length > 0 && <p>{failed ? `${failed} of ${many(all.length, 'repository', 'repositories')} cannot be fetched; services keep their content.` : `${all.length === 1 ? 'The repository' : `All ${many(all.length, 'repository', 'repositories')}`} can be fetched${(by.get('Unknown') ?? 0) > 0 ? ', or were not yet' : ''}.`}</p>}
         {may.allowed === false && <MayNot what="add a repository" reason={may.reason} />}
       </PageHeader>
       {(all?.length ?? 0) > 0 && (

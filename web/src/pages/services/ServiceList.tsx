@@ -19,7 +19,8 @@ import { FilterBar, type Preset } from '#/grid/FilterBar'
 import { type Filter, isFiltered, noFilter } from '#/grid/filter'
 import { chosen } from '#/grid/layout'
 import { Beside } from '#/grid/Peek'
-import { type Selection, nobody } from '#/grid/select'
+import { useSelection } from '#/grid/place'
+import { nobody } from '#/grid/select'
 import { useListState } from '#/grid/useListState'
 import { usePages } from '#/grid/usePages'
 
@@ -42,7 +43,7 @@ export function ServiceList({ cluster }: { cluster?: string }) {
   const navigate = useNavigate()
   // Of the rows, the hub decides one by one.
   const may = useMaySomewhere('write')
-  const [selection, setSelection] = useState<Selection>(nobody)
+  const [selection, setSelection] = useSelection('Services')
   const [bulk, setBulk] = useState<Bulk>()
   const [single, setSingle] = useState<{ action: Action; row: ServiceRow }>()
   const { filter, sort } = list

@@ -27,11 +27,14 @@ export function Stepper({ service }: { service: Service }) {
   )
 }
 
+// What a step does: "Healthy: Degraded" would be two states.
+const nouns: Record<Step['name'], string> = { Fetched: 'Fetch', Delivered: 'Delivery', Rendered: 'Render', Applied: 'Apply', Healthy: 'Health' }
+
 function Open({ step }: { step: Step }) {
   return (
     <div className={styles.open} data-tone={toneOf(step.state)}>
       <strong>
-        {step.name}: {labelOf(step.state)}
+        {nouns[step.name]}: {labelOf(step.state)}
       </strong>
       <pre>{step.message}</pre>
     </div>

@@ -24,7 +24,8 @@ export const serviceColumns: Column<ServiceRow>[] = [
     min: 150,
     grow: 2,
     sort: 'name',
-    under: { id: 'cluster', cell: (r) => r.cluster },
+    // What is degraded shows although its sync is fine.
+    under: { id: 'cluster', cell: (r) => <>{r.cluster}{r.health !== 'Healthy' && r.health !== 'Unknown' && <Status word={r.health} dim={old(r)} />}</> },
     cell: (r) => (
       <>
         <Go to={serviceHref(r)} tabIndex={-1} className={styles.name} title={r.namespace === r.name ? r.name : `${r.name}, namespace ${r.namespace}`}>

@@ -1,7 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { type GVR, noNamespace } from './gvr'
 import { type KubeObject, decode } from './object'
-import { maskSecret } from './secret'
 import { unary } from '#/api/call'
 import { ClusterAPI, type ClusterObjectsSchema } from '#/api/gen/hub/v1/proxy_pb'
 
@@ -15,15 +14,10 @@ export function objectsOf({ cluster, gvr, namespace = '' }: Place, more: { label
   return { cluster, group: gvr.group, version: gvr.version, resource: gvr.resource, namespace: namespace === noNamespace ? '' : namespace, ...more }
 }
 
-// getObject reads one object. The values of a Secret end here.
-export async function getObject(place: Place, name: string, signal?: AbortSignal): Promise<KubeObject> {
-  return maskSecret(await getRaw(place, name, signal))
-}
-
-// getRaw has a Secret's values: for one that a person reveals, and for a write
-// that keeps the others.
-export async function getRaw(place: Place, name: string, signal?: AbortSignal): Promise<KubeObject> {
-  const { json } = await unary(ClusterAPI.method.listObjects, { objects: objectsOf(place), name }, signal)
+// getObject reads one object. Of a Secret the hub sends the sizes of the values, and
+// the value of the one key that a person reveals.
+export async function getObject(place: Place, name: string, signal?: AbortSignal, reveal = ''): Promise<KubeObject> {
+  const { json } = await unary(ClusterAPI.method.listObjects, { objects: objectsOf(place), name, reveal }, signal)
   return decode(json)
 }
 
@@ -37,7 +31,7 @@ export async function listObjects(place: Place, options: { labelSelector?: strin
   const { limit = 500, ...selectors } = options
   const answer = await unary(ClusterAPI.method.listObjects, { objects: objectsOf(place, selectors), limit: BigInt(limit) }, signal)
   const list = decode<{ kind: string; apiVersion: string; items?: KubeObject[] }>(answer.json)
-  const items = (list.items ?? []).map((o) => maskSecret({ ...o, apiVersion: o.apiVersion ?? list.apiVersion, kind: o.kind ?? list.kind.replace(/List$/, '') }))
+  const items = (list.items ?? []).map((o) => ({ ...o, apiVersion: o.apiVersion ?? list.apiVersion, kind: o.kind ?? list.kind.replace(/List$/, '') }))
   return { items, more: answer.continue }
 }
 

@@ -1,54 +1,7 @@
 import { expect, test } from 'vitest'
 import type { KubeObject } from './object'
-import { dots, maskChanges, maskSecret, textOfValue, unmask } from './secret'
+import { textOfValue } from './secret'
 import { fromYAML, rebased, toYAML } from './yaml'
-
-const canary = 'c2VjcmV0LWNhbmFyeS00NzEx' // secret-canary-4711
-const secret = (): KubeObject => ({
-  apiVersion: 'v1',
-  kind: 'Secret',
-  type: 'Opaque',
-  metadata: { name: 'hush', namespace: 'web', resourceVersion: '7', annotations: { 'kubectl.kubernetes.io/last-applied-configuration': `{"data":{"password":"${canary}"}}`, note: 'kept' }, managedFields: [{ manager: 'kubectl' }] },
-  data: { password: canary, user: 'a2lt', empty: '' },
-})
-
-test('nothing of a masked Secret has a value, also not its annotations', () => {
-  const text = JSON.stringify(maskSecret(secret())) + toYAML(maskSecret(secret()), true)
-  expect(text).not.toContain(canary)
-  expect(text).not.toContain('secret-canary')
-  expect(text).not.toContain('a2lt')
-  expect(text).toContain('password')
-  expect(text).toContain('(18 bytes)')
-  expect(text).toContain('kept')
-})
-
-test('stringData is masked, and other kinds are left as they are', () => {
-  expect(JSON.stringify(maskSecret({ ...secret(), stringData: { plain: 'open-sesame' } }))).not.toContain('open-sesame')
-  const map = { ...secret(), kind: 'ConfigMap' }
-  expect(maskSecret(map)).toBe(map)
-})
-
-test('an edit keeps the values that it did not touch', () => {
-  const read = fromYAML(toYAML(maskSecret(secret())).replace(/user: .*/, 'user: bmV3'))
-  if ('mistake' in read) throw new Error(read.mistake.message)
-  const out = unmask(read.object, secret())
-  expect(out['data']).toEqual({ password: canary, user: 'bmV3', empty: '' })
-  expect(out.metadata.annotations?.['kubectl.kubernetes.io/last-applied-configuration']).toContain(canary)
-})
-
-test('a key that is removed is gone, and a mask for a new key is refused', () => {
-  const { password: _, ...rest } = maskSecret(secret())['data']
-  expect(unmask({ ...maskSecret(secret()), data: rest }, secret())['data']).toEqual({ user: 'a2lt', empty: '' })
-  expect(() => unmask({ ...secret(), data: { other: `${dots} (3 bytes)` } }, secret())).toThrow('data.other is masked')
-})
-
-test('a comparison says which value changed, not to what', () => {
-  const after = { ...secret(), data: { password: 'bmV3', user: 'a2lt' } }
-  const shown = maskChanges(after, secret())
-  expect(shown['data'].password).toBe(`${dots} (3 bytes) changed`)
-  expect(shown['data'].user).toBe(`${dots} (3 bytes)`)
-  expect(after['data'].password).toBe('bmV3')
-})
 
 test('a value is text or not', () => {
   expect(textOfValue(btoa('kim'))).toBe('kim')

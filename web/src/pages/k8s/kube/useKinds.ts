@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { getRaw, objectsOf } from './calls'
+import { getObject, objectsOf } from './calls'
 import type { GVR } from './gvr'
 import { type Kind, builtin, customKinds, kindOf } from './kinds'
 import { decode } from './object'
@@ -48,7 +48,7 @@ export function useKind(cluster: string, gvr: GVR): Kind {
     enabled: !known && gvr.group !== '',
     staleTime: 5 * 60_000,
     queryFn: async ({ signal }) => {
-      const { spec } = await getRaw({ cluster, gvr: definitions }, `${gvr.resource}.${gvr.group}`, signal)
+      const { spec } = await getObject({ cluster, gvr: definitions }, `${gvr.resource}.${gvr.group}`, signal)
       return { kind: String(spec?.names?.kind ?? gvr.resource), namespaced: spec?.scope !== 'Cluster' }
     },
   })

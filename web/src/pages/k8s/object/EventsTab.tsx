@@ -57,21 +57,21 @@ export function EventsTab({ place, object }: { place: Place; object: KubeObject 
       ) : data.length === 0 ? (
         <Empty title="No events">The API server keeps events for about an hour: nothing happened to this object since.</Empty>
       ) : (
-        <Table label={many(data.length, 'event')} head={['Type', 'Reason', 'Age', 'Times', 'From', 'Message']}>
+        <Table label={many(data.length, 'event')} head={['Type', 'Age', 'Reason', 'Message', 'Times', 'From']}>
           {data.map((e) => (
             <tr key={e.id}>
               <td>
                 <Status word={e.type === 'Warning' ? 'Degraded' : 'Healthy'} label={e.type} title={e.type} />
               </td>
-              <td>{e.reason}</td>
               <td>
                 <Age at={micros(e.at)} />
               </td>
-              <td>{count(e.count)}</td>
-              <td>{e.from}</td>
+              <td>{e.reason}</td>
               <td>
                 <div className={styles.message}>{e.message}</div>
               </td>
+              <td>{count(e.count)}</td>
+              <td>{e.from}</td>
             </tr>
           ))}
         </Table>

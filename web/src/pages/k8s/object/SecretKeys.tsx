@@ -1,7 +1,7 @@
 import { Eye, EyeOff } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { KubeError } from '../kube/KubeError'
-import { type Place, getRaw } from '../kube/calls'
+import { type Place, getObject } from '../kube/calls'
 import type { KubeObject } from '../kube/object'
 import { textOfValue } from '../kube/secret'
 import styles from './Object.module.css'
@@ -36,7 +36,7 @@ export function SecretKeys({ place, object }: { place: Place; object: KubeObject
     setBusy(key)
     setFailed(undefined)
     try {
-      const raw = await getRaw(place, name)
+      const raw = await getObject(place, name, undefined, key)
       const base64 = String(raw['data']?.[key] ?? '')
       setShown({ key, value: textOfValue(base64) ?? `base64: ${base64}` })
     } catch (error) {

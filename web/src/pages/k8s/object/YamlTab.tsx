@@ -4,6 +4,7 @@ import { Download, Pencil } from 'lucide-react'
 import { useMemo, useRef, useState } from 'react'
 import type { Place } from '../kube/calls'
 import type { KubeObject } from '../kube/object'
+import { isSecret } from '../kube/secret'
 import { objectKey } from '../kube/useObject'
 import { rebased, toYAML } from '../kube/yaml'
 import styles from './Object.module.css'
@@ -12,7 +13,7 @@ import { WriteRefused } from './WriteRefused'
 import { type Checked, put } from './edit'
 import { save } from './save'
 import { Button } from '#/ds/Button'
-import { CopyButton } from '#/ds/Copy'
+import { Command, CopyButton } from '#/ds/Copy'
 import { Checkbox } from '#/ds/Form'
 import { Banner } from '#/ds/State'
 import { Muted, count } from '#/ds/Text'
@@ -28,11 +29,12 @@ export function YamlTab({ place, object, deleted }: { place: Place; object: Kube
   const text = useMemo(() => toYAML(object, managed), [object, managed])
   if (editing) return <Edit place={place} base={editing} live={object} onDone={() => setEditing(undefined)} />
   const fields = object.metadata.managedFields?.length ?? 0
+  const secret = isSecret(object)
   return (
     <div className={styles.editor}>
       <Origins cluster={place.cluster} object={object} />
       <div className={styles.bar}>
-        <Button icon={Pencil} variant="primary" disabled={deleted} onClick={() => setEditing(object)}>
+        <Button icon={Pencil} variant="primary" disabled={deleted || secret} onClick={() => setEditing(object)}>
           Edit
         </Button>
         {fields > 0 && <Checkbox label={`managedFields (${fields})`} checked={managed} onChange={setManaged} />}
@@ -44,6 +46,12 @@ export function YamlTab({ place, object, deleted }: { place: Place; object: Kube
           Download
         </Button>
       </div>
+      {secret && (
+        <Banner tone="idle">
+          The values of a Secret stay on the hub, so that it is not edited here. With a kubeconfig of <code>axle clusters kubeconfig {place.cluster}</code>:
+          <Command command={`kubectl --namespace ${object.metadata.namespace ?? 'default'} edit secret ${object.metadata.name}`} />
+        </Banner>
+      )}
       <Editor label={`YAML of ${object.kind} ${object.metadata.name}`} text={text} readOnly />
     </div>
   )

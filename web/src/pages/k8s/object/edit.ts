@@ -1,6 +1,5 @@
-import { type Place, type Written, getRaw, write } from '../kube/calls'
+import { type Place, type Written, write } from '../kube/calls'
 import type { KubeObject } from '../kube/object'
-import { isSecret, maskChanges, maskSecret, unmask } from '../kube/secret'
 import { type YAMLMistake, fromYAML, toYAML } from '../kube/yaml'
 
 export interface Checked {
@@ -17,19 +16,13 @@ export class Mistake extends Error {
 }
 
 // put sends what a person wrote. It replaces the version that they began with:
-// when somebody else was faster, the API server says so. A Secret's masked values
-// are those of the cluster, and no answer keeps one.
+// when somebody else was faster, the API server says so.
 export async function put(place: Place, base: KubeObject, text: string, dryRun: boolean): Promise<Checked> {
   const read = fromYAML(text)
   if ('mistake' in read) throw new Mistake(read.mistake)
-  const { name } = base.metadata
-  const secret = isSecret(base)
-  const live = secret ? await getRaw(place, name) : undefined
-  const object = live ? toYAML(unmask(read.object, live), true) : text
-  const { object: answer, warnings }: Written = await write(place, name, { verb: 'update', object, dryRun })
-  const after = live ? maskChanges(answer, live) : answer
+  const { object, warnings }: Written = await write(place, base.metadata.name, { verb: 'update', object: text, dryRun })
   // What the server itself counts up is no change of the person's.
-  return { before: toYAML(without(live ? maskSecret(live) : base)), after: toYAML(without(after)), warnings, object: maskSecret(answer) }
+  return { before: toYAML(without(base)), after: toYAML(without(object)), warnings, object }
 }
 
 function without(o: KubeObject): KubeObject {

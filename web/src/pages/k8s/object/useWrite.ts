@@ -1,7 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type Change, type Place, write } from '../kube/calls'
-import { isSecret } from '../kube/secret'
 import { objectKey } from '../kube/useObject'
 import { toast } from '#/ds/toast'
 
@@ -15,7 +14,7 @@ export function useWrite(place: Place, name: string) {
     setFailed(undefined)
     try {
       const { object, warnings } = await write(place, name, change)
-      if (change.verb !== 'delete' && !change.subresource && object.metadata && !isSecret(object)) client.setQueryData(objectKey(place, name), object)
+      if (change.verb !== 'delete' && !change.subresource && object.metadata) client.setQueryData(objectKey(place, name), object)
       toast([done, ...warnings].join(' '))
       return true
     } catch (error) {

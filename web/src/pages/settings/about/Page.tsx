@@ -27,7 +27,7 @@ export function Page() {
             facts={[
               { label: 'Hub and console', value: data.hubVersion },
               { label: 'Licence', value: 'Apache-2.0' },
-              { label: 'Documentation', value: <a href="/docs/">of this version, on this hub</a> },
+              { label: 'Documentation', value: <a href="/docs/">of this version</a> },
               { label: 'Address', value: location.origin },
             ]}
           />

@@ -75,7 +75,7 @@ export function Trusts({ trusts, error, retry, accounts }: Props) {
         actions={remove}
         empty={
           <Empty title="No trust in CI systems">
-            <p>With a trust, a job exchanges the token that its CI system gives it for one of a service account, at most 1 h long. Nothing is stored in the CI system.{accounts.length === 0 && ' Create a service account first.'}</p>
+            <p>With a trust, a job exchanges the token that its CI system gives it for one of a service account, at most 1 h long. Nothing is stored in the CI system.{accounts.length === 0 && ' Create a service account first.'}</p>
           </Empty>
         }
       />

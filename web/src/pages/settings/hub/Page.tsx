@@ -24,6 +24,9 @@ import { bytesText } from './bytes'
 import { isCode } from '#/api/errors'
 import { Code } from '@connectrpc/connect'
 
+// As their makers write them.
+const databases: Record<string, string> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
+
 export function Page() {
   const { admin, name } = session()
   const { data: hub, error, refetch } = useCall(Hub.method.status, {})
@@ -33,7 +36,7 @@ export function Page() {
   const b = hub?.backups
   return (
     <>
-      <PageHeader title="Hub">{hub && <p>{`Axle ${hub.version} on ${hub.database}, ${hub.replicas.filter((r) => r.alive).length} of ${hub.replicas.length} replicas alive.`}</p>}</PageHeader>
+      <PageHeader title="Hub">{hub && <p>{`Axle ${hub.version} on ${databases[hub.database] ?? hub.database}, ${hub.replicas.filter((r) => r.alive).length} of ${hub.replicas.length} replicas alive.`}</p>}</PageHeader>
       {hub?.deletesHeld && (
         <Banner
           tone="bad"
@@ -69,8 +72,8 @@ export function Page() {
                 facts={[
                   { label: 'Version', value: hub.version },
                   { label: 'Started', value: <Age at={hub.startedAt} after="ago" /> },
-                  { label: 'Database', value: hub.database },
-                  { label: 'Change feed', value: `${count(hub.sequence)} of ${count(hub.feedSequence)}` },
+                  { label: 'Database', value: databases[hub.database] ?? hub.database },
+                  { label: 'Change feed', value: `${count(hub.sequence)} of ${count(hub.feedSequence)} changes read` },
                   { label: 'Incarnation', value: <code>{hub.incarnation}</code> },
                 ]}
               />
