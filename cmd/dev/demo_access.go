@@ -115,11 +115,7 @@ func (d *demo) access(ctx context.Context) error {
 	if err := os.WriteFile(file, []byte(strings.Repeat(rand.Text()+"\n", 1<<15)), 0o600); err != nil {
 		return err
 	}
-	for _, q := range []struct {
-		name, what string
-		ask        func(context.Context, way) (string, error)
-		together   bool
-	}{
+	for _, q := range []question{
 		{"get pods -A", "get pods -A", getPods, false},
 		{"exec", "exec " + pod + " -- sh -c 'hostname; id; cat /proc/1/comm'", func(ctx context.Context, w way) (string, error) {
 			return w.kubectl(ctx, "-n", talker, "exec", pod, "--", "sh", "-c", "hostname; id; cat /proc/1/comm")
@@ -128,32 +124,40 @@ func (d *demo) access(ctx context.Context) error {
 		{"cp, there and back", "cp FILE " + pod + ":/tmp/file, and back", func(ctx context.Context, w way) (string, error) { return copyBoth(ctx, w, pod, file) }, false},
 		{"port-forward", "port-forward " + pod + " :8080", func(ctx context.Context, w way) (string, error) { return forward(ctx, w, pod) }, false},
 	} {
-		if err := d.ask(ctx, q.name, q.what, through, direct, q.together, q.ask); err != nil {
+		if err := d.ask(ctx, q, through, direct); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ask repeats a request both ways until the answers are equal, which they are at once
-// unless the cluster changed in between. Together they wait for the same lines of a log.
-func (d *demo) ask(ctx context.Context, name, what string, through, direct way, together bool, ask func(context.Context, way) (string, error)) error {
-	d.say("$ kubectl %s", what)
-	a := asked{what: name}
+// question is a request to a cluster. Asked both ways together, it waits for the same
+// lines of a log.
+type question struct {
+	name, what string
+	ask        func(context.Context, way) (string, error)
+	together   bool
+}
+
+// ask repeats a question both ways until the answers are equal, which they are at once
+// unless the cluster changed in between.
+func (d *demo) ask(ctx context.Context, q question, through, direct way) error {
+	d.say("$ kubectl %s", q.what)
+	a := asked{what: q.name}
 	err := eventually.Wait(ctx, 20*time.Second, func() error {
 		var got, want string
 		var both errgroup.Group
-		if !together {
+		if !q.together {
 			both.SetLimit(1)
 		}
 		both.Go(func() (err error) {
-			if got, a.through, err = timed(ctx, through, ask); err != nil {
+			if got, a.through, err = timed(ctx, through, q.ask); err != nil {
 				err = fmt.Errorf("through the hub: %w", err)
 			}
 			return err
 		})
 		both.Go(func() (err error) {
-			if want, a.direct, err = timed(ctx, direct, ask); err != nil {
+			if want, a.direct, err = timed(ctx, direct, q.ask); err != nil {
 				err = fmt.Errorf("directly: %w", err)
 			}
 			return err
@@ -163,7 +167,7 @@ func (d *demo) ask(ctx context.Context, name, what string, through, direct way, 
 		}
 		a.lines = strings.Count(got, "\n")
 		if got != want {
-			return fmt.Errorf("kubectl %s: through the hub comes\n%s\nand directly\n%s", what, got, want)
+			return fmt.Errorf("kubectl %s: through the hub comes\n%s\nand directly\n%s", q.what, got, want)
 		}
 		return nil
 	})
