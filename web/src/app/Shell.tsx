@@ -12,7 +12,8 @@ import { useEvents } from './useEvents'
 import { useGlobalKeys } from './useGlobalKeys'
 import { Toasts } from '#/ds/Toasts'
 
-const Palette = lazy(() => import('./palette/Palette').then((m) => ({ default: m.Palette })))
+const loadPalette = () => import('./palette/Palette').then((m) => ({ default: m.Palette }))
+const Palette = lazy(loadPalette)
 const DockPanel = lazy(() => import('./DockPanel').then((m) => ({ default: m.DockPanel })))
 const KeySheet = lazy(() => import('./KeySheet').then((m) => ({ default: m.KeySheet })))
 
@@ -33,6 +34,17 @@ export function Shell() {
   useEvents()
   useEffect(() => setLetters(letters), [letters])
   useEffect(() => () => void takeAhead(), [])
+  useEffect(() => {
+    // The first view comes first; then the palette is there when it is asked for. If it
+    // cannot be loaded now, opening it says why.
+    const load = () => void loadPalette().catch(() => {})
+    if (!window.requestIdleCallback) {
+      const timer = setTimeout(load, 3000)
+      return () => clearTimeout(timer)
+    }
+    const id = requestIdleCallback(load)
+    return () => cancelIdleCallback(id)
+  }, [])
   useEffect(() => {
     window.addEventListener('keydown', handle)
     return () => window.removeEventListener('keydown', handle)

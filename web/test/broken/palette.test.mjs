@@ -8,12 +8,12 @@ import { closeBrowser, eventually, logIn, newContext } from '../lib/stack.mjs';
 after(closeBrowser);
 
 /** Holds the requests that match until it is told to let them go. */
-async function held(page, url) {
+async function held(where, url) {
   let go;
   const gate = new Promise((resolve) => (go = resolve));
   let caught;
   const first = new Promise((resolve) => (caught = resolve));
-  await page.route(url, async (route) => {
+  await where.route(url, async (route) => {
     caught();
     await gate;
     await route.continue();
@@ -25,9 +25,9 @@ const pathname = (page) => new URL(page.url()).pathname;
 
 test('keys typed before the palette is loaded are typed into it', { timeout: 120_000 }, async () => {
   const context = await newContext();
+  const code = await held(context, /\/assets\/Palette-.*\.js/);
   const page = await logIn(context);
   await settled(page);
-  const code = await held(page, /\/assets\/Palette-.*\.js/);
   await page.keyboard.press('Control+k');
   await code.first;
   // Of the page, g and s would go to the services, and c copy the link.
@@ -45,9 +45,9 @@ test('keys typed before the palette is loaded are typed into it', { timeout: 120
 
 test('Enter typed before the palette is loaded opens what was typed', { timeout: 120_000 }, async () => {
   const context = await newContext();
+  const code = await held(context, /\/assets\/Palette-.*\.js/);
   const page = await logIn(context);
   await settled(page);
-  const code = await held(page, /\/assets\/Palette-.*\.js/);
   await page.keyboard.press('Control+k');
   await code.first;
   await page.keyboard.type('s:crash-loop');
