@@ -10,6 +10,7 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/installed"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/address"
@@ -157,11 +158,11 @@ const (
 )
 
 // installation returns the zero value for an unusable installation.
-func installation(m *agentv1.Installation) fleet.Installation {
+func installation(m *agentv1.Installation) installed.Agent {
 	if m == nil || len(m.GetArgs()) > maxArgs || len(m.GetImage()) > maxImage || len(m.GetNamespace()) > 63 {
-		return fleet.Installation{}
+		return installed.Agent{}
 	}
-	return fleet.Installation{Namespace: m.GetNamespace(), Image: m.GetImage(), Args: m.GetArgs()}
+	return installed.Agent{Namespace: m.GetNamespace(), Image: m.GetImage(), Args: m.GetArgs()}
 }
 
 func caller(ctx context.Context) (identity.Principal, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/installed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -67,11 +68,21 @@ func (a Agents) Members(ctx context.Context, clusterIDs []string) ([]Member, err
 			return nil, err
 		}
 		all = append(all, Member{
-			ClusterID: s.Cluster.ID, Name: s.Cluster.Name, Payload: s.Service.Spec.Configuration[payloadKey],
+			ClusterID: s.Cluster.ID, Name: s.Cluster.Name, Payload: placed(s),
 			Runs: func(version string) bool { return s.Cluster.AgentVersion == version }, Fresh: s.Freshness == fleet.Fresh,
 		})
 	}
 	return all, nil
+}
+
+// placed is the payload that a cluster has. One with flags that the agent no longer runs
+// with counts as none, so that its owner's change of them is taken over.
+func placed(s fleet.BuiltinState) string {
+	has := s.Service.Spec.Configuration
+	if args, err := json.Marshal(s.Cluster.Installation.Args); err != nil || has[argsKey] != string(args) {
+		return ""
+	}
+	return has[payloadKey]
 }
 
 // longestWait is the longest poll interval that is waited for after a start of
@@ -91,6 +102,9 @@ func Known(f fleet.Freshness, interval int64) error {
 // payloadKey is the key of the service's configuration that holds the placed
 // payload.
 const payloadKey = "payload"
+
+// argsKey is the key of the agent's flags.
+const argsKey = "args"
 
 // Place implements Subject.
 func (a Agents) Place(ctx context.Context, clusterIDs []string, payload string) (map[string]string, error) {
@@ -138,7 +152,7 @@ func (a Agents) byID(ctx context.Context, clusterIDs []string) (map[string]fleet
 // builtin returns the agent's service for one installation. An agent that
 // already runs the version keeps exactly its image. The cluster owner's
 // settings (namespace, registry, flags) stay.
-func builtin(p AgentPayload, payload, runs string, i fleet.Installation) (fleet.Builtin, error) {
+func builtin(p AgentPayload, payload, runs string, i installed.Agent) (fleet.Builtin, error) {
 	image := p.Image
 	switch {
 	case image != "":
@@ -158,7 +172,7 @@ func builtin(p AgentPayload, payload, runs string, i fleet.Installation) (fleet.
 	return fleet.Builtin{
 		Name: AgentService, Namespace: i.Namespace, Version: p.Version, Digest: p.Digest, Size: p.Size,
 		Configuration: map[string]string{
-			"version": p.Version, "image": image, "namespace": i.Namespace, "args": string(args), payloadKey: payload,
+			"version": p.Version, "image": image, "namespace": i.Namespace, argsKey: string(args), payloadKey: payload,
 		},
 	}, nil
 }

@@ -10,14 +10,15 @@ import (
 	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/fleettest"
+	"github.com/axle-cd/axle/hub/fleet/installed"
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 const agentDigest = "axle1:00000000000000000000000000000000000000000000000000000000000000aa"
 
-// installed creates a cluster whose agent can replace itself.
-func installed(env *fleettest.Fleet, name, version string) fleet.Cluster {
+// install creates a cluster whose agent can replace itself.
+func install(env *fleettest.Fleet, name, version string) fleet.Cluster {
 	env.T.Helper()
 	c := env.AddCluster(name)
 	ping(env, c.ID, version)
@@ -28,7 +29,7 @@ func ping(env *fleettest.Fleet, clusterID, version string) {
 	env.T.Helper()
 	err := env.Ping(env.T.Context(), clusterID, fleet.ClusterPing{
 		AgentVersion: version, KubernetesVersion: "v1.36.3", PollInterval: time.Minute.Microseconds(),
-		Installation: fleet.Installation{Namespace: "axle-system", Image: "mirror:5000/axle-agent:" + version, Args: []string{"run", "--poll-interval=1m"}},
+		Installation: installed.Agent{Namespace: "axle-system", Image: "mirror:5000/axle-agent:" + version, Args: []string{"run", "--poll-interval=1m"}},
 	})
 	if err != nil {
 		env.T.Fatal(err)
@@ -57,7 +58,7 @@ func TestAgentServiceIsTheHubsOwn(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		env := fleettest.New(t, d)
 		agents := fanout.Agents{Fleet: env.Fleet}
-		c, plain := installed(env, "edge", "1.0.0"), env.AddCluster("outside")
+		c, plain := install(env, "edge", "1.0.0"), env.AddCluster("outside")
 		members, err := agents.Members(t.Context(), nil)
 		if err != nil || len(members) != 1 || members[0].Name != "edge" || !members[0].Fresh || !members[0].Runs("1.0.0") {
 			t.Fatalf("members are %+v, %v", members, err)
@@ -103,11 +104,45 @@ func TestAgentServiceIsTheHubsOwn(t *testing.T) {
 	})
 }
 
+// Who changed an agent's flags by hand asks for the version that runs, and the hub's
+// manifests have the flags: otherwise they would put the old ones back.
+func TestChangedFlagsAreTakenOver(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env := fleettest.New(t, d)
+		agents := fanout.Agents{Fleet: env.Fleet}
+		c := install(env, "edge", "1.0.0")
+		has := func() string {
+			t.Helper()
+			members, err := agents.Members(t.Context(), nil)
+			if err != nil || len(members) != 1 {
+				t.Fatalf("members are %+v, %v", members, err)
+			}
+			return members[0].Payload
+		}
+		place(env, agents, "1.0.0", c.ID)
+		if got := has(); got != payload("1.0.0") {
+			t.Errorf("it has %q", got)
+		}
+		flags := installed.Agent{Namespace: "axle-system", Image: "mirror:5000/axle-agent:1.0.0", Args: []string{"run", "--poll-interval=5m"}}
+		if err := env.Ping(t.Context(), c.ID, fleet.ClusterPing{AgentVersion: "1.0.0", Installation: flags}); err != nil {
+			t.Fatal(err)
+		}
+		if got := has(); got != "" {
+			t.Errorf("with other flags it has %q", got)
+		}
+		place(env, agents, "1.0.0", c.ID)
+		service := env.Must(env.Service(t.Context(), fleet.Ref{Cluster: "edge", Name: fanout.AgentService}))
+		if got := service.Spec.Configuration["args"]; got != `["run","--poll-interval=5m"]` || has() != payload("1.0.0") {
+			t.Errorf("its manifests have the flags %s", got)
+		}
+	})
+}
+
 func TestAgentIsJudgedByWhatItSays(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		env := fleettest.New(t, d)
 		agents := fanout.Agents{Fleet: env.Fleet}
-		c := installed(env, "edge", "1.0.0")
+		c := install(env, "edge", "1.0.0")
 		judge := func() fanout.Verdict {
 			t.Helper()
 			env.Clock.Advance(time.Second)

@@ -1,8 +1,7 @@
 package fleet
 
 import (
-	"slices"
-
+	"github.com/axle-cd/axle/hub/fleet/installed"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 )
@@ -38,26 +37,10 @@ type Cluster struct {
 	PollInterval int64
 	// Installation describes how the agent is installed; zero when the agent
 	// cannot replace itself.
-	Installation Installation
+	Installation installed.Agent
 	PingedAt     int64
 	CreatedAt    int64
 	UpdatedAt    int64
-}
-
-// Installation is what an agent's own manifests must keep over an upgrade.
-type Installation struct {
-	Namespace string `json:"namespace,omitempty"`
-	// Image is the running image.
-	Image string `json:"image,omitempty"`
-	// Args are the command line after the program's name.
-	Args []string `json:"args,omitempty"`
-}
-
-// Known reports whether the installation is known.
-func (i Installation) Known() bool { return i.Namespace != "" }
-
-func (i Installation) equal(o Installation) bool {
-	return i.Namespace == o.Namespace && i.Image == o.Image && slices.Equal(i.Args, o.Args)
 }
 
 // Registered reports whether an agent has an identity for the cluster.
@@ -97,7 +80,7 @@ type ClusterPing struct {
 	Nodes             int
 	// PollInterval is in microseconds.
 	PollInterval int64
-	Installation Installation
+	Installation installed.Agent
 }
 
 // ClusterView is a cluster with its current state.

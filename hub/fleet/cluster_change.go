@@ -187,7 +187,7 @@ func (c Cluster) equalButTags(o Cluster) bool {
 	return c.Handle == o.Handle && c.ManagedBy == o.ManagedBy && c.ProjectID == o.ProjectID && c.Metadata == o.Metadata && c.Distro == o.Distro &&
 		c.KubernetesVersion == o.KubernetesVersion && c.AgentVersion == o.AgentVersion && c.Nodes == o.Nodes &&
 		c.ClusterUID == o.ClusterUID && c.RegisteredAt == o.RegisteredAt && c.Pending == o.Pending &&
-		c.Message == o.Message && c.PollInterval == o.PollInterval && c.Installation.equal(o.Installation)
+		c.Message == o.Message && c.PollInterval == o.PollInterval && c.Installation.Equal(o.Installation)
 }
 
 // Data returns the closed list of facts that templates may use.
@@ -232,7 +232,8 @@ func (f *clusters) Ping(ctx context.Context, clusterID string, p ClusterPing) er
 		if equalCluster(before, c) {
 			return f.store.TouchCluster(ctx, clusterID, c.PingedAt)
 		}
-		return f.putCluster(ctx, before, &c, "", "", "")
+		kind, message := before.Installation.Changed(c.Installation)
+		return f.putCluster(ctx, before, &c, kind, "agent "+c.Name, message)
 	})
 }
 

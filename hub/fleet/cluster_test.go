@@ -3,12 +3,14 @@ package fleet_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/fleettest"
+	"github.com/axle-cd/axle/hub/fleet/installed"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -45,6 +47,32 @@ func TestClusterDataChangesSpecDigests(t *testing.T) {
 		specs, _, err := env.AgentSpecs(t.Context(), c.ID, []string{web.ID})
 		if err != nil || specs[0].Cluster.KubernetesMinor != "1.34" || specs[0].Cluster.Tags["tier"] != "prod" || specs[0].Service.SpecDigest != env.Get(web).SpecDigest {
 			t.Errorf("the agent gets %+v, %v", specs, err)
+		}
+	})
+}
+
+// Whoever moves a hub, or changes the flags of an agent, sees when the hub knows them.
+func TestFlagsOfAnAgentAreToldOnceTheyChange(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env := fleettest.New(t, d)
+		c := env.AddCluster("edge-1")
+		for _, args := range [][]string{
+			{"run", "--hub-url=https://old.test", "--poll-interval=1s"},
+			{"run", "--hub-url=https://old.test", "--poll-interval=1s"},
+			{"run", "--hub-url=https://new.test", "--poll-interval=2s", "--quiet"},
+		} {
+			if err := env.Ping(t.Context(), c.ID, fleet.ClusterPing{Installation: installed.Agent{Namespace: "axle-system", Args: args}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var told []string
+		for _, e := range env.Events("") {
+			if e.Kind == "cluster.flags_changed" {
+				told = append(told, e.By+": "+e.Message)
+			}
+		}
+		if want := []string{"agent edge-1: --poll-interval, --hub-url=https://new.test, --quiet"}; !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
 		}
 	})
 }

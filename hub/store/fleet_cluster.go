@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/installed"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -41,7 +42,7 @@ var (
 // putCluster runs an insert or update. An unknown installation is stored as none.
 func putCluster(ctx context.Context, s *Store, statement rows.Statement[fleet.Cluster], c fleet.Cluster) (bool, error) {
 	if !c.Installation.Known() {
-		c.Installation = fleet.Installation{}
+		c.Installation = installed.Agent{}
 	}
 	return wrote(ctx, s, statement, &c)
 }

@@ -148,7 +148,7 @@ func byName(c *cluster, name string) int { return strings.Compare(c.Name, name) 
 func (t *table) putCluster(v fleet.Cluster) {
 	c := t.at(v.ID)
 	was := c.project
-	v.Metadata, v.Installation = "", fleet.Installation{}
+	v.Metadata, v.Installation = "", fleet.Cluster{}.Installation
 	if !c.known {
 		i, _ := slices.BinarySearchFunc(t.ordered, v.Name, byName)
 		t.ordered = slices.Insert(t.ordered, i, c)

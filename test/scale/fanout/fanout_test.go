@@ -21,8 +21,12 @@ func TestChangeOfAGlobalServiceIsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The kernel counts in hundredths of a second, and one change can take less.
+	if got.Change.HubCPU+got.Edit.HubCPU <= 0 {
+		t.Errorf("the hub took no CPU: %+v", got)
+	}
 	for what, c := range map[string]fanout.Change{"commit": got.Change, "edit": got.Edit} {
-		if c.HubCPU <= 0 || c.Feed < 1 || c.Seconds <= 0 {
+		if c.Feed < 1 || c.Seconds <= 0 {
 			t.Errorf("%s: %+v", what, c)
 		}
 		// The edit writes each target's row twice: what it declares, and its revision.

@@ -1,0 +1,51 @@
+// Package installed describes how the agent of a cluster is installed: what its own
+// manifests must keep over an upgrade, and what changed. It stores nothing.
+// hub/fleet, hub/fanout and hub/agentapi call it.
+//
+// Invariant: of flags their names are told alone, but for the address of the hub.
+package installed
+
+import (
+	"slices"
+	"strings"
+)
+
+// Agent is how an agent says that it is installed; zero when it does not manage its own
+// manifests, or has not said so yet.
+type Agent struct {
+	Namespace string `json:"namespace,omitempty"`
+	// Image is the running image.
+	Image string `json:"image,omitempty"`
+	// Args are the command line after the program's name.
+	Args []string `json:"args,omitempty"`
+}
+
+// Known reports whether the installation is known.
+func (a Agent) Known() bool { return a.Namespace != "" }
+
+// Equal reports whether nothing differs.
+func (a Agent) Equal(o Agent) bool {
+	return a.Namespace == o.Namespace && a.Image == o.Image && slices.Equal(a.Args, o.Args)
+}
+
+const hubURL = "--hub-url"
+
+// Changed is the kind and the message of the event that an agent runs with other flags
+// than before, empty when it does not.
+func (a Agent) Changed(to Agent) (kind, message string) {
+	if !a.Known() || !to.Known() || slices.Equal(a.Args, to.Args) {
+		return "", ""
+	}
+	var flags []string
+	for _, arg := range slices.Concat(a.Args, to.Args) {
+		name, _, _ := strings.Cut(arg, "=")
+		switch has := slices.Contains(to.Args, arg); {
+		case has && slices.Contains(a.Args, arg):
+		case has && name == hubURL:
+			flags = append(flags, arg)
+		case strings.HasPrefix(name, "--") && name != hubURL && !slices.Contains(flags, name):
+			flags = append(flags, name)
+		}
+	}
+	return "cluster.flags_changed", strings.Join(flags, ", ")
+}
