@@ -66,7 +66,7 @@ export function RollbackDialog({ target: service, to, onClose }: Props) {
           <Banner tone="warn">
             This pins the service to revision {String(target.number)} ({short(target.sourceRevision)}): it stops following {service.follows || 'its source'}. Resume is in the banner on its page.
           </Banner>
-          <TextArea label="Reason" value={reason} maxLength={500} required onChange={setReason} hint="Goes into the revision, the event and the audit log." />
+          <TextArea label="Reason" value={reason} maxLength={500} required onChange={setReason} hint="Required. It goes into the revision, the event and the audit log." />
           <Preview key={String(target.number)} service={service} revision={target.number} />
         </>
       )}
