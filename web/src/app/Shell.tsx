@@ -1,5 +1,5 @@
 import { Outlet, useRouterState } from '@tanstack/react-router'
-import { Suspense, lazy, useEffect, useState } from 'react'
+import { type ComponentType, Suspense, lazy, useEffect, useState } from 'react'
 import { LiveBanner } from './LiveBanner'
 import { Sidebar } from './Sidebar'
 import styles from './Shell.module.css'
@@ -12,12 +12,27 @@ import { useEvents } from './useEvents'
 import { useGlobalKeys } from './useGlobalKeys'
 import { Toasts } from '#/ds/Toasts'
 
-const loadPalette = () => import('./palette/Palette').then((m) => ({ default: m.Palette }))
-const Palette = lazy(loadPalette)
+// The palette is not lazy as the others are: React holds what was suspended back for
+// 300 ms, and it opens within 50.
+let palette: ComponentType<{ onClose: () => void }> | undefined
+const loadPalette = () => import('./palette/Palette').then((m) => (palette = m.Palette))
 const DockPanel = lazy(() => import('./DockPanel').then((m) => ({ default: m.DockPanel })))
 const KeySheet = lazy(() => import('./KeySheet').then((m) => ({ default: m.KeySheet })))
 
 export type Overlay = 'palette' | 'keys' | undefined
+
+function Palette({ onClose }: { onClose: () => void }) {
+  const [Ready, setReady] = useState(() => palette)
+  useEffect(() => {
+    if (Ready) return
+    const fail = (error: unknown) =>
+      setReady(() => {
+        throw error
+      })
+    void loadPalette().then((loaded) => setReady(() => loaded), fail)
+  }, [Ready])
+  return Ready ? <Ready onClose={onClose} /> : null
+}
 
 // Shell is the frame of every page.
 export function Shell() {
@@ -37,13 +52,8 @@ export function Shell() {
   useEffect(() => {
     // The first view comes first; then the palette is there when it is asked for. If it
     // cannot be loaded now, opening it says why.
-    const load = () => void loadPalette().catch(() => {})
-    if (!window.requestIdleCallback) {
-      const timer = setTimeout(load, 3000)
-      return () => clearTimeout(timer)
-    }
-    const id = requestIdleCallback(load)
-    return () => cancelIdleCallback(id)
+    const timer = setTimeout(() => void loadPalette().catch(() => {}), 3000)
+    return () => clearTimeout(timer)
   }, [])
   useEffect(() => {
     window.addEventListener('keydown', handle)
