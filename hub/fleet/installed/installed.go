@@ -2,12 +2,15 @@
 // manifests must keep over an upgrade, and what changed. It stores nothing.
 // hub/fleet, hub/fanout and hub/agentapi call it.
 //
-// Invariant: of flags their names are told alone, but for the address of the hub.
+// Invariants: of flags their names are told alone, but for the address of the hub, in at
+// most 300 bytes.
 package installed
 
 import (
 	"slices"
 	"strings"
+
+	"github.com/axle-cd/axle/internal/plain"
 )
 
 // Agent is how an agent says that it is installed; zero when it does not manage its own
@@ -28,7 +31,12 @@ func (a Agent) Equal(o Agent) bool {
 	return a.Namespace == o.Namespace && a.Image == o.Image && slices.Equal(a.Args, o.Args)
 }
 
-const hubURL = "--hub-url"
+const (
+	hubURL = "--hub-url"
+	// maxMessage bounds the message of an event, in bytes: who controls a cluster writes
+	// the flags.
+	maxMessage = 300
+)
 
 // Changed is the kind and the message of the event that an agent runs with other flags
 // than before, empty when it does not.
@@ -47,5 +55,5 @@ func (a Agent) Changed(to Agent) (kind, message string) {
 			flags = append(flags, name)
 		}
 	}
-	return "cluster.flags_changed", strings.Join(flags, ", ")
+	return "cluster.flags_changed", plain.Line(strings.Join(flags, ", "), maxMessage)
 }

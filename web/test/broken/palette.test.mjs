@@ -21,6 +21,16 @@ async function held(where, url) {
   return { first, go };
 }
 
+/** Somebody who has the palette open. */
+async function inPalette() {
+  const context = await newContext();
+  const page = await logIn(context);
+  await settled(page);
+  await page.keyboard.press('Control+k');
+  await page.getByRole('dialog').waitFor();
+  return { context, page };
+}
+
 const pathname = (page) => new URL(page.url()).pathname;
 
 test('keys typed before the palette is loaded are typed into it', { timeout: 120_000 }, async () => {
@@ -58,11 +68,7 @@ test('Enter typed before the palette is loaded opens what was typed', { timeout:
 });
 
 test('Enter never opens a result of the query before', { timeout: 120_000 }, async () => {
-  const context = await newContext();
-  const page = await logIn(context);
-  await settled(page);
-  await page.keyboard.press('Control+k');
-  await page.getByRole('dialog').waitFor();
+  const { context, page } = await inPalette();
   await page.keyboard.type('s:drifted');
   await page.getByRole('menuitem', { name: /drifted/ }).or(page.getByRole('option', { name: /drifted/ })).first().waitFor();
   const search = await held(page, /Fleet\/Search/);
@@ -79,11 +85,7 @@ test('Enter never opens a result of the query before', { timeout: 120_000 }, asy
 });
 
 test('what an arrow key chose is opened', { timeout: 120_000 }, async () => {
-  const context = await newContext();
-  const page = await logIn(context);
-  await settled(page);
-  await page.keyboard.press('Control+k');
-  await page.getByRole('dialog').waitFor();
+  const { context, page } = await inPalette();
   await page.keyboard.type('s:r');
   const rows = page.getByRole('dialog').locator('[data-key^="service/"]');
   // The results are those of all that is typed.
