@@ -38,6 +38,7 @@ import (
 // this tree's programs (make soak has a real node pull them). Names of hosts, the version
 // and folders are the test's.
 func TestThePageAirGap(t *testing.T) {
+	sideBySide(t)
 	const page = "howto/air-gap"
 	outside, inside, mirror := registryserver.Start(true), registryserver.Start(true), registryserver.Start(true)
 	for _, r := range []*registryserver.Server{outside, inside, mirror} {
@@ -70,7 +71,7 @@ func TestThePageAirGap(t *testing.T) {
 
 	names := strings.NewReplacer("registry.internal:5000", mirror.Host(), "registry.internal", inside.Host(), "ghcr.io", outside.Host(), "1.4.2", buildinfo.Version,
 		"/var/lib/axle", filepath.Join(dir, "hub"))
-	env := append(os.Environ(), "HOME="+dir, "KUBECONFIG="+b.Kubeconfig(), "DOCKER_CONFIG="+dir, "SSL_CERT_FILE="+filepath.Join(dir, "ca.pem"), "PATH="+dir+":"+filepath.Dir(hub)+":"+os.Getenv("PATH"))
+	env := b.env("HOME="+dir, "KUBECONFIG="+b.Kubeconfig(), "DOCKER_CONFIG="+dir, "SSL_CERT_FILE="+filepath.Join(dir, "ca.pem"), "PATH="+dir+":"+filepath.Dir(hub)+":"+os.Getenv("PATH"))
 	run := func(line int, script string) string {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), limit)

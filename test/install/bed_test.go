@@ -3,6 +3,7 @@ package install_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/axle-cd/axle/cli"
 	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/kube"
 	"github.com/axle-cd/axle/test/port"
@@ -24,8 +24,30 @@ type bed struct {
 	*kube.Cluster
 	t   *testing.T
 	url string
-	// values is a file with the values of this machine.
-	values string
+	// values is a file with the values of this machine, config the one in which axle
+	// keeps its logins.
+	values, config string
+	// version is that of the commands; empty is this tree's.
+	version string
+}
+
+// turns let two control planes run side by side, one on each core: most of their time
+// is waiting for pods.
+var turns = make(chan struct{}, 2)
+
+// sideBySide runs a test beside one other.
+func sideBySide(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	turns <- struct{}{}
+	t.Cleanup(func() { <-turns })
+}
+
+// onCluster is a bed whose cluster runs nothing of ours.
+func onCluster(t *testing.T, cluster *kube.Cluster) *bed {
+	t.Helper()
+	dir := t.TempDir()
+	return &bed{Cluster: cluster, t: t, values: filepath.Join(dir, "values.yaml"), config: filepath.Join(dir, "axle.yaml")}
 }
 
 // newBed starts a cluster that runs the control plane as processes.
@@ -37,10 +59,7 @@ func newBed(t *testing.T) *bed {
 // newBedOf is newBed whose images come from a registry.
 func newBedOf(t *testing.T, images string) *bed {
 	t.Helper()
-	b := &bed{Cluster: newCluster(t, images), t: t}
-	dir := t.TempDir()
-	t.Setenv("AXLE_CONFIG", filepath.Join(dir, "axle.yaml"))
-	b.values = filepath.Join(dir, "values.yaml")
+	b := onCluster(t, newCluster(t, images))
 	if err := os.WriteFile(b.values, []byte(b.machine()), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -91,12 +110,27 @@ tls: {mode: devCA}
 // axle runs the command and returns its output and its code.
 func (b *bed) axle(args ...string) (out, errs string, code int) {
 	b.t.Helper()
+	program, err := bin.Path(b.t.Context(), "axle", bin.Options{Version: b.version})
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	var stdout, stderr bytes.Buffer
 	ctx, cancel := context.WithTimeout(b.t.Context(), limit)
 	defer cancel()
-	code = cli.Run(ctx, args, cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
+	command := exec.CommandContext(ctx, program, args...)
+	command.Env, command.Stdout, command.Stderr = b.env(), &stdout, &stderr
+	var exit *exec.ExitError
+	if err := command.Run(); err != nil && !errors.As(err, &exit) {
+		b.t.Fatal(err)
+	}
+	code = command.ProcessState.ExitCode()
 	b.t.Logf("axle %s: %d\n%s%s", strings.Join(args, " "), code, stdout.String(), stderr.String())
 	return stdout.String(), stderr.String(), code
+}
+
+// env is the environment of commands that this bed's logins are for.
+func (b *bed) env(more ...string) []string {
+	return append(append(os.Environ(), "AXLE_CONFIG="+b.config), more...)
 }
 
 // must is axle that succeeds.

@@ -56,12 +56,13 @@ func unsuitable(t *testing.T, kind string) string {
 // The preflight asks the database what the hub would ask at its start. One that it does
 // not reach from here may be reached by the pods, and is only doubted.
 func TestPreflightAsksTheDatabase(t *testing.T) {
+	sideBySide(t)
 	cluster := kube.New(t, kube.ClusterConfig{})
 	client, err := kubernetes.NewForConfig(cluster.Config())
 	must(t, err)
 	sound(t, client)
 	secret(t, client, "axle", "k", map[string][]byte{"hub.key": []byte("k1 00")})
-	b := &bed{Cluster: cluster, t: t, values: filepath.Join(t.TempDir(), "values.yaml")}
+	b := onCluster(t, cluster)
 	must(t, os.WriteFile(b.values, []byte(plain+"shape: ha\nhub: {keySecret: {name: k}}\ndatabase: {urlSecret: {name: db}}\n"), 0o600))
 	nobody, err := port.Address()
 	must(t, err)
@@ -148,6 +149,7 @@ func (b *bed) helmFails(args ...string) string {
 // cert-manager says of it, whose kinds are there without cert-manager, and goes on when it
 // came.
 func TestCertificateThatDoesNotCome(t *testing.T) {
+	sideBySide(t)
 	b := newBed(t)
 	b.certManager("acme")
 	install := []string{"install", "--kubeconfig", b.Kubeconfig(), "--values", b.values, "--set", "tls.mode=certManager,tls.issuer.name=acme,service.type=LoadBalancer", "--without-mgmt", "--timeout", "5s"}
@@ -179,6 +181,7 @@ func TestCertificateThatDoesNotCome(t *testing.T) {
 // run again, to one release that is deployed and all its objects. Each run here begins
 // where the killed one before it ended.
 func TestKilledInstallGoesOn(t *testing.T) {
+	sideBySide(t)
 	cluster := kube.New(t, kube.ClusterConfig{})
 	client, err := kubernetes.NewForConfig(cluster.Config())
 	must(t, err)
@@ -247,7 +250,7 @@ func TestKilledInstallGoesOn(t *testing.T) {
 		t.Errorf("%d releases are deployed, %v", len(secrets.Items), err)
 	}
 	for _, name := range []string{"statefulset", "service", "poddisruptionbudget", "networkpolicy"} {
-		b := &bed{Cluster: cluster, t: t}
+		b := onCluster(t, cluster)
 		if have := b.kubectl("-n", "axle", "get", name, "axle", "-o", "name"); have == "" {
 			t.Errorf("there is no %s", name)
 		}

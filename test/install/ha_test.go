@@ -19,7 +19,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/gitserver"
 	"github.com/axle-cd/axle/test/pg"
@@ -457,11 +456,3 @@ func (h *ha) showLogs() {
 
 // next is the version after this tree's, for which the same sources are built.
 const next = "0.2.0"
-
-// stamp makes the commands of this process those of a version.
-func stamp(t *testing.T, version string) {
-	t.Helper()
-	was := buildinfo.Version
-	buildinfo.Version = version
-	t.Cleanup(func() { buildinfo.Version = was })
-}

@@ -83,6 +83,7 @@ func TestStockHelmLints(t *testing.T) {
 
 // Stock helm install, with its hook, and axle install give the same objects.
 func TestStockHelmGivesTheSameObjects(t *testing.T) {
+	sideBySide(t)
 	b := newBed(t)
 	kubeconfig := b.Kubeconfig()
 	b.helm("install", "axle", "../../deploy/charts/axle", "--namespace", "axle", "--create-namespace", "--values", b.values, "--wait", "--timeout", "100s")

@@ -16,6 +16,7 @@ import (
 // operator writes what is declared there. Stock Helm goes on from the release, axle
 // from Helm's, and an uninstall keeps the data for the next install.
 func TestInstallUpgradeAndUninstall(t *testing.T) {
+	sideBySide(t)
 	b := newBed(t)
 	install := []string{"install", "--kubeconfig", b.Kubeconfig(), "--values", b.values, "--email", "you@example.test", "--timeout", "90s"}
 	out := b.must(install...)

@@ -24,6 +24,7 @@ import (
 // An install that ends after any of its writes goes on when it is run again, to one
 // release that is deployed and all its objects.
 func TestInterruptedInstallGoesOn(t *testing.T) {
+	sideBySide(t)
 	cluster := kube.New(t, kube.ClusterConfig{})
 	client, err := kubernetes.NewForConfig(cluster.Config())
 	must(t, err)

@@ -20,6 +20,7 @@ import (
 // The pages Install, Upgrade and Uninstall work as they stand: their commands run in order, with
 // this machine's address, mail and values.
 func TestPagesRunAsTheyStand(t *testing.T) {
+	sideBySide(t)
 	b := newBed(t)
 	values, err := os.ReadFile(b.values)
 	must(t, err)
@@ -41,6 +42,7 @@ func TestPagesRunAsTheyStand(t *testing.T) {
 // database and hub are the test's. The front stands for nginx and its certificate: an
 // ingress class and an issuer of these names are there, but nobody acts on them.
 func TestThePageInstallHA(t *testing.T) {
+	sideBySide(t)
 	const page = "install/ha"
 	h := beginHA(t, "localhost")
 	client, err := kubernetes.NewForConfig(h.Config())
@@ -134,7 +136,7 @@ func (b *bed) shell(dir, page string, block pages.Block, old, replacement string
 	}
 	command := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", text)
 	command.Dir = dir
-	command.Env = append(os.Environ(), "KUBECONFIG="+b.Kubeconfig(), "PATH="+path)
+	command.Env = b.env("KUBECONFIG="+b.Kubeconfig(), "PATH="+path)
 	out, err := command.CombinedOutput()
 	b.t.Logf("%s:%d\n%s\n%s", page, block.Line, block.Text, out)
 	if err != nil {

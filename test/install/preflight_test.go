@@ -97,7 +97,7 @@ func TestPreflightNamesWhatIsBroken(t *testing.T) {
 			if c.in != nil {
 				c.in(t, client, namespace)
 			}
-			b := &bed{Cluster: cluster, t: t, values: filepath.Join(t.TempDir(), "values.yaml")}
+			b := onCluster(t, cluster)
 			must(t, os.WriteFile(b.values, []byte(c.values), 0o600))
 			out, errs, code := b.axle("preflight", "--kubeconfig", b.Kubeconfig(), "--namespace", namespace, "--values", b.values)
 			if code != 6 || strings.Count(out, "failed") != 1 {
@@ -227,7 +227,7 @@ func TestPreflightRefusesAnOldCluster(t *testing.T) {
 	var text bytes.Buffer
 	text.WriteString("apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: \"" + server.URL + "\"}}]\ncontexts: [{name: c, context: {cluster: c}}]\n")
 	must(t, os.WriteFile(file, text.Bytes(), 0o600))
-	b := &bed{Cluster: cluster, t: t}
+	b := onCluster(t, cluster)
 	for _, command := range []string{"preflight", "install"} {
 		_, errs, code := b.axle(command, "--kubeconfig", file, "--url", "https://axle.example.com")
 		if code == 0 || !strings.Contains(errs, "v1.24.3") || !strings.Contains(errs, "upgrade the cluster first") {

@@ -63,6 +63,7 @@ var rights = []right{
 
 // The API server is asked, with the roles of the chart in it.
 func TestRightsOfTheControlPlane(t *testing.T) {
+	sideBySide(t)
 	cluster := kube.New(t, kube.ClusterConfig{})
 	client, err := kubernetes.NewForConfig(cluster.Config())
 	must(t, err)
@@ -126,6 +127,7 @@ func TestHookKnowsOurDefinitions(t *testing.T) {
 // Somebody who may write Secrets in the namespace of the release gets no object of their
 // own into it: the password of the trial's Postgres, which the chart reads, stays one.
 func TestPasswordOfTheTrialIsNoManifest(t *testing.T) {
+	sideBySide(t)
 	cluster := kube.New(t, kube.ClusterConfig{})
 	client, err := kubernetes.NewForConfig(cluster.Config())
 	must(t, err)

@@ -155,7 +155,9 @@ func (b *bed) previous() func(args ...string) {
 		b.t.Helper()
 		ctx, cancel := context.WithTimeout(b.t.Context(), 5*time.Minute)
 		defer cancel()
-		out, err := exec.CommandContext(ctx, files["axle"], args...).CombinedOutput()
+		command := exec.CommandContext(ctx, files["axle"], args...)
+		command.Env = b.env()
+		out, err := command.CombinedOutput()
 		b.t.Logf("axle of %s %s\n%s", before, strings.Join(args, " "), out)
 		if err != nil {
 			b.t.Errorf("axle of %s %s: %v", before, strings.Join(args, " "), err)

@@ -24,6 +24,7 @@ const playedAgents = 20
 // Before that, a database in which they cannot live ends the install with their own
 // words, and the same command goes on once it is repaired.
 func TestReplicasServeWhilePodsGoAndVersionsChange(t *testing.T) {
+	sideBySide(t)
 	h := prepareHA(t)
 	h.refusedDatabase()
 	h.must("install", "--kubeconfig", h.Kubeconfig(), "--values", h.values, "--email", "you@example.test", "--without-mgmt", "--timeout", "90s")
@@ -44,14 +45,14 @@ func TestReplicasServeWhilePodsGoAndVersionsChange(t *testing.T) {
 	})
 	first := buildinfo.Version
 	h.give(next)
-	stamp(t, next)
+	h.version = next
 	h.calmly("upgrade", func() {
 		if _, _, code := h.axle("upgrade", "--kubeconfig", h.Kubeconfig(), "--timeout", "110s"); code != 0 {
 			t.Errorf("axle upgrade ends with %d", code)
 		}
 	})
 	h.replicasAre(next)
-	stamp(t, first)
+	h.version = ""
 	h.calmly("rollback", func() {
 		h.helm("rollback", "axle", h.goodRevision(first), "--namespace", "axle", "--wait", "--timeout", "110s")
 	})
@@ -86,18 +87,18 @@ func (b *bed) goodRevision(version string) string {
 // every agent polls on. So it is after an uninstall with agents connected, which is
 // refused at first, and an install with the same name.
 func TestOneHubComesBackWithinAMinute(t *testing.T) {
+	sideBySide(t)
 	b := newBed(t)
 	b.must("install", "--kubeconfig", b.Kubeconfig(), "--values", b.values, "--email", "you@example.test", "--timeout", "90s")
 	ca, fleet := b.fleet(5)
-	first := buildinfo.Version
 	b.give(next)
 	interrupted := func(what string, do func()) { b.interrupted(what, ca, fleet, do) }
-	stamp(t, next)
+	b.version = next
 	interrupted("upgrade", func() { b.must("upgrade", "--kubeconfig", b.Kubeconfig()) })
 	if have := b.must("version"); !strings.Contains(have, next) {
 		t.Errorf("after the upgrade: %s", have)
 	}
-	stamp(t, first)
+	b.version = ""
 	interrupted("back", func() { b.must("upgrade", "--kubeconfig", b.Kubeconfig()) })
 	if have := b.must("version"); strings.Contains(have, next) {
 		t.Errorf("after the way back: %s", have)
