@@ -1,8 +1,6 @@
 package store_test
 
 import (
-	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -14,9 +12,9 @@ import (
 )
 
 // The cost of a report depends on its size, however many services its cluster
-// has: a dozen rows, and at most 3 ms.
+// has: a dozen rows.
 func TestReportOfOneStatusReadsNoOthers(t *testing.T) {
-	const services, limit, atMost = 5000, 40, slower * 3 * time.Millisecond
+	const services, limit = 5000, 40
 	d := storetest.Postgres(t)
 	env := fleettest.New(t, d)
 	cluster := env.AddCluster("edge-1")
@@ -34,24 +32,6 @@ func TestReportOfOneStatusReadsNoOthers(t *testing.T) {
 	if read.Rows() > limit {
 		t.Errorf("a report of one status in a cluster of %d services read %d rows, want at most %d: %v", services, read.Rows(), limit, read)
 	}
-	// Without the wait for reports of others that share the commit; the quickest
-	// of some, since others use the machine too.
-	quickest := time.Hour
-	for i := range 50 {
-		batch := fleet.ReportBatch{ClusterID: cluster.ID, Reports: []fleet.Report{fleettest.ReportOf(web, "", fmt.Sprint("h", i))}}
-		began := time.Now()
-		err := env.Store.Write(t.Context(), func(ctx context.Context) error {
-			_, err := env.StoreReports(ctx, batch)
-			return err
-		})
-		if quickest = min(quickest, time.Since(began)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("a report of one status beside %d: %v", services, quickest)
-	if quickest > atMost {
-		t.Errorf("a report of one status in a cluster of %d services took %v, want at most %v", services, quickest, atMost)
-	}
 }
 
 // readsOf returns what the database read while fn ran. The store's connections
@@ -66,10 +46,10 @@ func readsOf(env *fleettest.Fleet, d storetest.Database, fn func()) pg.Reads {
 	return counted()
 }
 
-// A commit that moves many services needs few statements, so that it is done
-// within 5 s when the database is 1 ms away each way.
+// A commit that moves many services needs few statements, so that a database far away
+// costs it little.
 func TestCommitMovesTenThousandServicesInFewRoundTrips(t *testing.T) {
-	const services, limit, atMost = 10_000, 400, slower * 5 * time.Second
+	const services, limit = 10_000, 400
 	d := storetest.Postgres(t)
 	near := fleettest.New(t, d)
 	near.AddCluster("edge-1")
@@ -83,11 +63,7 @@ func TestCommitMovesTenThousandServicesInFewRoundTrips(t *testing.T) {
 	env.Get(web) // connected
 	rows, trips, began := feedRows(t, d), away.Trips(), time.Now()
 	env.Move(web, 2)
-	took := time.Since(began)
-	t.Logf("%d services in %v, %d round trips", services, took, away.Trips()-trips)
-	if took > atMost {
-		t.Errorf("%d services were moved in %v, want at most %v", services, took, atMost)
-	}
+	t.Logf("%d services in %v, %d round trips", services, time.Since(began), away.Trips()-trips)
 	if n := away.Trips() - trips; n > limit {
 		t.Errorf("%d services were moved in %d round trips, want at most %d", services, n, limit)
 	}
