@@ -39,6 +39,7 @@ var objects = []string{"cluster", "clusters", "project", "repo", "repository", "
 // they name.
 var others = map[string]string{
 	"providers create --group":                "VALUE=GROUP, and VALUE comes first",
+	"providers try --group":                   "VALUE=GROUP, and VALUE comes first",
 	"providers update --group":                "VALUE=GROUP, and VALUE comes first",
 	"services create --service-account":       "an account of the cluster",
 	"services update --service-account":       "an account of the cluster",

@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
@@ -32,7 +33,7 @@ func newConsole(h *Hub, previews *preview.Previews) (*console.Server, error) {
 	}
 	return console.New(console.Config{
 		Identity: h.callers.Identity, Accounts: h.callers.Accounts, AgentKeys: h.callers.AgentKeys, Trusts: h.callers.Trusts, Fleet: h.fleet, Index: h.index, Streams: h.streams, Globals: h.globals, Rollouts: h.rollouts, Operations: h.operations, Namespaces: h.namespaces, Notifier: h.notifier, Cache: h.cache, Previews: previews, Agents: h.agents, Webhooks: gitcache.Webhooks{WebhookStore: h.store}, Values: h.values, Movable: h.values, ValueSetByName: h.store.ValueSetByName, WebhookPath: webhook.Path,
-		Feed: h.feed, Lives: h.store, Audit: h.audit, People: h.login,
+		Feed: h.feed, Lives: h.store, Audit: h.audit, People: &login.Trials{Server: h.login},
 		Events: func(ctx context.Context, cluster, service string, after int64, limit int, r identity.Reach) ([]event.Entry, error) {
 			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Service: service, After: after, Limit: limit, Reach: &r})
 		},

@@ -42,7 +42,7 @@ provider. The next account with the user's verified e-mail is then linked.`,
 		}),
 	}
 	command.TakeOverFlag(remove, management)
-	return command.Noun("providers", "Manage the OpenID Connect issuers that people log in with", []string{"provider"}, providersList(a), providersCreate(a), providersUpdate(a), remove, unlink)
+	return command.Noun("providers", "Manage the OpenID Connect issuers that people log in with", []string{"provider"}, providersList(a), providersCreate(a), providersTry(a), providersUpdate(a), remove, unlink)
 }
 
 func providersList(a *command.App) *cobra.Command {
@@ -101,6 +101,14 @@ func (f *providerFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.caFile, "provider-ca", "", "file with the certificate authority to trust for the provider")
 }
 
+// addNew is add for a provider that may not exist yet.
+func (f *providerFlags) addNew(c *cobra.Command) {
+	f.add(c.Flags())
+	c.Flags().StringVar(&f.provider.Issuer, "issuer", "", "URL of the issuer, exactly as in its tokens")
+	_ = c.MarkFlagRequired("issuer")
+	_ = c.MarkFlagRequired("client-id")
+}
+
 // read reads the files named by flags.
 func (f *providerFlags) read(a *command.App) (secret string, err error) {
 	if f.caFile != "" {
@@ -139,10 +147,46 @@ func providersCreate(a *command.App) *cobra.Command {
 			return err
 		}),
 	}
-	f.add(c.Flags())
-	c.Flags().StringVar(&f.provider.Issuer, "issuer", "", "URL of the issuer, exactly as in its tokens")
-	_ = c.MarkFlagRequired("issuer")
-	_ = c.MarkFlagRequired("client-id")
+	f.addNew(c)
+	return c
+}
+
+func providersTry(a *command.App) *cobra.Command {
+	f := providerFlags{provider: &hubv1.Provider{}}
+	c := &cobra.Command{
+		Use: "try NAME", Short: "Try a login provider before it is created or updated", Args: command.Exactly(1),
+		Long: `Try a login provider before it is created or updated. The hub reads the issuer and gives an address that is valid for
+10 minutes. Open it in a browser in which you are logged in to the hub, and log in at the provider: the page that follows shows its
+claims, the groups that they map to, and whether a login would be refused. Nobody is logged in, and nothing is saved.
+
+Without --client-secret-file the secret of an existing provider of this name is used.`,
+		Example: `  axle providers try okta --issuer https://example.okta.com --client-id 0oa1b2c3 --client-secret-file secret \
+    --groups-claim groups --group platform=platform-team`,
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			f.provider.Name = args[0]
+			secret, err := f.read(a)
+			if err != nil {
+				return err
+			}
+			r := &hubv1.TryProviderRequest{Provider: f.provider}
+			if f.secretFile != "" {
+				r.ClientSecret = &secret
+			}
+			made, err := client.Providers.Try(c.Context(), connect.NewRequest(r))
+			if err != nil {
+				return err
+			}
+			if output.Data(a.Output) {
+				return a.Encode(made.Msg)
+			}
+			_, err = fmt.Fprintf(a.Err, "the issuer answers; the callback URL %s must be configured there\nopen this in your browser within 10 minutes:\n", made.Msg.GetCallbackUrl())
+			if err == nil {
+				_, err = fmt.Fprintln(a.Out, made.Msg.GetUrl())
+			}
+			return err
+		}),
+	}
+	f.addNew(c)
 	return c
 }
 

@@ -45,7 +45,7 @@ var flags = map[string]Words{
 var special = map[string]Words{
 	"auth bind --group": groups, "auth unbind --group": groups, "auth bind --service-account": accounts, "auth unbind --service-account": accounts,
 	"notifications sinks create --group": groups, "notifications sinks update --group": groups,
-	"providers create --group": nil, "providers update --group": nil,
+	"providers create --group": nil, "providers try --group": nil, "providers update --group": nil,
 }
 
 // arguments are the commands whose first argument names an object, or all of

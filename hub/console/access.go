@@ -155,6 +155,7 @@ var access = map[string]identity.Action{
 	hubv1connect.LoginsUnlinkProcedure:                  identity.ActionAdmin,
 	hubv1connect.ProvidersListProcedure:                 identity.ActionAdmin,
 	hubv1connect.ProvidersCreateProcedure:               identity.ActionAdmin,
+	hubv1connect.ProvidersTryProcedure:                  identity.ActionAdmin,
 	hubv1connect.ProvidersUpdateProcedure:               identity.ActionAdmin,
 	hubv1connect.ProvidersDeleteProcedure:               identity.ActionAdmin,
 	hubv1connect.AgentsUpgradeStatusProcedure:           identity.ActionRead,

@@ -3,12 +3,11 @@ package console
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/hub/console/management"
+	"github.com/axle-cd/axle/hub/console/providersapi"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
@@ -17,10 +16,11 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// People finds the session of a browser's call; hub/login implements it. ok is
-// false when the call has none.
+// People logs people in; hub/login implements it.
 type People interface {
+	// Session finds the session of a browser's call. ok is false when it has none.
 	Session(ctx context.Context, header http.Header) (p identity.Principal, ok bool, err error)
+	providersapi.Trials
 }
 
 // bySession authenticates a call by its session cookie, as recognise does by
@@ -149,76 +149,4 @@ func (s *logins) Unlink(ctx context.Context, r *connect.Request[hubv1.UnlinkRequ
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.UnlinkResponse{}), nil
-}
-
-type providers struct{ *Server }
-
-func (s *providers) provider(p account.Provider) *hubv1.Provider {
-	return &hubv1.Provider{
-		Id: p.ID, Name: p.Name, Title: p.Title, Issuer: p.Issuer, ClientId: p.ClientID, Scopes: p.Scopes, GroupsClaim: p.GroupsClaim, Groups: p.Groups,
-		EmailDomains: p.EmailDomains, AllowUnverified: p.AllowUnverified, CaPem: p.CAPEM, CreatedAt: p.CreatedAt, CallbackUrl: s.config.ExternalURL + p.CallbackPath(), LogoutUrl: s.config.ExternalURL + p.LogoutPath(), ManagedBy: management.Out(p.ManagedBy),
-	}
-}
-
-func (s *providers) List(ctx context.Context, _ *connect.Request[hubv1.ListProvidersRequest]) (*connect.Response[hubv1.ListProvidersResponse], error) {
-	all, err := s.config.Accounts.Providers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := &hubv1.ListProvidersResponse{}
-	for _, p := range all {
-		out.Providers = append(out.Providers, s.provider(p))
-	}
-	return connect.NewResponse(out), nil
-}
-
-func (s *providers) Create(ctx context.Context, r *connect.Request[hubv1.CreateProviderRequest]) (*connect.Response[hubv1.Provider], error) {
-	m := r.Msg.GetProvider()
-	made, err := s.config.Accounts.CreateProvider(ctx, caller(ctx), account.Provider{
-		Name: m.GetName(), Title: m.GetTitle(), Issuer: m.GetIssuer(), ClientID: m.GetClientId(), Scopes: m.GetScopes(), GroupsClaim: m.GetGroupsClaim(),
-		Groups: m.GetGroups(), EmailDomains: m.GetEmailDomains(), AllowUnverified: m.GetAllowUnverified(), CAPEM: m.GetCaPem(),
-	}, r.Msg.GetClientSecret())
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(s.provider(made)), nil
-}
-
-var providerFields = map[string]func(p *account.Provider, m *hubv1.Provider){
-	"title":            func(p *account.Provider, m *hubv1.Provider) { p.Title = m.GetTitle() },
-	"client_id":        func(p *account.Provider, m *hubv1.Provider) { p.ClientID = m.GetClientId() },
-	"scopes":           func(p *account.Provider, m *hubv1.Provider) { p.Scopes = m.GetScopes() },
-	"groups_claim":     func(p *account.Provider, m *hubv1.Provider) { p.GroupsClaim = m.GetGroupsClaim() },
-	"groups":           func(p *account.Provider, m *hubv1.Provider) { p.Groups = m.GetGroups() },
-	"email_domains":    func(p *account.Provider, m *hubv1.Provider) { p.EmailDomains = m.GetEmailDomains() },
-	"allow_unverified": func(p *account.Provider, m *hubv1.Provider) { p.AllowUnverified = m.GetAllowUnverified() },
-	"ca_pem":           func(p *account.Provider, m *hubv1.Provider) { p.CAPEM = m.GetCaPem() },
-}
-
-func (s *providers) Update(ctx context.Context, r *connect.Request[hubv1.UpdateProviderRequest]) (*connect.Response[hubv1.Provider], error) {
-	m := r.Msg.GetProvider()
-	for _, field := range r.Msg.GetSet() {
-		if providerFields[field] == nil {
-			return nil, errcode.New(errcode.Invalid, "a provider has no field %.60q that can be set", field)
-		}
-	}
-	if iss := m.GetIssuer(); iss != "" {
-		return nil, errcode.New(errcode.Invalid, "the issuer of a provider cannot be changed, because its accounts have other names; delete this provider and create a new one")
-	}
-	changed, err := s.config.Accounts.UpdateProvider(ctx, caller(ctx), m.GetName(), r.Msg.ClientSecret, func(p *account.Provider) {
-		for _, field := range slices.Compact(slices.Sorted(slices.Values(r.Msg.GetSet()))) {
-			providerFields[field](p, m)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(s.provider(changed)), nil
-}
-
-func (s *providers) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteProviderRequest]) (*connect.Response[hubv1.DeleteProviderResponse], error) {
-	if err := s.config.Accounts.DeleteProvider(ctx, caller(ctx), r.Msg.GetName()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&hubv1.DeleteProviderResponse{}), nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/hub/console/liveapi"
 	"github.com/axle-cd/axle/hub/console/notifyapi"
 	"github.com/axle-cd/axle/hub/console/operationsapi"
+	"github.com/axle-cd/axle/hub/console/providersapi"
 	"github.com/axle-cd/axle/hub/console/webhooksapi"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
@@ -95,7 +96,8 @@ type Config struct {
 	// ValueSetByName returns the scope of a context or outputs, without their
 	// values. NotFound when it does not exist.
 	ValueSetByName func(ctx context.Context, kind, name string) (config.ValueSetRow, error)
-	// People finds the session of a call; nil supports no sessions.
+	// People finds the session of a call; nil supports no sessions and no trials of login
+	// providers.
 	People People
 	// Audit receives a record of every call that may change something.
 	Audit   *audit.Log
@@ -218,7 +220,7 @@ func (s *Server) Register(mux routes.Adder) {
 		},
 	}))
 	mux.Handle(handle[hubv1connect.LoginsHandler](s, records, hubv1connect.NewLoginsHandler, &logins{s}))
-	mux.Handle(handle[hubv1connect.ProvidersHandler](s, records, hubv1connect.NewProvidersHandler, &providers{s}))
+	mux.Handle(handle[hubv1connect.ProvidersHandler](s, records, hubv1connect.NewProvidersHandler, &providersapi.API{Accounts: s.config.Accounts, URL: s.config.ExternalURL, Caller: caller, Trials: s.config.People}))
 	mux.Handle(handle[hubv1connect.AgentsHandler](s, records, hubv1connect.NewAgentsHandler, &agentsapi.API{
 		Upgrades: s.config.Agents, Builtins: s.config.Fleet.Builtins, Readable: s.readable, By: templates.By, Version: s.config.Version,
 	}))

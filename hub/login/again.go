@@ -124,7 +124,7 @@ func (s *again) toProvider(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || !ok {
 		return err
 	}
-	return s.send(w, r, flow{Session: p.TokenID, Begun: clock.Micros(s.clock.Now())})
+	return s.toNamed(w, r, flow{Session: p.TokenID, Begun: clock.Micros(s.clock.Now())})
 }
 
 // fromProvider handles the provider's answer. The same person must have logged

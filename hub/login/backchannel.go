@@ -15,6 +15,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity/account"
+	"github.com/axle-cd/axle/hub/login/limit"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -29,7 +30,7 @@ const (
 	wrongLogouts = 60
 )
 
-var wrongLogoutRate = rate{wrongLogouts, 2 * time.Second}
+var wrongLogoutRate = limit.Rate{Burst: wrongLogouts, Every: 2 * time.Second}
 
 // tellOfLogouts logs for the administrator the back-channel logout URL of a
 // provider that supports it.
@@ -46,16 +47,16 @@ func (s *Server) tellOfLogouts(p *provider, found *discovery) {
 func (s *Server) backChannel(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	w.Header().Set("Cache-Control", "no-store")
-	key := "logout " + sourceOf(r)
+	key := "logout " + limit.Source(r)
 	err := s.ready()
-	if wait := s.limits.look(key, wrongLogoutRate); err == nil && wait > 0 {
-		err = tooMany(wait)
+	if wait := s.limits.Look(key, wrongLogoutRate); err == nil && wait > 0 {
+		err = limit.TooMany(wait)
 	}
 	if err == nil {
 		err = s.loggedOutThere(r)
 		switch errcode.Of(err) {
 		case errcode.Invalid, errcode.Unauthorized, errcode.NotFound:
-			s.limits.take(key, wrongLogoutRate)
+			s.limits.Take(key, wrongLogoutRate)
 		}
 	}
 	if err != nil {
@@ -108,7 +109,7 @@ func (s *Server) noLogout(w http.ResponseWriter, r *http.Request, err error) {
 		level = slog.LevelError
 	}
 	s.log.LogAttrs(r.Context(), level, "a logout of a login provider was refused",
-		slog.String("provider", r.PathValue("provider")), slog.String(logkey.Address, sourceOf(r)), slog.Any(logkey.Error, err))
+		slog.String("provider", r.PathValue("provider")), slog.String(logkey.Address, limit.Source(r)), slog.Any(logkey.Error, err))
 	status := errcode.HTTPStatus(errcode.Of(err))
 	if status == http.StatusUnauthorized {
 		status = http.StatusBadRequest

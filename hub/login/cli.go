@@ -11,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/account"
+	"github.com/axle-cd/axle/hub/login/limit"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -41,7 +42,7 @@ func askedCLI(values url.Values) (cliView, error) {
 	v.CLIRequest, err = account.CLIRequest{
 		Client: values.Get("client"), Scopes: strings.Fields(values.Get("scope")), Lifetime: time.Duration(seconds) * time.Second, Challenge: values.Get("code_challenge"),
 	}.Check()
-	v.LifetimeText = lifetimeText(v.Lifetime)
+	v.LifetimeText = account.ShowLifetime(v.Lifetime)
 	return v, err
 }
 
@@ -127,8 +128,8 @@ func (s *Server) showDevice(w http.ResponseWriter, r *http.Request) error {
 
 // devicePage shows the login that waits for a code. Wrong guesses count per session.
 func (s *Server) devicePage(w http.ResponseWriter, r *http.Request, p identity.Principal, typed string) error {
-	if wait := s.limits.take("device "+p.ID, tryRate); wait > 0 {
-		return tooMany(wait)
+	if wait := s.limits.Take("device "+p.ID, tryRate); wait > 0 {
+		return limit.TooMany(wait)
 	}
 	device, err := s.accounts.DeviceByCode(r.Context(), typed)
 	if errcode.Is(err, errcode.NotFound) {
@@ -155,8 +156,8 @@ func (s *Server) answerDevice(w http.ResponseWriter, r *http.Request) error {
 	if answer != "allow" && answer != "deny" {
 		return s.devicePage(w, r, p, typed)
 	}
-	if wait := s.limits.take("device "+p.ID, tryRate); wait > 0 {
-		return tooMany(wait)
+	if wait := s.limits.Take("device "+p.ID, tryRate); wait > 0 {
+		return limit.TooMany(wait)
 	}
 	device, err := s.accounts.AnswerDevice(r.Context(), p, typed, answer == "allow")
 	if err != nil {

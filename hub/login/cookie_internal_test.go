@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/axle-cd/axle/hub/login/limit"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -48,7 +49,7 @@ func sealedBy(t *testing.T, s *Server, name string, value any) string {
 
 func testServer(secure bool) (*Server, *clock.Manual) {
 	c := clock.NewManual(time.Unix(1e9, 0))
-	return &Server{secure: secure, sealer: boundSealer{}, clock: c, limits: newLimiter(c, 1000)}, c
+	return &Server{secure: secure, sealer: boundSealer{}, clock: c, limits: limit.New(c, 1000)}, c
 }
 
 // With https, a cookie is bound to this host and never sent over plain http.
@@ -103,7 +104,7 @@ func TestKnownBrowserIsKnownToItsAccountAlone(t *testing.T) {
 		}
 		return r
 	}
-	for range guessRate.burst {
+	for range guessRate.Burst {
 		if _, err := s.guess(from(""), "bob@example.com"); err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -109,6 +110,7 @@ func (p *provider) complete(ctx context.Context, found *discovery, subject strin
 			if !hasGroups {
 				groups, _ = p.groups(more)
 			}
+			maps.Copy(claims, more)
 		}
 	}
 	at, _ := claims["auth_time"].(float64)
@@ -117,7 +119,7 @@ func (p *provider) complete(ctx context.Context, found *discovery, subject strin
 	}
 	return account.Claims{
 		Subject: subject, Email: email, EmailVerified: isTrue(claims["email_verified"]), Groups: groups,
-		AuthenticatedAt: min(int64(at)*time.Second.Microseconds(), clock.Micros(p.clock.Now())),
+		AuthenticatedAt: min(int64(at)*time.Second.Microseconds(), clock.Micros(p.clock.Now())), All: claims,
 	}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -31,31 +32,37 @@ type flow struct {
 	// empty for a login.
 	Session string `json:"a,omitempty"`
 	Begun   int64  `json:"b,omitempty"`
+	// Trial names the provider that is tried, which is not the saved one.
+	Trial string `json:"t,omitempty"`
 }
 
-// toProvider sends a browser to log in at a provider.
-func (s *Server) toProvider(w http.ResponseWriter, r *http.Request) error {
-	return s.send(w, r, flow{})
-}
-
-// send starts a flow at the provider that a request names. A flow that belongs
-// to a session asks the provider for a new authentication, even when the person
-// has an open session there.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, f flow) error {
+// toNamed starts a flow at the provider that a request names.
+func (s *Server) toNamed(w http.ResponseWriter, r *http.Request, f flow) error {
 	if err := s.try(r); err != nil {
 		return err
 	}
-	next := safeNext(r.URL.Query().Get("next"))
 	p, err := s.providers.provider(r.Context(), r.PathValue("provider"))
 	if err != nil {
 		return err
 	}
+	err = s.send(w, r, p, f)
+	if errcode.Is(err, errcode.Unavailable) {
+		retryAfter(w, err)
+		return s.loginPage(w, r, http.StatusServiceUnavailable, view{Error: errcode.Message(err), Next: safeNext(r.URL.Query().Get("next"))})
+	}
+	return err
+}
+
+// send starts a flow at a provider. A flow that belongs to a session asks the
+// provider for a new authentication, even when the person has an open session
+// there. Unavailable says why the provider cannot be used.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, p *provider, f flow) error {
 	found, err := p.discover(r.Context())
 	if err != nil {
 		s.log.Warn("a login provider cannot be used", "provider", p.Name, logkey.Error, errors.Unwrap(err))
-		retryAfter(w, err)
-		return s.loginPage(w, r, http.StatusServiceUnavailable, view{Error: errcode.Message(err), Next: next})
+		return err
 	}
+	next := safeNext(r.URL.Query().Get("next"))
 	f.Provider, f.State, f.Nonce, f.Verifier, f.Next = p.Name, rand.Text(), rand.Text(), oauth2.GenerateVerifier(), next
 	options := []oauth2.AuthCodeOption{oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)}
 	if f.Session != "" {
@@ -82,6 +89,9 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) error {
 	s.dropCookie(w, cookieFlow)
 	if !begun || f.Provider != r.PathValue("provider") || subtle.ConstantTimeCompare([]byte(f.State), []byte(query.Get("state"))) != 1 {
 		return s.refused(r, account.MethodOIDC, "", errFlow)
+	}
+	if f.Trial != "" {
+		return (&Trials{s}).tried(w, r, f)
 	}
 	p, err := s.providers.provider(r.Context(), f.Provider)
 	if err != nil {
@@ -115,56 +125,65 @@ type answer struct {
 	at      int64
 }
 
-// answered trades the code of an answer for tokens, verifies them, and finds
-// the user.
+// answered reads the claims of an answer, and finds the user.
 func (s *Server) answered(ctx context.Context, p *provider, f flow, query url.Values) (a answer, err error) {
-	found, err := p.discover(ctx)
+	claims, err := s.claimed(ctx, p, f, query, &a)
 	if err != nil {
 		return a, err
 	}
+	a.user, err = s.accounts.LoginBy(ctx, p.Provider, claims)
+	return a, err
+}
+
+// claimed trades the code of an answer for tokens, verifies them, and returns their
+// claims.
+func (s *Server) claimed(ctx context.Context, p *provider, f flow, query url.Values, a *answer) (claims account.Claims, err error) {
+	found, err := p.discover(ctx)
+	if err != nil {
+		return claims, err
+	}
 	if iss := query.Get("iss"); (iss != "" || found.IssInAnswer) && iss != p.Issuer {
-		return a, errcode.New(errcode.Unauthorized, "the answer did not come from %s", p.Title)
+		return claims, errcode.New(errcode.Unauthorized, "the answer did not come from %s", p.Title)
 	}
 	if code := query.Get("error"); code != "" {
-		return a, errcode.New(errcode.Unauthorized, "%s refused the login: %.100s %.300s", p.Title, code, query.Get("error_description"))
+		return claims, errcode.New(errcode.Unauthorized, "%s refused the login: %.100s %.300s", p.Title, code, query.Get("error_description"))
 	}
 	if query.Get("code") == "" {
-		return a, errcode.New(errcode.Unauthorized, "the answer of %s has no code", p.Title)
+		return claims, errcode.New(errcode.Unauthorized, "the answer of %s has no code", p.Title)
 	}
 	ctx = oidc.ClientContext(ctx, p.client)
 	tokens, err := p.config(found, s.origin+p.CallbackPath()).Exchange(ctx, query.Get("code"), oauth2.VerifierOption(f.Verifier))
 	if err != nil {
-		return a, s.notTraded(p, err)
+		return claims, p.notTraded(s.log, err)
 	}
 	a.idToken, _ = tokens.Extra("id_token").(string)
-	claims, err := p.verify(ctx, found, a.idToken, f.Nonce, tokens)
+	claims, err = p.verify(ctx, found, a.idToken, f.Nonce, tokens)
 	if err != nil {
-		return a, err
+		return claims, err
 	}
 	// A state that came back before is a replay, even where the provider
 	// accepted its code twice.
 	used := sha256.Sum256([]byte(f.State))
 	err = s.accounts.UseOnce(ctx, "state "+hex.EncodeToString(used[:]), s.clock.Now().Add(flowLifetime))
 	if errcode.Is(err, errcode.Conflict) {
-		return a, errFlow
+		return claims, errFlow
 	}
 	if err != nil {
-		return a, err
+		return claims, err
 	}
 	a.at = claims.AuthenticatedAt
 	if f.Session != "" && a.at == 0 && slices.Contains(found.Claims, "auth_time") {
-		return a, errcode.New(errcode.Unauthorized, "%s does not say when you logged in there; an administrator can let it put auth_time into its tokens", p.Title)
+		return claims, errcode.New(errcode.Unauthorized, "%s does not say when you logged in there; an administrator can let it put auth_time into its tokens", p.Title)
 	}
-	a.user, err = s.accounts.LoginBy(ctx, p.Provider, claims)
-	return a, err
+	return claims, nil
 }
 
 // notTraded returns why a provider gave no tokens for a code. It repeats only
 // the provider's short error code, because the full answer may hold secrets.
-func (s *Server) notTraded(p *provider, err error) error {
+func (p *provider) notTraded(log *slog.Logger, err error) error {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode < http.StatusInternalServerError {
-		s.log.Warn("a login provider refused a code", "provider", p.Name, logkey.Reason, refused.ErrorCode)
+		log.Warn("a login provider refused a code", "provider", p.Name, logkey.Reason, refused.ErrorCode)
 		hint := "begin again"
 		if refused.ErrorCode == "invalid_client" || refused.ErrorCode == "unauthorized_client" {
 			hint = "an administrator should look at the client id and secret of the provider"

@@ -118,22 +118,22 @@ func (ps *providers) provider(ctx context.Context, name string) (*provider, erro
 	if known := ps.known[name]; known != nil && known.mark == mark {
 		return known, nil
 	}
-	client, err := ps.client(p)
+	made, err := ps.unknown(p, secret)
 	if err != nil {
 		return nil, err
 	}
-	made := &provider{Provider: p, secret: secret, mark: mark, client: client, clock: ps.clock, discovered: ps.discovered}
+	made.mark, made.discovered = mark, ps.discovered
 	ps.known[name] = made
 	return made, nil
 }
 
-// client returns the HTTP client for a provider.
-func (ps *providers) client(p account.Provider) (*http.Client, error) {
+// unknown returns a provider that nothing is known of yet.
+func (ps *providers) unknown(p account.Provider, secret string) (*provider, error) {
 	transport, err := ps.transport(p.CAPEM)
 	if err != nil {
 		return nil, err
 	}
-	return &http.Client{Transport: bounded{transport}, Timeout: providerTimeout, CheckRedirect: stays}, nil
+	return &provider{Provider: p, secret: secret, clock: ps.clock, client: &http.Client{Transport: bounded{transport}, Timeout: providerTimeout, CheckRedirect: stays}}, nil
 }
 
 // stays follows a provider's redirects only on its own host: a redirect that

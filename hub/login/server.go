@@ -11,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/account"
+	"github.com/axle-cd/axle/hub/login/limit"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -62,7 +63,7 @@ type Server struct {
 	audit     Audit
 	clock     clock.Clock
 	log       *slog.Logger
-	limits    *limiter
+	limits    *limit.Counters
 	providers *providers
 	keys      *passkeys
 	guard     *http.CrossOriginProtection
@@ -91,7 +92,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		identity: c.Identity, accounts: c.Accounts, sealer: c.Sealer, origin: strings.TrimSuffix(c.Origin, "/"), host: origin.Host, secure: origin.Scheme == "https",
-		ready: c.Ready, audit: c.Audit, clock: c.Clock, log: c.Log, limits: newLimiter(c.Clock, maxCounters),
+		ready: c.Ready, audit: c.Audit, clock: c.Clock, log: c.Log, limits: limit.New(c.Clock, maxCounters),
 		providers: newProviders(c.Accounts, c.Transport, c.Clock), guard: http.NewCrossOriginProtection(),
 	}
 	if err := s.guard.AddTrustedOrigin(origin.Scheme + "://" + origin.Host); err != nil {
@@ -112,7 +113,8 @@ type page func(w http.ResponseWriter, r *http.Request) error
 
 // Register adds the pages to mux.
 func (s *Server) Register(mux routes.Adder) {
-	own, once := &accountPages{s}, &again{s}
+	own, once, trials := &accountPages{s}, &again{s}, &Trials{s}
+	first := func(w http.ResponseWriter, r *http.Request) error { return s.toNamed(w, r, flow{}) }
 	for pattern, p := range map[string]page{
 		"GET /setup":                       s.showSetup,
 		"POST /setup":                      s.setUp,
@@ -122,8 +124,9 @@ func (s *Server) Register(mux routes.Adder) {
 		"POST /login/reset":                s.reset,
 		"GET /login/code":                  s.showCode,
 		"POST /login/code":                 s.codeLogin,
-		"GET /login/oidc/{provider}":       s.toProvider,
+		"GET /login/oidc/{provider}":       first,
 		"GET /login/callback/{provider}":   s.fromProvider,
+		"GET /login/try/{trial}":           trials.toTrial,
 		"POST /login/passkey/options":      s.passkeyOptions,
 		"POST /login/passkey":              s.passkeyLogin,
 		"GET /login/session":               s.session,
@@ -257,7 +260,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, user identity.Use
 			return err
 		}
 	}
-	terms.Source, terms.Agent = sourceOf(r), r.UserAgent()
+	terms.Source, terms.Agent = limit.Source(r), r.UserAgent()
 	if terms.Method != account.MethodOIDC {
 		terms.ProvedAt = clock.Micros(s.clock.Now())
 	}
@@ -277,13 +280,13 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, user identity.Use
 
 // record records a login, or a failed one, in the audit log.
 func (s *Server) record(r *http.Request, a audit.Record) {
-	a.At, a.Source, a.Kind = clock.Micros(s.clock.Now()), sourceOf(r), "session"
+	a.At, a.Source, a.Kind = clock.Micros(s.clock.Now()), limit.Source(r), "session"
 	s.audit.Add(context.WithoutCancel(r.Context()), a)
 }
 
 // refused records a login that failed and returns its error.
 func (s *Server) refused(r *http.Request, method, account string, err error) error {
 	s.record(r, audit.Record{Actor: account, Action: "login", Verb: method, Result: string(errcode.Of(err)), Detail: map[string]string{"reason": errcode.Message(err)}})
-	s.log.LogAttrs(r.Context(), slog.LevelInfo, "a login was refused", slog.String(logkey.Kind, method), slog.String(logkey.Reason, errcode.Message(err)), slog.String(logkey.Address, sourceOf(r)))
+	s.log.LogAttrs(r.Context(), slog.LevelInfo, "a login was refused", slog.String(logkey.Kind, method), slog.String(logkey.Reason, errcode.Message(err)), slog.String(logkey.Address, limit.Source(r)))
 	return err
 }

@@ -53,6 +53,7 @@ type view struct {
 
 	Account *accountView
 	Again   *againView
+	Trial   *trialView
 
 	// FormTo is one more origin that a form's answer may lead to.
 	FormTo string
@@ -76,20 +77,9 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 		return clock.FromMicros(micros).Format("2006-01-02 15:04 UTC")
 	},
 	"join":  strings.Join,
-	"hours": func(micros int64) string { return lifetimeText(time.Duration(micros) * time.Microsecond) },
+	"hours": func(micros int64) string { return account.ShowLifetime(time.Duration(micros) * time.Microsecond) },
 	"plus":  func(a, b int) int { return a + b },
 }).ParseFS(pageFiles, "pages/*.html"))
-
-// lifetimeText formats a lifetime for people.
-func lifetimeText(d time.Duration) string {
-	switch {
-	case d >= 48*time.Hour:
-		return strconv.Itoa(int(d.Hours()/24)) + " days"
-	case d >= 2*time.Hour:
-		return strconv.Itoa(int(d.Hours())) + " hours"
-	}
-	return strconv.Itoa(int(d.Minutes())) + " minutes"
-}
 
 // protect sets the headers of every answer. Referrers stay on this host,
 // because some URLs hold secrets.

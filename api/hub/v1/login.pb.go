@@ -1261,6 +1261,122 @@ func (*DeleteProviderResponse) Descriptor() ([]byte, []int) {
 	return file_hub_v1_login_proto_rawDescGZIP(), []int{20}
 }
 
+type TryProviderRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Provider *Provider              `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	// Unset is the stored secret of the provider with this name, which goes to the
+	// same issuer and authority only. Empty is a public client.
+	ClientSecret  *string `protobuf:"bytes,2,opt,name=client_secret,json=clientSecret,proto3,oneof" json:"client_secret,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TryProviderRequest) Reset() {
+	*x = TryProviderRequest{}
+	mi := &file_hub_v1_login_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TryProviderRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TryProviderRequest) ProtoMessage() {}
+
+func (x *TryProviderRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_login_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TryProviderRequest.ProtoReflect.Descriptor instead.
+func (*TryProviderRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *TryProviderRequest) GetProvider() *Provider {
+	if x != nil {
+		return x.Provider
+	}
+	return nil
+}
+
+func (x *TryProviderRequest) GetClientSecret() string {
+	if x != nil && x.ClientSecret != nil {
+		return *x.ClientSecret
+	}
+	return ""
+}
+
+type TryProviderResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where the caller's browser begins, once or more.
+	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	// The URL that must be configured at the provider before.
+	CallbackUrl   string `protobuf:"bytes,2,opt,name=callback_url,json=callbackUrl,proto3" json:"callback_url,omitempty"`
+	ExpiresAt     int64  `protobuf:"varint,3,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TryProviderResponse) Reset() {
+	*x = TryProviderResponse{}
+	mi := &file_hub_v1_login_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TryProviderResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TryProviderResponse) ProtoMessage() {}
+
+func (x *TryProviderResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_login_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TryProviderResponse.ProtoReflect.Descriptor instead.
+func (*TryProviderResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *TryProviderResponse) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *TryProviderResponse) GetCallbackUrl() string {
+	if x != nil {
+		return x.CallbackUrl
+	}
+	return ""
+}
+
+func (x *TryProviderResponse) GetExpiresAt() int64 {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return 0
+}
+
 var File_hub_v1_login_proto protoreflect.FileDescriptor
 
 const file_hub_v1_login_proto_rawDesc = "" +
@@ -1362,7 +1478,16 @@ const file_hub_v1_login_proto_rawDesc = "" +
 	"\n" +
 	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
 	"management\"\x18\n" +
-	"\x16DeleteProviderResponse2\xa5\x04\n" +
+	"\x16DeleteProviderResponse\"\x83\x01\n" +
+	"\x12TryProviderRequest\x121\n" +
+	"\bprovider\x18\x01 \x01(\v2\x15.axle.hub.v1.ProviderR\bprovider\x12(\n" +
+	"\rclient_secret\x18\x02 \x01(\tH\x00R\fclientSecret\x88\x01\x01B\x10\n" +
+	"\x0e_client_secret\"i\n" +
+	"\x13TryProviderResponse\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\x12!\n" +
+	"\fcallback_url\x18\x02 \x01(\tR\vcallbackUrl\x12\x1d\n" +
+	"\n" +
+	"expires_at\x18\x03 \x01(\x03R\texpiresAt2\xa5\x04\n" +
 	"\x06Logins\x12A\n" +
 	"\x05Trade\x12\x1d.axle.hub.v1.TradeCodeRequest\x1a\x19.axle.hub.v1.CreatedToken\x12P\n" +
 	"\vStartDevice\x12\x1f.axle.hub.v1.StartDeviceRequest\x1a .axle.hub.v1.StartDeviceResponse\x12M\n" +
@@ -1372,12 +1497,13 @@ const file_hub_v1_login_proto_rawDesc = "" +
 	"\n" +
 	"EndSession\x12\x1e.axle.hub.v1.EndSessionRequest\x1a\x1f.axle.hub.v1.EndSessionResponse\x12P\n" +
 	"\vEndSessions\x12\x1f.axle.hub.v1.EndSessionsRequest\x1a .axle.hub.v1.EndSessionsResponse\x12A\n" +
-	"\x06Unlink\x12\x1a.axle.hub.v1.UnlinkRequest\x1a\x1b.axle.hub.v1.UnlinkResponse2\xb7\x02\n" +
+	"\x06Unlink\x12\x1a.axle.hub.v1.UnlinkRequest\x1a\x1b.axle.hub.v1.UnlinkResponse2\x81\x03\n" +
 	"\tProviders\x12M\n" +
 	"\x04List\x12!.axle.hub.v1.ListProvidersRequest\x1a\".axle.hub.v1.ListProvidersResponse\x12C\n" +
 	"\x06Create\x12\".axle.hub.v1.CreateProviderRequest\x1a\x15.axle.hub.v1.Provider\x12C\n" +
 	"\x06Update\x12\".axle.hub.v1.UpdateProviderRequest\x1a\x15.axle.hub.v1.Provider\x12Q\n" +
-	"\x06Delete\x12\".axle.hub.v1.DeleteProviderRequest\x1a#.axle.hub.v1.DeleteProviderResponseB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
+	"\x06Delete\x12\".axle.hub.v1.DeleteProviderRequest\x1a#.axle.hub.v1.DeleteProviderResponse\x12H\n" +
+	"\x03Try\x12\x1f.axle.hub.v1.TryProviderRequest\x1a .axle.hub.v1.TryProviderResponseB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
 
 var (
 	file_hub_v1_login_proto_rawDescOnce sync.Once
@@ -1391,7 +1517,7 @@ func file_hub_v1_login_proto_rawDescGZIP() []byte {
 	return file_hub_v1_login_proto_rawDescData
 }
 
-var file_hub_v1_login_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_hub_v1_login_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_hub_v1_login_proto_goTypes = []any{
 	(*TradeCodeRequest)(nil),       // 0: axle.hub.v1.TradeCodeRequest
 	(*StartDeviceRequest)(nil),     // 1: axle.hub.v1.StartDeviceRequest
@@ -1414,49 +1540,54 @@ var file_hub_v1_login_proto_goTypes = []any{
 	(*UpdateProviderRequest)(nil),  // 18: axle.hub.v1.UpdateProviderRequest
 	(*DeleteProviderRequest)(nil),  // 19: axle.hub.v1.DeleteProviderRequest
 	(*DeleteProviderResponse)(nil), // 20: axle.hub.v1.DeleteProviderResponse
-	nil,                            // 21: axle.hub.v1.Provider.GroupsEntry
-	(*CreatedToken)(nil),           // 22: axle.hub.v1.CreatedToken
-	(*Manager)(nil),                // 23: axle.hub.v1.Manager
-	(*Management)(nil),             // 24: axle.hub.v1.Management
+	(*TryProviderRequest)(nil),     // 21: axle.hub.v1.TryProviderRequest
+	(*TryProviderResponse)(nil),    // 22: axle.hub.v1.TryProviderResponse
+	nil,                            // 23: axle.hub.v1.Provider.GroupsEntry
+	(*CreatedToken)(nil),           // 24: axle.hub.v1.CreatedToken
+	(*Manager)(nil),                // 25: axle.hub.v1.Manager
+	(*Management)(nil),             // 26: axle.hub.v1.Management
 }
 var file_hub_v1_login_proto_depIdxs = []int32{
-	22, // 0: axle.hub.v1.PollDeviceResponse.token:type_name -> axle.hub.v1.CreatedToken
+	24, // 0: axle.hub.v1.PollDeviceResponse.token:type_name -> axle.hub.v1.CreatedToken
 	5,  // 1: axle.hub.v1.ListSessionsResponse.sessions:type_name -> axle.hub.v1.Session
-	21, // 2: axle.hub.v1.Provider.groups:type_name -> axle.hub.v1.Provider.GroupsEntry
-	23, // 3: axle.hub.v1.Provider.managed_by:type_name -> axle.hub.v1.Manager
+	23, // 2: axle.hub.v1.Provider.groups:type_name -> axle.hub.v1.Provider.GroupsEntry
+	25, // 3: axle.hub.v1.Provider.managed_by:type_name -> axle.hub.v1.Manager
 	14, // 4: axle.hub.v1.ListProvidersResponse.providers:type_name -> axle.hub.v1.Provider
 	14, // 5: axle.hub.v1.CreateProviderRequest.provider:type_name -> axle.hub.v1.Provider
-	24, // 6: axle.hub.v1.CreateProviderRequest.management:type_name -> axle.hub.v1.Management
+	26, // 6: axle.hub.v1.CreateProviderRequest.management:type_name -> axle.hub.v1.Management
 	14, // 7: axle.hub.v1.UpdateProviderRequest.provider:type_name -> axle.hub.v1.Provider
-	24, // 8: axle.hub.v1.UpdateProviderRequest.management:type_name -> axle.hub.v1.Management
-	24, // 9: axle.hub.v1.DeleteProviderRequest.management:type_name -> axle.hub.v1.Management
-	0,  // 10: axle.hub.v1.Logins.Trade:input_type -> axle.hub.v1.TradeCodeRequest
-	1,  // 11: axle.hub.v1.Logins.StartDevice:input_type -> axle.hub.v1.StartDeviceRequest
-	3,  // 12: axle.hub.v1.Logins.PollDevice:input_type -> axle.hub.v1.PollDeviceRequest
-	6,  // 13: axle.hub.v1.Logins.ListSessions:input_type -> axle.hub.v1.ListSessionsRequest
-	8,  // 14: axle.hub.v1.Logins.EndSession:input_type -> axle.hub.v1.EndSessionRequest
-	10, // 15: axle.hub.v1.Logins.EndSessions:input_type -> axle.hub.v1.EndSessionsRequest
-	12, // 16: axle.hub.v1.Logins.Unlink:input_type -> axle.hub.v1.UnlinkRequest
-	15, // 17: axle.hub.v1.Providers.List:input_type -> axle.hub.v1.ListProvidersRequest
-	17, // 18: axle.hub.v1.Providers.Create:input_type -> axle.hub.v1.CreateProviderRequest
-	18, // 19: axle.hub.v1.Providers.Update:input_type -> axle.hub.v1.UpdateProviderRequest
-	19, // 20: axle.hub.v1.Providers.Delete:input_type -> axle.hub.v1.DeleteProviderRequest
-	22, // 21: axle.hub.v1.Logins.Trade:output_type -> axle.hub.v1.CreatedToken
-	2,  // 22: axle.hub.v1.Logins.StartDevice:output_type -> axle.hub.v1.StartDeviceResponse
-	4,  // 23: axle.hub.v1.Logins.PollDevice:output_type -> axle.hub.v1.PollDeviceResponse
-	7,  // 24: axle.hub.v1.Logins.ListSessions:output_type -> axle.hub.v1.ListSessionsResponse
-	9,  // 25: axle.hub.v1.Logins.EndSession:output_type -> axle.hub.v1.EndSessionResponse
-	11, // 26: axle.hub.v1.Logins.EndSessions:output_type -> axle.hub.v1.EndSessionsResponse
-	13, // 27: axle.hub.v1.Logins.Unlink:output_type -> axle.hub.v1.UnlinkResponse
-	16, // 28: axle.hub.v1.Providers.List:output_type -> axle.hub.v1.ListProvidersResponse
-	14, // 29: axle.hub.v1.Providers.Create:output_type -> axle.hub.v1.Provider
-	14, // 30: axle.hub.v1.Providers.Update:output_type -> axle.hub.v1.Provider
-	20, // 31: axle.hub.v1.Providers.Delete:output_type -> axle.hub.v1.DeleteProviderResponse
-	21, // [21:32] is the sub-list for method output_type
-	10, // [10:21] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	26, // 8: axle.hub.v1.UpdateProviderRequest.management:type_name -> axle.hub.v1.Management
+	26, // 9: axle.hub.v1.DeleteProviderRequest.management:type_name -> axle.hub.v1.Management
+	14, // 10: axle.hub.v1.TryProviderRequest.provider:type_name -> axle.hub.v1.Provider
+	0,  // 11: axle.hub.v1.Logins.Trade:input_type -> axle.hub.v1.TradeCodeRequest
+	1,  // 12: axle.hub.v1.Logins.StartDevice:input_type -> axle.hub.v1.StartDeviceRequest
+	3,  // 13: axle.hub.v1.Logins.PollDevice:input_type -> axle.hub.v1.PollDeviceRequest
+	6,  // 14: axle.hub.v1.Logins.ListSessions:input_type -> axle.hub.v1.ListSessionsRequest
+	8,  // 15: axle.hub.v1.Logins.EndSession:input_type -> axle.hub.v1.EndSessionRequest
+	10, // 16: axle.hub.v1.Logins.EndSessions:input_type -> axle.hub.v1.EndSessionsRequest
+	12, // 17: axle.hub.v1.Logins.Unlink:input_type -> axle.hub.v1.UnlinkRequest
+	15, // 18: axle.hub.v1.Providers.List:input_type -> axle.hub.v1.ListProvidersRequest
+	17, // 19: axle.hub.v1.Providers.Create:input_type -> axle.hub.v1.CreateProviderRequest
+	18, // 20: axle.hub.v1.Providers.Update:input_type -> axle.hub.v1.UpdateProviderRequest
+	19, // 21: axle.hub.v1.Providers.Delete:input_type -> axle.hub.v1.DeleteProviderRequest
+	21, // 22: axle.hub.v1.Providers.Try:input_type -> axle.hub.v1.TryProviderRequest
+	24, // 23: axle.hub.v1.Logins.Trade:output_type -> axle.hub.v1.CreatedToken
+	2,  // 24: axle.hub.v1.Logins.StartDevice:output_type -> axle.hub.v1.StartDeviceResponse
+	4,  // 25: axle.hub.v1.Logins.PollDevice:output_type -> axle.hub.v1.PollDeviceResponse
+	7,  // 26: axle.hub.v1.Logins.ListSessions:output_type -> axle.hub.v1.ListSessionsResponse
+	9,  // 27: axle.hub.v1.Logins.EndSession:output_type -> axle.hub.v1.EndSessionResponse
+	11, // 28: axle.hub.v1.Logins.EndSessions:output_type -> axle.hub.v1.EndSessionsResponse
+	13, // 29: axle.hub.v1.Logins.Unlink:output_type -> axle.hub.v1.UnlinkResponse
+	16, // 30: axle.hub.v1.Providers.List:output_type -> axle.hub.v1.ListProvidersResponse
+	14, // 31: axle.hub.v1.Providers.Create:output_type -> axle.hub.v1.Provider
+	14, // 32: axle.hub.v1.Providers.Update:output_type -> axle.hub.v1.Provider
+	20, // 33: axle.hub.v1.Providers.Delete:output_type -> axle.hub.v1.DeleteProviderResponse
+	22, // 34: axle.hub.v1.Providers.Try:output_type -> axle.hub.v1.TryProviderResponse
+	23, // [23:35] is the sub-list for method output_type
+	11, // [11:23] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_login_proto_init() }
@@ -1466,13 +1597,14 @@ func file_hub_v1_login_proto_init() {
 	}
 	file_hub_v1_hub_proto_init()
 	file_hub_v1_login_proto_msgTypes[18].OneofWrappers = []any{}
+	file_hub_v1_login_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_login_proto_rawDesc), len(file_hub_v1_login_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

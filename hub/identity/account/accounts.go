@@ -26,6 +26,7 @@ type Accounts struct {
 	*providers
 	*sessions
 	*setup
+	*trials
 }
 
 // common is what all of them need.
@@ -50,7 +51,8 @@ func New(c Config) (*Accounts, error) {
 		clock: c.Clock, log: c.Log, hasher: passhash.New(),
 	}
 	p := &passwords{all}
-	return &Accounts{passwords: p, providers: &providers{common: all, passwords: p}, sessions: &sessions{all}, setup: &setup{all}}, nil
+	ps := &providers{common: all, passwords: p}
+	return &Accounts{passwords: p, providers: ps, sessions: &sessions{all}, setup: &setup{all}, trials: &trials{all, ps}}, nil
 }
 
 func (c *common) now() int64 { return clock.Micros(c.clock.Now()) }

@@ -65,11 +65,15 @@ type Claims struct {
 	// AuthenticatedAt is when the account last authenticated at the provider, 0
 	// when the provider does not say.
 	AuthenticatedAt int64
+	// All are all claims by name, to show to their person alone.
+	All map[string]any
 }
 
 const (
 	maxProviders = 50
 	maxMapped    = 1000
+	// maxSubject is what the standard allows a subject.
+	maxSubject = 255
 )
 
 var providerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
@@ -283,10 +287,12 @@ func (ps *providers) ProviderByName(ctx context.Context, name string) (p Provide
 	return stored.Provider, string(plain), nil
 }
 
-// emailOf returns the e-mail address in the claims, if it may log in.
+// emailOf returns the e-mail address in the claims, if it may log in. Forbidden.
 func (p Provider) emailOf(c Claims) (string, error) {
 	address, err := mail.ParseAddress(c.Email)
 	switch {
+	case c.Subject == "" || len(c.Subject) > maxSubject:
+		return "", errcode.New(errcode.Forbidden, "%s does not say whose account it is", p.Title)
 	case c.Email == "":
 		return "", errcode.New(errcode.Forbidden, "%s sent no e-mail address for this account; allow its client the scope email", p.Title)
 	case err != nil || address.Address != c.Email || len(c.Email) > identity.MaxName || strings.HasPrefix(strings.ToLower(c.Email), "system:"):

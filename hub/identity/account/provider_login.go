@@ -9,18 +9,12 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxSubject is what the standard allows a subject.
-const maxSubject = 255
-
 // LoginBy returns the user that a provider's claims are about, and creates the
 // user at their first login. From then on the provider's subject identifies the
 // user: an e-mail address that is later given to somebody else opens nothing.
 // Memberships that this provider gave become what the claims map to now.
 // Forbidden says why the login is refused.
 func (ps *providers) LoginBy(ctx context.Context, p Provider, c Claims) (identity.User, error) {
-	if c.Subject == "" || len(c.Subject) > maxSubject {
-		return identity.User{}, errcode.New(errcode.Forbidden, "%s does not say whose account it is", p.Title)
-	}
 	email, err := p.emailOf(c)
 	if err != nil {
 		return identity.User{}, err
@@ -42,21 +36,45 @@ func (ps *providers) LoginBy(ctx context.Context, p Provider, c Claims) (identit
 	return user, ps.directory.Reload(ctx, user.ID)
 }
 
-// userOf finds or creates the user of a subject.
-func (ps *providers) userOf(ctx context.Context, p Provider, subject, email string) (identity.User, error) {
+// subjectUser is whom a subject is: without an id, somebody new.
+type subjectUser struct {
+	user identity.User
+	// links is set when this user exists and has no account at a provider yet.
+	links bool
+}
+
+// find returns whom a subject is, and changes nothing. Forbidden when the address is
+// another's.
+func (ps *providers) find(ctx context.Context, p Provider, subject, email string) (f subjectUser, err error) {
 	known, err := ps.stores.Subjects.Subject(ctx, p.ID, subject)
 	if err == nil {
-		user, err := ps.stores.Users.User(ctx, known.UserID)
+		f.user, err = ps.stores.Users.User(ctx, known.UserID)
 		if err == nil || !errcode.Is(err, errcode.NotFound) {
-			return user, err
+			return f, err
 		}
 		// The user was deleted since; they start again, with no rights.
 	} else if !errcode.Is(err, errcode.NotFound) {
-		return identity.User{}, err
+		return f, err
 	}
-	user, err := ps.stores.Users.UserByName(ctx, email)
+	f.user, err = ps.stores.Users.UserByName(ctx, email)
 	if errcode.Is(err, errcode.NotFound) {
-		user = identity.User{ID: identity.NewID("usr_"), Kind: identity.KindUser, Name: email, CreatedAt: ps.now()}
+		return subjectUser{user: identity.User{Kind: identity.KindUser, Name: email}}, nil
+	}
+	if err == nil {
+		f.links, err = true, ps.mayLink(ctx, p, f.user)
+	}
+	return f, err
+}
+
+// userOf finds or creates the user of a subject.
+func (ps *providers) userOf(ctx context.Context, p Provider, subject, email string) (identity.User, error) {
+	found, err := ps.find(ctx, p, subject, email)
+	user := found.user
+	switch {
+	case err != nil:
+		return identity.User{}, err
+	case user.ID == "":
+		user.ID, user.CreatedAt = identity.NewID("usr_"), ps.now()
 		if err := ps.stores.Users.InsertUser(ctx, user); err != nil {
 			return identity.User{}, err
 		}
@@ -64,11 +82,10 @@ func (ps *providers) userOf(ctx context.Context, p Provider, subject, email stri
 			return identity.User{}, err
 		}
 		return user, event.Record(ctx, event.Entry{Kind: "user.created", Object: "user " + user.Name, By: user.Name, Message: "first login through " + p.Name})
+	case found.links:
+		return user, event.Record(ctx, event.Entry{Kind: "user.linked", Object: "user " + user.Name, By: user.Name, Message: "to an account at " + p.Name})
 	}
-	if err != nil {
-		return identity.User{}, err
-	}
-	return user, ps.mayLink(ctx, p, user)
+	return user, nil
 }
 
 // mayLink refuses to link an existing account to another person who now has its
@@ -94,7 +111,7 @@ func (ps *providers) mayLink(ctx context.Context, p Provider, user identity.User
 	if len(linked) > 0 {
 		return errcode.New(errcode.Forbidden, "%s belongs to another account at a provider already; an administrator can remove that link", user.Name)
 	}
-	return event.Record(ctx, event.Entry{Kind: "user.linked", Object: "user " + user.Name, By: user.Name, Message: "to an account at " + p.Name})
+	return nil
 }
 
 // setGroups sets the memberships that this provider gives to what the claims

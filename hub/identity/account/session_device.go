@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"crypto/rand"
+	"strconv"
 	"strings"
 	"time"
 
@@ -216,4 +217,15 @@ func (ss *sessions) waitOn(ctx context.Context, device Device, now int64) (Devic
 		return ss.stores.Devices.UpdateDevice(ctx, latest)
 	})
 	return phase, time.Duration(device.Interval) * time.Microsecond, identity.CreatedToken{}, err
+}
+
+// ShowLifetime formats a lifetime for people.
+func ShowLifetime(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return strconv.Itoa(int(d.Hours()/24)) + " days"
+	case d >= 2*time.Hour:
+		return strconv.Itoa(int(d.Hours())) + " hours"
+	}
+	return strconv.Itoa(int(d.Minutes())) + " minutes"
 }

@@ -13,6 +13,15 @@ type StoredProvider struct {
 	Sealed string
 }
 
+// StoredTrial is a provider that a user tries.
+type StoredTrial struct {
+	UserID string
+	ID     string
+	// Sealed is the provider with its client's secret, sealed for the trial's id.
+	Sealed    string
+	ExpiresAt int64
+}
+
 // Subject links an account at a provider to a user of the hub.
 type Subject struct {
 	ProviderID string
@@ -86,6 +95,7 @@ type Stores struct {
 	Passwords    PasswordStore
 	Passkeys     PasskeyStore
 	Providers    ProviderStore
+	Trials       TrialStore
 	Subjects     SubjectStore
 	Members      MemberStore
 	Users        UserStore
@@ -109,6 +119,14 @@ type ProviderStore interface {
 	ProviderByName(ctx context.Context, name string) (StoredProvider, error)
 	// Providers returns all in order of name.
 	Providers(ctx context.Context) ([]StoredProvider, error)
+}
+
+// TrialStore stores the providers that users try.
+type TrialStore interface {
+	// PutTrial writes a user's, in place of the one before.
+	PutTrial(ctx context.Context, t StoredTrial) error
+	// Trial returns a user's, or NotFound.
+	Trial(ctx context.Context, userID string) (StoredTrial, error)
 }
 
 // SubjectStore stores the users who came through a provider.

@@ -61,7 +61,7 @@ func New(db query.DB, setSetting func(ctx context.Context, name, value string) e
 // Queries are the queries that read each table, for tests.
 var Queries = map[rows.Definition]string{
 	userTable: selectUsers, signingKeyTable: selectSigningKeys, agentKeyTable: selectAgentKeys, passwordTable: selectPasswords,
-	passkeyTable: selectPasskeys, providerTable: selectProviders, subjectTable: selectSubjects, sessionTable: selectSessions,
+	passkeyTable: selectPasskeys, providerTable: selectProviders, trialTable: selectTrials, subjectTable: selectSubjects, sessionTable: selectSessions,
 	deviceTable: selectDevices, tokenTable: selectTokens, trustTable: selectTrusts, groupTable: selectGroups, memberTable: selectMembers,
 	bindingTable: selectBindings,
 }

@@ -31,6 +31,15 @@ var (
 	insertProvider  = providerTable.All().Insert("ON CONFLICT DO NOTHING")
 	updateProvider  = providerTable.Except("name", "created_at").Update("id")
 
+	trialTable = rows.Of("login_trials", func(c *rows.Columns, t *account.StoredTrial) {
+		rows.Col(c, "user_id", &t.UserID)
+		rows.Col(c, "id", &t.ID)
+		rows.Col(c, "sealed", &t.Sealed)
+		rows.Col(c, "expires_at", &t.ExpiresAt)
+	})
+	selectTrials = trialTable.Select()
+	putTrial     = trialTable.All().Upsert("user_id")
+
 	subjectTable = rows.Of("login_subjects", func(c *rows.Columns, x *account.Subject) {
 		rows.Col(c, "provider_id", &x.ProviderID)
 		rows.Col(c, "subject", &x.Subject)
@@ -122,4 +131,19 @@ func (s *providerRows) PutSubject(ctx context.Context, x account.Subject) error 
 func (s *providerRows) DeleteSubjects(ctx context.Context, userID string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM login_subjects WHERE user_id = $1", userID)
 	return err
+}
+
+// PutTrial implements account.TrialStore.
+func (s *providerRows) PutTrial(ctx context.Context, t account.StoredTrial) error {
+	_, err := putTrial.ExecOne(ctx, s.db, &t)
+	return err
+}
+
+// Trial implements account.TrialStore.
+func (s *providerRows) Trial(ctx context.Context, userID string) (account.StoredTrial, error) {
+	t, found, err := query.One(ctx, s.db, trialTable.Reader(), selectTrials+"WHERE user_id = $1", userID)
+	if err == nil && !found {
+		return t, errcode.New(errcode.NotFound, "nobody tries a login provider here")
+	}
+	return t, err
 }

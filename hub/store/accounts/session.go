@@ -93,11 +93,12 @@ func (s *sessionRows) DropSessions(ctx context.Context, now int64) error {
 			return err
 		}
 	}
-	if _, err := s.db.Exec(ctx, "DELETE FROM login_devices WHERE expires_at < $1", now); err != nil {
-		return err
+	for _, table := range []string{"login_devices", "login_used", "login_trials"} {
+		if _, err := s.db.Exec(ctx, "DELETE FROM "+table+" WHERE expires_at < $1", now); err != nil {
+			return err
+		}
 	}
-	_, err := s.db.Exec(ctx, "DELETE FROM login_used WHERE expires_at < $1", now)
-	return err
+	return nil
 }
 
 // UseOnce implements account.MarkStore.

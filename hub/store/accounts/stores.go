@@ -14,7 +14,7 @@ func (t *Table) IdentityStores() wiring.Stores {
 			Tokens: t, Index: t, Uses: t, Proofs: t, Access: t, Users: t, UserReader: t, Groups: t, Members: t, Bindings: t,
 		},
 		Account: account.Stores{
-			Passwords: t, Passkeys: t, Providers: t, Subjects: t, Members: t, Users: t, Sessions: t, Tokens: t,
+			Passwords: t, Passkeys: t, Providers: t, Trials: t, Subjects: t, Members: t, Users: t, Sessions: t, Tokens: t,
 			Devices: t, DeviceCounts: t, Marks: t,
 		},
 		AgentKey: agentkey.Stores{Keys: t, Tokens: t}, SigningKeys: t, Trusts: t, Marks: t,

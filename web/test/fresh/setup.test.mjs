@@ -2,9 +2,10 @@
 // provider: at most eight fields, and the hub is not restarted.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { name, signIn } from '../lib/provider.mjs';
+import { fillIn, name, signIn } from '../lib/provider.mjs';
+import { findings } from '../lib/pages.mjs';
 import { shot } from '../lib/shot.mjs';
-import { closeBrowser, listen, newContext, stack } from '../lib/stack.mjs';
+import { closeBrowser, eventually, listen, newContext, stack } from '../lib/stack.mjs';
 
 after(closeBrowser);
 
@@ -37,16 +38,38 @@ test('setup, first administrator, login provider', async () => {
   await fill(dialog, 'Client id', stack.oidc.client);
   await fill(dialog, 'Client secret', stack.oidc.secret);
   await shot(page, 'a1-provider');
+
+  // A login is tried before the provider is saved: its claims are shown, and nobody is logged in.
+  await dialog.getByRole('button', { name: 'Try the login' }).click();
+  assert.equal(await page.getByRole('region', { name: 'Callback URL of the trial' }).innerText(), `${stack.url}/login/callback/${name}`);
+  const opened = context.waitForEvent('page');
+  await dialog.getByRole('link', { name: 'Log in there, in a new tab' }).click();
+  const trial = listen(await opened);
+  await fillIn(trial);
+  await trial.getByRole('heading', { name: `Trial of ${name}` }).waitFor();
+  await trial.getByText(`It works. A login with this account would create the user ${stack.oidc.email}`).waitFor();
+  assert.deepEqual(await findings(trial), []);
+  assert.match(await trial.getByRole('main').innerText(), /email_verified\s+true/);
+  await shot(trial, 'a1-trial');
+  await trial.close();
+  await shot(page, 'a1-tried');
+  const other = await newContext();
+  const kim = listen(await other.newPage());
+  await kim.goto('/login');
+  await kim.locator('#email').waitFor();
+  assert.equal(await kim.getByRole('link', { name: `Continue with ${name}` }).count(), 0, 'the trial saved the provider');
+
   await dialog.getByRole('button', { name: 'Add the provider' }).click();
   const callback = page.getByRole('region', { name: 'Callback URL' });
   assert.equal(await callback.innerText(), `${stack.url}/login/callback/${name}`);
   await shot(page, 'a1-added');
   assert.ok(fields <= maxFields, `${fields} fields were filled; at most ${maxFields}`);
 
-  const other = await newContext();
-  const kim = listen(await other.newPage());
-  await kim.goto('/clusters');
-  await kim.getByRole('link', { name: `Continue with ${name}` }).waitFor();
+  // The hub keeps the list of providers for 2 s.
+  await eventually(async () => {
+    await kim.goto('/clusters');
+    await kim.getByRole('link', { name: `Continue with ${name}` }).waitFor({ timeout: 1000 });
+  });
   await shot(kim, 'a1-login');
   await kim.getByRole('link', { name: `Continue with ${name}` }).click();
   await signIn(kim);

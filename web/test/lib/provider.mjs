@@ -10,13 +10,18 @@ export async function addProvider() {
   await act({ do: 'axle', args: ['providers', 'create', name, '--issuer', stack.oidc.issuer, '--client-id', stack.oidc.client, '--client-secret-file', '-', '--scope', 'email,profile'], in: stack.oidc.secret });
 }
 
-/** Signs in at the provider's own page, by keyboard, and waits until the hub has the person back. */
+/** Signs in at the provider's own page, by keyboard, and waits until the hub has the person logged in. */
 export async function signIn(page) {
+  await fillIn(page);
+  await page.waitForURL((url) => url.href.startsWith(stack.url) && !url.pathname.startsWith('/login'));
+}
+
+/** Fills in the form of the provider's own page, by keyboard. */
+export async function fillIn(page) {
   await page.waitForURL((url) => url.href.startsWith(stack.oidc.issuer));
   await page.locator('#name').focus();
   await page.keyboard.type(stack.oidc.user);
   await page.keyboard.press('Tab');
   await page.keyboard.type(stack.oidc.password);
   await page.keyboard.press('Enter');
-  await page.waitForURL((url) => url.href.startsWith(stack.url) && !url.pathname.startsWith('/login'));
 }

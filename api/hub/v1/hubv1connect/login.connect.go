@@ -59,6 +59,8 @@ const (
 	ProvidersUpdateProcedure = "/axle.hub.v1.Providers/Update"
 	// ProvidersDeleteProcedure is the fully-qualified name of the Providers's Delete RPC.
 	ProvidersDeleteProcedure = "/axle.hub.v1.Providers/Delete"
+	// ProvidersTryProcedure is the fully-qualified name of the Providers's Try RPC.
+	ProvidersTryProcedure = "/axle.hub.v1.Providers/Try"
 )
 
 // LoginsClient is a client for the axle.hub.v1.Logins service.
@@ -316,6 +318,11 @@ type ProvidersClient interface {
 	// Delete also ends the sessions that came through the provider and removes
 	// the memberships that it gave.
 	Delete(context.Context, *connect.Request[v1.DeleteProviderRequest]) (*connect.Response[v1.DeleteProviderResponse], error)
+	// Try checks a provider before it is saved, or a change of one. It reads the
+	// issuer, and returns an address at which the caller logs in there: the page
+	// that follows shows their claims and what a login would do. It saves no
+	// provider and logs nobody in.
+	Try(context.Context, *connect.Request[v1.TryProviderRequest]) (*connect.Response[v1.TryProviderResponse], error)
 }
 
 // NewProvidersClient constructs a client for the axle.hub.v1.Providers service. By default, it uses
@@ -353,6 +360,12 @@ func NewProvidersClient(httpClient connect.HTTPClient, baseURL string, opts ...c
 			connect.WithSchema(providersMethods.ByName("Delete")),
 			connect.WithClientOptions(opts...),
 		),
+		try: connect.NewClient[v1.TryProviderRequest, v1.TryProviderResponse](
+			httpClient,
+			baseURL+ProvidersTryProcedure,
+			connect.WithSchema(providersMethods.ByName("Try")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -362,6 +375,7 @@ type providersClient struct {
 	create *connect.Client[v1.CreateProviderRequest, v1.Provider]
 	update *connect.Client[v1.UpdateProviderRequest, v1.Provider]
 	delete *connect.Client[v1.DeleteProviderRequest, v1.DeleteProviderResponse]
+	try    *connect.Client[v1.TryProviderRequest, v1.TryProviderResponse]
 }
 
 // List calls axle.hub.v1.Providers.List.
@@ -384,6 +398,11 @@ func (c *providersClient) Delete(ctx context.Context, req *connect.Request[v1.De
 	return c.delete.CallUnary(ctx, req)
 }
 
+// Try calls axle.hub.v1.Providers.Try.
+func (c *providersClient) Try(ctx context.Context, req *connect.Request[v1.TryProviderRequest]) (*connect.Response[v1.TryProviderResponse], error) {
+	return c.try.CallUnary(ctx, req)
+}
+
 // ProvidersHandler is an implementation of the axle.hub.v1.Providers service.
 type ProvidersHandler interface {
 	// List returns all login providers, without client secrets.
@@ -395,6 +414,11 @@ type ProvidersHandler interface {
 	// Delete also ends the sessions that came through the provider and removes
 	// the memberships that it gave.
 	Delete(context.Context, *connect.Request[v1.DeleteProviderRequest]) (*connect.Response[v1.DeleteProviderResponse], error)
+	// Try checks a provider before it is saved, or a change of one. It reads the
+	// issuer, and returns an address at which the caller logs in there: the page
+	// that follows shows their claims and what a login would do. It saves no
+	// provider and logs nobody in.
+	Try(context.Context, *connect.Request[v1.TryProviderRequest]) (*connect.Response[v1.TryProviderResponse], error)
 }
 
 // NewProvidersHandler builds an HTTP handler from the service implementation. It returns the path
@@ -428,6 +452,12 @@ func NewProvidersHandler(svc ProvidersHandler, opts ...connect.HandlerOption) (s
 		connect.WithSchema(providersMethods.ByName("Delete")),
 		connect.WithHandlerOptions(opts...),
 	)
+	providersTryHandler := connect.NewUnaryHandler(
+		ProvidersTryProcedure,
+		svc.Try,
+		connect.WithSchema(providersMethods.ByName("Try")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.Providers/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ProvidersListProcedure:
@@ -438,6 +468,8 @@ func NewProvidersHandler(svc ProvidersHandler, opts ...connect.HandlerOption) (s
 			providersUpdateHandler.ServeHTTP(w, r)
 		case ProvidersDeleteProcedure:
 			providersDeleteHandler.ServeHTTP(w, r)
+		case ProvidersTryProcedure:
+			providersTryHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -461,4 +493,8 @@ func (UnimplementedProvidersHandler) Update(context.Context, *connect.Request[v1
 
 func (UnimplementedProvidersHandler) Delete(context.Context, *connect.Request[v1.DeleteProviderRequest]) (*connect.Response[v1.DeleteProviderResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Providers.Delete is not implemented"))
+}
+
+func (UnimplementedProvidersHandler) Try(context.Context, *connect.Request[v1.TryProviderRequest]) (*connect.Response[v1.TryProviderResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Providers.Try is not implemented"))
 }

@@ -103,9 +103,9 @@ function All() {
           <p>Back-channel logout URL, if the provider supports it</p>
           <Command command={showing.logoutUrl} label="Back-channel logout URL" />
           <p>
-            Then test it in a private window, and keep this one logged in until it works. The hub reads the issuer at the first login and says there what is wrong.
+            People log in with this address, or with the button on the login page. Keep this window logged in until somebody did.
           </p>
-          <Command command={`${location.origin}/login/oidc/${showing.name}`} label="Address for the test" />
+          <Command command={`${location.origin}/login/oidc/${showing.name}`} label="Address of the login" />
         </Dialog>
       )}
       {deleting && (

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import styles from '../Settings.module.css'
+import { TryProvider } from './TryProvider'
 import { changedIn, emptyProvider, formOf, problemIn, valuesOf } from './form'
 import { unary } from '#/api/call'
 import { type Provider, Providers } from '#/api/gen/hub/v1/login_pb'
@@ -48,7 +49,7 @@ export function ProviderDialog({ provider, onClose, onDone }: Props) {
       <TextField label="E-mail domains" value={form.emailDomains} onChange={(emailDomains) => set({ emailDomains })} placeholder="example.com" hint="Only addresses of these domains may log in; empty allows any that the issuer knows." />
       <Checkbox label="Allow addresses that the provider has not verified" hint="Somebody who can set any address there becomes the user with that address here. Only for providers where people cannot." checked={form.allowUnverified} onChange={(allowUnverified) => set({ allowUnverified })} />
       <TextArea label="Certificate authority, PEM" value={form.caPem} onChange={(caPem) => set({ caPem })} rows={2} hint="Empty is the system's." />
-      {!provider && <p className={styles.muted}>The hub has no test of an issuer before it is saved: it reads the issuer at the first login. After adding you get the URLs to enter there, and an address to test in a private window while this session stays.</p>}
+      <TryProvider form={form} />
     </ActionDialog>
   )
 }

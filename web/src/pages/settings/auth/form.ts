@@ -24,7 +24,7 @@ export function formOf(p: Provider): ProviderForm {
 }
 
 export function problemIn(f: ProviderForm): string | undefined {
-  if (!/^[a-z0-9][a-z0-9-]{0,49}$/.test(f.name)) return 'Name: small letters, digits and "-"; it is in the callback URL.'
+  if (!/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/.test(f.name)) return 'Name: up to 40 small letters, digits and "-", such as okta; it is in the callback URL.'
   if (!/^https?:\/\/[^\s?#]+$/.test(f.issuer)) return 'Issuer: a URL such as https://example.okta.com, without /.well-known/….'
   if (/\/\.well-known\//.test(f.issuer)) return 'Issuer: leave out /.well-known/openid-configuration; the hub adds it.'
   if (!f.clientId.trim()) return 'Client id: it is missing.'

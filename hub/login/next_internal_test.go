@@ -1,58 +1,15 @@
 package login
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/clock"
 )
-
-func TestLimiterIsBounded(t *testing.T) {
-	c := clock.NewManual(time.Unix(1e9, 0))
-	l := newLimiter(c, 100)
-	for i := range 1000 {
-		l.take(fmt.Sprint(i), guessRate)
-	}
-	if l.size() != 100 {
-		t.Errorf("%d counters", l.size())
-	}
-	r := rate{2, time.Minute}
-	for range r.burst {
-		if wait := l.take("a", r); wait != 0 {
-			t.Errorf("one of two at once waits %s", wait)
-		}
-	}
-	if wait := l.take("a", r); wait != time.Minute {
-		t.Errorf("the third waits %s", wait)
-	}
-	if wait := l.take("b", r); wait != 0 {
-		t.Errorf("another one waits %s", wait)
-	}
-	c.Advance(time.Minute)
-	if wait := l.take("a", r); wait != 0 {
-		t.Errorf("a minute later: %s", wait)
-	}
-	l.giveBack("a", r)
-	if wait := l.take("a", r); wait != 0 {
-		t.Errorf("what was given back: %s", wait)
-	}
-}
-
-func TestSourceIsANetworkForIPv6(t *testing.T) {
-	for from, want := range map[string]string{
-		"192.0.2.1:5": "192.0.2.1", "[2001:db8::1]:5": "2001:db8::/64", "[2001:db8::ffff:1]:7": "2001:db8::/64", "[::ffff:192.0.2.1]:5": "192.0.2.1", "odd": "odd",
-	} {
-		if got := sourceOf(&http.Request{RemoteAddr: from}); got != want {
-			t.Errorf("%s: %s, want %s", from, got, want)
-		}
-	}
-}
 
 // What a redirect would lead to is what is checked.
 func TestNextIsAPathOfThisHub(t *testing.T) {
