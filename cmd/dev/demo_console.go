@@ -94,14 +94,19 @@ func (d newcomer) breakService(ctx context.Context) error {
 	if err := d.tell(ctx); err != nil {
 		return err
 	}
-	d.say("a broken commit of the service edge-2/%s is pushed", flaky)
-	return eventually.Wait(ctx, time.Minute, func() error {
+	d.say("a broken commit of the service edge-2/%s is pushed; it fails once its pod has crashed a few times", flaky)
+	err := eventually.Wait(ctx, 2*time.Minute, func() error {
 		s, err := d.world.Service(ctx, "edge-2", flaky)
 		if err == nil && s.Health != "Degraded" {
 			err = fmt.Errorf("edge-2/%s is %s", flaky, s.Health)
 		}
 		return err
 	})
+	if err != nil && ctx.Err() == nil { // a slow machine; the world is up all the same
+		d.say("not yet: %v", err)
+		return nil
+	}
+	return err
 }
 
 // epilogue says what people can do now.
