@@ -132,7 +132,8 @@ func TestRelease(t *testing.T) {
 	}
 	targets := "linux/amd64,linux/arm64,darwin/arm64"
 	if os.Getenv("AXLE_SOAK") != "" {
-		one, another, targets = clone(t), clone(t), ""
+		one, targets = clone(t, root), ""
+		another = clone(t, one) // not of root, which may get a commit meanwhile
 	}
 	first, second := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	args := []string{"--key", key, "--version", "v1.4.2", "--targets", targets}
@@ -176,10 +177,10 @@ func TestRelease(t *testing.T) {
 }
 
 // clone is a clean checkout of this tree's commit, with its documentation built.
-func clone(t *testing.T) string {
+func clone(t *testing.T, from string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "clone")
-	for _, args := range [][]string{{"git", "clone", "--quiet", "--no-local", root, dir}, {"make", "--no-print-directory", "-C", dir, "docs"}} {
+	for _, args := range [][]string{{"git", "clone", "--quiet", "--no-local", from, dir}, {"make", "--no-print-directory", "-C", dir, "docs"}} {
 		if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", args, err, out)
 		}
