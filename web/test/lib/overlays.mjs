@@ -6,7 +6,7 @@ import { checkAxe, open, sideways } from './pages.mjs';
 import { eventually, logIn, newContext } from './stack.mjs';
 
 const first = (button) => button.first().click();
-const press = (name) => (page) => first(page.getByRole('main').getByRole('button', { name }));
+export const press = (name) => (page) => first(page.getByRole('main').getByRole('button', { name }));
 const above = (name) => (page) => first(page.getByRole('banner').getByRole('button', { name }));
 const key = (...keys) => async (page) => {
   for (const one of keys) await page.keyboard.press(one);
@@ -37,14 +37,8 @@ const sent = (opener, fields, submit) => async (page) => {
   await form.waitFor({ state: 'detached' });
 };
 
-/** Reveals a key of a Secret. */
-const revealed = (name) => async (page) => {
-  await press(new RegExp(`^Reveal ${name} `))(page);
-  await page.getByRole('button', { name: `Copy ${name}` }).waitFor();
-};
-
 const dialog = { role: 'dialog' };
-const alert = { role: 'alertdialog' };
+export const alert = { role: 'alertdialog' };
 const drop = (name) => ({ role: 'group', name, covers: true });
 const menu = { role: 'menu', covers: true };
 
@@ -98,7 +92,7 @@ export const small = [
   { what: 'upgrade', path: '/settings/hub', ...dialog, show: press('Start an upgrade') },
 ];
 
-/** What the profile small has after furnishSmall, of an operation that failed. `changes` leaves something behind. */
+/** What the profile small has after furnishSmall, of an operation that failed. */
 export const furnished = (failed) => [
   { what: 'bell-full', path: '/', ...dialog, name: 'Notifications', covers: true, show: above(/^Notifications/) },
   { what: 'retry', path: `/operations/${failed}`, as: '/operations/failed', ...dialog, show: press(/^Retry/) },
@@ -107,7 +101,7 @@ export const furnished = (failed) => [
   { what: 'delete', path: '/rollouts/log-shipper', ...alert, show: press('Delete') },
   { what: 'resume', path: '/rollouts/reports', ...dialog, show: press('Resume') },
   { what: 'delete', path: '/managed-namespaces/monitoring', ...alert, show: press('Delete') },
-  { what: 'revoke-bootstrap', path: '/settings/tokens', ...alert, show: (page) => page.getByRole('row', { name: /^edge-/ }).getByRole('button').click() },
+  { what: 'revoke-bootstrap', path: '/settings/tokens', ...alert, show: press('Revoke bootstrap edge-*') },
   { what: 'delete', path: '/settings/groups', ...alert, show: press('Delete web-team') },
   { what: 'remove', path: '/settings/groups?group=web-team', ...alert, show: press(/^Remove /) },
   { what: 'token', path: '/settings/service-accounts', ...dialog, show: press('Create a token for ci') },
@@ -128,9 +122,12 @@ export const furnished = (failed) => [
   { what: 'edit', path: '/settings/contexts', ...dialog, show: press('Edit region-eu') },
   { what: 'delete', path: '/settings/contexts', ...alert, show: press('Delete region-eu') },
   { what: 'edit-windows', path: '/settings/hub', ...dialog, show: press('Edit') },
-  // Each leaves what it made behind, and its secret closes by its button alone.
+];
+
+/** Secrets that are shown once. Each leaves what it is of behind. */
+export const secrets = [
   { what: 'secret', path: '/settings/tokens', ...alert, show: sent(press('Create a token'), { Name: 'nightly report' }, 'Create') },
-  { what: 'secret', path: '/settings/webhooks', ...alert, show: sent(press('Create a webhook'), { Name: 'again' }, 'Create') },
+  { what: 'secret', path: '/settings/webhooks', ...alert, show: (page) => sent(press('Create a webhook'), { Name: `push-${Date.now()}` }, 'Create')(page) },
 ];
 
 /** What the upgrade of agents has that upgradeReal began. */
@@ -157,7 +154,7 @@ export const real = (node) => {
     { what: 'delete', path: at('pods.v1/talker/toolbox/summary'), ...alert, show: press('Delete') },
     { what: 'delete', path: at('namespaces.v1/-/talker/summary'), ...alert, show: press('Delete') },
     { what: 'delete', path: at(`nodes.v1/-/${node}/summary`), as: at('nodes.v1/-/node/summary'), ...alert, show: press('Delete') },
-    { what: 'reveal', path: at('secrets.v1/talker/login/summary'), role: 'table', name: 'Keys', show: revealed('username') },
+    { what: 'reveal', path: at('secrets.v1/talker/login/summary'), role: 'button', name: 'Copy username', show: press(/^Reveal username/) },
     { what: 'shell', path: at('pods.v1/talker/toolbox/exec'), role: 'region', name: 'Dock', show: press('Open a shell') },
   ];
 };

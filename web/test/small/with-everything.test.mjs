@@ -2,7 +2,7 @@
 // It is the last file of its profile, because the others expect a fleet that has none of it.
 import { after, before, test } from 'node:test';
 import { furnishSmall } from '../lib/furnish.mjs';
-import { contractOf, furnished } from '../lib/overlays.mjs';
+import { contractOf, furnished, secrets } from '../lib/overlays.mjs';
 import { contract } from '../lib/pages.mjs';
 import { closeBrowser } from '../lib/stack.mjs';
 
@@ -22,4 +22,4 @@ contract(test, () => [
   '/notifications',
   ...['groups?group=web-team', 'service-accounts', 'auth', 'notifications', 'webhooks', 'projects', 'contexts', 'hub', 'tokens'].map((one) => `/settings/${one}`),
 ]);
-contractOf(test, 'overlays of what people make', () => furnished(ids.failed));
+contractOf(test, 'overlays of what people make', () => [...furnished(ids.failed), ...secrets]);
