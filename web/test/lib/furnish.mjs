@@ -6,11 +6,10 @@ import { shell } from './shell.mjs';
 
 const hour = '3600000000';
 const apps = (folder) => ({ repository: 'fleet', git: { ref: 'main', folder } });
-const waves = { waves: ['1', '100%'], soakMicros: hour, failAfterMicros: '1000000' };
 
-/** A global service whose change is at its first wave, or stopped there. */
+/** A global service whose change is at its first wave, or stopped there because the cluster was not well in time. */
 async function rollout(name, first, next, phase) {
-  const settings = { tags: {}, rollout: waves, cascade: 'delete' };
+  const settings = { tags: {}, rollout: { waves: ['1', '100%'], soakMicros: hour, failAfterMicros: phase === 'Stopped' ? '1000000' : hour }, cascade: 'delete' };
   await hub('GlobalServices/Apply', { name, settings, spec: apps(first) });
   await eventually(async () => assert.equal((await hub('GlobalServices/Get', { name })).state?.services, 3));
   for (const { handle, name: cluster } of (await hub('Clusters/List')).clusters) {
