@@ -1,6 +1,7 @@
 // What opens above a page: dialogs, menus, panels. One table for the tests of what they
 // contain (axe, 320 px, Escape) and for the pictures. `what` names it in both, after its
-// `path`, or `as` where the path has an id.
+// `path`, or `as` where the path has an id; `narrow: false` is not there on a phone, and
+// `covers` lies above the page without a veil.
 import assert from 'node:assert/strict';
 import { checkAxe, open, sideways } from './pages.mjs';
 import { eventually, logIn, newContext } from './stack.mjs';
