@@ -99,7 +99,7 @@ func TestWhatNeedsAPersonIsListed(t *testing.T) {
 	must(t, b.admin.services.Create, &hubv1.CreateServiceRequest{
 		Ref: &hubv1.ServiceRef{Cluster: "edge-shop", Name: "broken"}, Spec: &hubv1.ServiceSpec{Repository: "broken", Git: &hubv1.Git{Ref: "main"}},
 	})
-	want := "service_failed 3 3 services failed.; service_held 1 Service edge-shop/cart is held: a sync waits for your approval.; repository_failed 1 Repository broken is unreadable."
+	want := "service_failed 4 4 services failed.; service_held 1 Service edge-shop/cart is held: a sync cannot be done safely.; repository_failed 1 Repository broken is unreadable."
 	eventually.For(t, limit, "all of it shows", func() error {
 		if got := text(b.admin); got != want {
 			return fmt.Errorf("got %s", got)
@@ -110,7 +110,7 @@ func TestWhatNeedsAPersonIsListed(t *testing.T) {
 	for _, i := range must(t, b.admin.fleet.NeedsYou, &hubv1.NeedsYouRequest{}).GetItems() {
 		commands = append(commands, i.GetCommand())
 	}
-	if got, want := strings.Join(commands, "; "), "axle services get edge-shop/api edge-shop/broken edge-shop/web; axle services get edge-shop/cart; axle repos get broken"; got != want {
+	if got, want := strings.Join(commands, "; "), "axle services get edge-shop/api edge-shop/broken edge-shop/cart; axle services get edge-shop/cart; axle repos get broken"; got != want {
 		t.Errorf("the commands are %s, want %s", got, want)
 	}
 	b.silence(t, "edge-shop")

@@ -169,7 +169,7 @@ func (s *Store) ClusterTallies(ctx context.Context, clusterID string) (map[strin
 	query := `SELECT s.cluster_id, count(*),
 		COALESCE(SUM(CASE WHEN t.sync = 'Synced' AND t.health = 'Healthy' AND t.tarball_digest = o.digest
 			AND t.spec_digest = s.spec_digest THEN 1 ELSE 0 END), 0),
-		COALESCE(SUM(CASE WHEN t.sync = 'Failed' OR t.health = 'Degraded' THEN 1 ELSE 0 END), 0)
+		COALESCE(SUM(CASE WHEN t.sync IN ('Failed', 'Held') OR t.health = 'Degraded' THEN 1 ELSE 0 END), 0)
 		FROM services s LEFT JOIN statuses t ON t.service_id = s.id LEFT JOIN contents o ON o.id = s.content_id `
 	var args []any
 	if clusterID != "" {

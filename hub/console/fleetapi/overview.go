@@ -104,7 +104,7 @@ func (s *API) NeedsYou(ctx context.Context, r *connect.Request[hubv1.NeedsYouReq
 		scope = "&project=" + project
 	}
 	items = append(items, item("service_failed", n.Failed, "service", "failed", "/services?verdict=Failed"+scope, named("axle services get", n.Failed)))
-	items = append(items, item("service_held", n.Held, "service", "held: a sync waits for your approval", "/services?sync=Held"+scope, named("axle services get", n.Held)))
+	items = append(items, item("service_held", n.Held, "service", "held: a sync cannot be done safely", "/services?sync=Held"+scope, named("axle services get", n.Held)))
 	items = append(items, item("cluster_stale", n.Stale, "cluster", "stale: no agent polls", "/clusters?verdict=Stale"+scope, named("axle clusters get", n.Stale)))
 	pending := item("cluster_pending", n.Pending, "cluster", "waiting for approval", "/clusters?verdict=Pending"+scope, named("axle clusters get", n.Pending))
 	if n.Pending.Count == 1 {
@@ -148,8 +148,11 @@ func item(kind string, n index.Need, noun, what, href, command string) *hubv1.Ne
 	if many := plurals[noun]; many != "" {
 		title = fmt.Sprintf("%d %s are %s.", n.Count, many, what)
 	}
-	if kind == "service_failed" {
+	switch kind {
+	case "service_failed":
 		title = fmt.Sprintf("%d services failed.", n.Count)
+	case "service_held":
+		title = fmt.Sprintf("%d of the failed services are %s.", n.Count, what)
 	}
 	if n.Count == 1 {
 		title = fmt.Sprintf("%s %s is %s.", strings.ToUpper(noun[:1])+noun[1:], n.Examples[0], what)

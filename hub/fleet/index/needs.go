@@ -30,7 +30,8 @@ func (n *Need) add(name string, since int64) {
 	}
 }
 
-// Needs are what waits for a person.
+// Needs are what waits for a person. The failed services are those of the verdict, so
+// that the held ones are among them.
 type Needs struct {
 	Pending, Stale, Failed, Held, Repositories Need
 }
@@ -55,10 +56,10 @@ func (x *Index) Needs(project string, reach identity.Reach) (n Needs, err error)
 				if v.verdict(s.freshness) != Failed || !in(t.project.texts[v.project]) || !whole && !reach.Covers(t.scope(v)) {
 					continue
 				}
-				if name := c.Name + "/" + t.names.texts[v.name]; v.sync == syncHeld {
+				name := c.Name + "/" + t.names.texts[v.name]
+				n.Failed.add(name, v.reportedAt)
+				if v.sync == syncHeld {
 					n.Held.add(name, v.reportedAt)
-				} else {
-					n.Failed.add(name, v.reportedAt)
 				}
 			}
 		}

@@ -261,6 +261,8 @@ func (t *table) count(c *cluster) {
 		n.Services++
 		v := s.verdict(fleet.Fresh)
 		switch n.worst = min(n.worst, v); v {
+		case Failed:
+			n.Failed++
 		case Drifted:
 			n.Drifted++
 		case Progressing, Pending:
@@ -270,9 +272,6 @@ func (t *table) count(c *cluster) {
 		}
 		if s.sync == syncHeld {
 			n.Held++
-		}
-		if s.sync == syncFailed || s.health == healthDegraded {
-			n.Failed++
 		}
 	}
 	c.tally = n

@@ -37,8 +37,7 @@ var (
 	freshnesses = closed{string(fleet.Stale), string(fleet.Unknown), string(fleet.Fresh)}
 	tunnels     = closed{"Down", "Off", "Up"}
 
-	syncHeld, syncFailed = syncs.number(string(fleet.Held)), syncs.number(string(fleet.Failed))
-	healthDegraded       = healths.number(string(fleet.Degraded))
+	syncHeld = syncs.number(string(fleet.Held))
 )
 
 // number returns a word's place. A word of a newer version counts as Pending or Unknown.

@@ -30,6 +30,11 @@ test('the home page names what needs a person, in words and in the command', { t
   const needs = page.getByRole('region', { name: 'Needs you' });
   await needs.getByText(/^axle services get prod\/\S+ prod\/\S+ prod\/\S+$/).first().waitFor();
   await needs.getByText('axle clusters get lost').waitFor();
+  // What is held failed too: the counts, the map, the list and this panel agree.
+  const failed = Number(/([\d,]+) Failed/.exec(await page.locator('main header').first().innerText())[1]);
+  await needs.getByRole('link', { name: `${failed} services failed.` }).waitFor();
+  await needs.getByRole('link', { name: '3 of the failed services are held: a sync cannot be done safely.' }).waitFor();
+  await page.getByRole('link', { name: new RegExp(`^prod: Failed, ${failed} of`) }).waitFor();
   await needs.getByText('axle clusters approve new-site').waitFor();
   await needs.getByText('axle repos get goes-away never-answered').waitFor();
   await context.close();

@@ -1,8 +1,9 @@
 // Many services at once (A13), by keyboard, and finding one among many (A20).
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { alert, contractOf, press } from '../lib/overlays.mjs';
 import { open, settled } from '../lib/pages.mjs';
-import { axle, closeBrowser, eventually, logIn, newContext } from '../lib/stack.mjs';
+import { axle, closeBrowser, eventually, hub, logIn, newContext } from '../lib/stack.mjs';
 
 after(closeBrowser);
 
@@ -126,4 +127,13 @@ test('End goes to the last row, Home back to the first', { timeout: 120_000 }, a
   await eventually(async () => assert.equal(await page.evaluate(() => document.activeElement.dataset.index), '0'));
   assert.ok((await page.evaluate(() => document.querySelectorAll('*').length)) <= 1500, 'more is drawn than what shows');
   await context.close();
+});
+
+// Only here an operation runs for long enough to be asked about.
+contractOf(test, 'the question before an operation is cancelled', async () => {
+  const all = { action: 'sync', filter: {}, reason: 'a test' };
+  const { total } = await hub('Operations/Start', { ...all, dryRun: true });
+  const { id } = await hub('Operations/Start', { ...all, expected: total });
+  after(() => hub('Operations/Cancel', { id }));
+  return [{ what: 'cancel', path: `/operations/${id}`, as: '/operations/running', ...alert, show: press('Cancel') }];
 });

@@ -30,6 +30,14 @@ export async function act(order) {
 export const axle = (...args) => act({ do: 'axle', args });
 export const kubectl = (cluster, ...args) => act({ do: 'kubectl', cluster, args });
 
+/** Calls the hub's API as its first administrator. */
+export async function hub(method, body = {}) {
+  const response = await fetch(`${stack.url}/axle.hub.v1.${method}`, { method: 'POST', headers: { authorization: `Bearer ${stack.token}`, 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} answers ${response.status}: ${text}`);
+  return JSON.parse(text);
+}
+
 let browser;
 
 /** One Chromium for all tests of a file. */

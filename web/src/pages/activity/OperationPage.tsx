@@ -144,7 +144,7 @@ export function Page() {
             }}
           >
             <p>
-              {many(left, 'service')} that have not begun are left as they are. What was done to {many(o.done, 'service')} stays. {undoOf(o.action)}
+              What has not begun is left as it is: {many(left, 'service')}. What was done to {many(o.done, 'service')} stays. {undoOf(o.action)}
             </p>
           </ActionDialog>
         )}

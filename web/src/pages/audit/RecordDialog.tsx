@@ -26,7 +26,7 @@ export function RecordDialog({ line, onClose }: { line: Line; onClose: () => voi
     { label: 'Token or session', value: f.token_id ? tokenOf(f.token_id, data?.tokens) : 'none' },
     ...(f.as_user ? [{ label: 'As seen by the cluster', value: [f.as_user, ...(f.as_groups ?? [])].join(', '), wide: true }] : []),
     { label: 'Call', value: f.action, wide: true },
-    ...Object.entries(f.detail ?? {}).map(([label, value]) => ({ label: label.replaceAll('_', ' '), value, wide: value.length > 40 })),
+    ...Object.entries(f.detail ?? {}).map(([label, value]) => ({ label: label.charAt(0).toUpperCase() + label.slice(1).replaceAll('_', ' '), value, wide: value.length > 40 })),
     { label: 'Hash', value: <code>{line.hash}</code>, wide: true },
   ]
   return (

@@ -68,7 +68,7 @@ export function ServiceCounts({ row }: { row: ClusterRow }) {
   if (!c || c.services === 0) return <Muted>none</Muted>
   const parts = [
     { n: c.servicesFailed, word: 'Failed', label: 'failed' },
-    { n: row.servicesHeld, word: 'Held', label: 'held' },
+    { n: row.servicesHeld, word: 'Held', label: 'of them held' },
     { n: row.servicesDrifted, word: 'Drifted', label: 'drifted' },
     { n: row.servicesProgressing, word: 'Progressing', label: 'progressing' },
   ].filter((p) => p.n > 0)

@@ -165,7 +165,7 @@ export function Page() {
               toast(`${name} was deleted`)
             }}
           >
-            {r.services > 0 ? <p>{many(r.services, 'service')} use it. The hub refuses to delete it until they are deleted or follow another repository.</p> : <p>No service that you may see uses it. The hub forgets its URL, its credentials and its copy; the upstream is not touched.</p>}
+            {r.services > 0 ? <p>The hub refuses to delete it as long as {many(r.services, 'service follows', 'services follow')} it.</p> : <p>No service that you may see uses it. The hub forgets its URL, its credentials and its copy; the upstream is not touched.</p>}
             <p>There is no undo. To have it back, add it again and give its credentials.</p>
           </ActionDialog>
         )}

@@ -90,7 +90,7 @@ export function Page() {
       {g.error && <ErrorPanel title={`Can't read the global service ${name}`} error={g.error} retry={() => void g.refetch()} />}
       {phase === 'Stopped' && (
         <Banner tone="bad" icon={TriangleAlert}>
-          <b>The rollout stopped.</b> {rollout?.message} Resume accepts the failures so far; Abort takes all clusters back.
+          <b>The rollout stopped.</b> {rollout?.message.replace(/[^.]$/, '$&.')} Resume accepts the failures so far; Abort takes all clusters back.
         </Banner>
       )}
       {phase === 'Aborted' && (
@@ -125,7 +125,7 @@ export function Page() {
               { label: 'Template', value: global.spec ? [global.spec.repository, global.spec.git?.ref, global.spec.git?.folder].filter(Boolean).join(' / ') || 'no Git source' : 'none' },
               ...(rollout?.phase ? [{ label: 'Rolls out', value: <><Hash revision={rollout.version} /> after <Hash revision={rollout.previous} /></> }, { label: 'Started by', value: rollout.startedBy || 'the hub' }] : []),
               { label: 'Services', value: <Link to="/services" search={{ global_service: name } as never}>{many(global.state?.services ?? 0, 'service')}</Link> },
-              { label: 'When no longer wanted', value: deleteText(global.settings?.cascade ?? '', 1).replace('1 service', 'service') , wide: true },
+              { label: 'When no longer wanted', value: deleteText(global.settings?.cascade ?? ''), wide: true },
               { label: 'Changed', value: <Age at={global.updatedAt} after="ago" /> },
               { label: 'Managed by', value: <ManagedBy manager={global.managedBy} /> },
             ]}
@@ -137,20 +137,20 @@ export function Page() {
       <Suspense fallback={null}>
         {dialog === 'pause' && (
           <ActionDialog title={`Pause the rollout of ${name}?`} submit="Pause" onClose={() => setDialog(undefined)} run={() => unary(GlobalServices.method.pauseRollout, { name }).then(after('Paused: no further cluster starts'))}>
-            <p>No further cluster gets the change. {many(has, 'cluster')} that have it keep it. Undo: Resume.</p>
+            <p>No further cluster gets the change. It stays on {many(has, 'cluster')}. Undo: Resume.</p>
           </ActionDialog>
         )}
         {dialog === 'resume' && (
           <ActionDialog title={`Resume the rollout of ${name}?`} submit="Resume" onClose={() => setDialog(undefined)} run={() => unary(GlobalServices.method.resumeRollout, { name }).then(after('Resumed'))}>
             <p>
               {(states['Failed'] ?? 0) > 0 ? `The failures of ${many(states['Failed']!, 'cluster')} are accepted: they no longer count against the limit. ` : ''}
-              {many(states['Waiting'] ?? 0, 'cluster')} that wait get the change, wave by wave. Undo: Pause, or Abort.
+              The change goes on to {many(states['Waiting'] ?? 0, 'cluster')}, wave by wave. Undo: Pause, or Abort.
             </p>
           </ActionDialog>
         )}
         {dialog === 'abort' && (
           <ActionDialog title={`Abort the rollout of ${name}?`} submit="Abort and take back" danger onClose={() => setDialog(undefined)} run={() => unary(GlobalServices.method.abortRollout, { name }).then(after('Aborted: the clusters go back'))}>
-            <p>{many(has, 'cluster')} that have the change go back to the former template at once, without waves. The others keep it.</p>
+            <p>The former template comes back on {many(has, 'cluster')} at once, without waves. The others have it still.</p>
             <p>There is no undo: to roll it out again, apply the new template once more.</p>
           </ActionDialog>
         )}

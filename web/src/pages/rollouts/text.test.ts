@@ -19,6 +19,8 @@ test('the state is the worst one, never good while something fails', () => {
 
 test('a delete says what each cascade does', () => {
   expect(deleteText('delete', 3)).toContain('3 services are deleted')
+  expect(deleteText('delete', 1)).toContain('Its 1 service is deleted')
+  expect(deleteText('delete')).toContain('Its services are deleted')
   expect(deleteText('detach', 1)).toContain('stay on the clusters')
   expect(deleteText('', 0)).toContain('without an owner')
 })

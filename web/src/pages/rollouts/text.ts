@@ -35,10 +35,11 @@ export function stateOf(state: GlobalServiceState | undefined): { word: string; 
   return { word: 'Progressing', text }
 }
 
-// deleteText is what happens to the services of a global service.
-export function deleteText(cascade: string, services: number): string {
-  const n = many(services, 'service')
-  if (cascade === 'delete') return `Its ${n} are deleted with all their objects on the clusters.`
-  if (cascade === 'detach') return `Its ${n} leave the hub; their objects stay on the clusters and are no longer watched.`
-  return `Its ${n} stay as services without an owner; nothing changes on the clusters.`
+// deleteText is what happens to the services of a global service, or to so many.
+export function deleteText(cascade: string, services?: number): string {
+  const one = services === 1
+  const its = services === undefined ? 'Its services' : `Its ${many(services, 'service')}`
+  if (cascade === 'delete') return `${its} ${one ? 'is' : 'are'} deleted with all objects on the clusters.`
+  if (cascade === 'detach') return `${its} ${one ? 'leaves' : 'leave'} the hub; the objects stay on the clusters and are no longer watched.`
+  return `${its} ${one ? 'stays' : 'stay'} without an owner; nothing changes on the clusters.`
 }

@@ -71,7 +71,7 @@ export function OperationDialog({ bulk, onClose, onStarted }: Props) {
           {dry.data.forbidden > 0n && <Banner tone="warn">You may not write {many(dry.data.forbidden, 'of these services', 'of these services')}; the hub will refuse the operation.</Banner>}
         </div>
       )}
-      {(verb.reason || reason) && <TextArea label="Reason" value={reason} maxLength={500} onChange={setReason} hint="Goes into the event and the audit log." required />}
+      {(verb.reason || reason) && <TextArea label="Reason" value={reason} maxLength={500} autoFocus onChange={setReason} hint="Needed. It goes into the event and the audit log." required />}
       {start.error && <ErrorPanel title={`${verb.label} was not started`} error={start.error} />}
     </Dialog>
   )

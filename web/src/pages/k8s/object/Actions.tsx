@@ -145,7 +145,7 @@ function Delete({ place, object, onClose }: Props) {
       {origins.map((o) => (
         <p key={o.tool}>{o.tool === 'owner' ? `${o.id} owns it and may create it again.` : `It comes from ${o.tool}${o.tool === 'Axle' ? '' : ` ${o.id}`}, which may create it again: ${o.effect}.`}</p>
       ))}
-      {confirm && <TextField label={`Write ${metadata.name} to confirm`} value={typed} onChange={setTyped} autoFocus autoComplete="off" spellCheck={false} />}
+      {confirm && <TextField label={`Type ${metadata.name} to confirm`} value={typed} onChange={setTyped} autoFocus autoComplete="off" spellCheck={false} />}
       {failed && <KubeError title="It was not deleted" error={failed.error} />}
     </Dialog>
   )

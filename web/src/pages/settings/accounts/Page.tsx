@@ -161,7 +161,7 @@ function All() {
           }}
         >
           <p>
-            {many(dialog.account.tokens, 'token')} of it are refused within 5 s; last use: <Age at={dialog.account.lastUsedAt} after="ago" />. {affected.length > 0 && `CI jobs lose ${many(affected.length, 'trust')}: ${affected.map((t) => t.name).join(', ')}. `}There is no undo.
+            {many(dialog.account.tokens, 'token of it is', 'tokens of it are')} refused within 5 s; last use: <Age at={dialog.account.lastUsedAt} after="ago" />. {affected.length > 0 && `CI jobs lose ${many(affected.length, 'trust')}: ${affected.map((t) => t.name).join(', ')}. `}There is no undo.
           </p>
           <Losses subjectKind="service_account" subject={dialog.account.name} lead="These roles end:" />
         </ActionDialog>

@@ -77,7 +77,7 @@ export function ContextDialog({ context, onClose, onDone }: { context?: Context;
           Add a secret
         </Button>
       </div>
-      {context && context.services > 0 && <p>{many(context.services, 'service')} that use it get a new revision and apply it at the next poll of their agent. Undo: save the former values; a secret has to be typed again.</p>}
+      {context && context.services > 0 && <p>Each service that uses it gets a new revision at the next poll of its agent: {many(context.services, 'service')}. Undo: save the former values; a secret has to be typed again.</p>}
     </ActionDialog>
   )
 }

@@ -29,7 +29,7 @@ function keysOf(c: Context): string {
 const cols: Col<Context>[] = [
   { id: 'name', header: 'Context', cell: (c) => c.name },
   { id: 'project', header: 'For', cell: (c) => (c.project ? `project ${c.project}` : 'all projects') },
-  { id: 'values', header: 'Values', grow: true, cell: (c) => keysOf(c) || <Muted>none</Muted> },
+  { id: 'values', header: 'Values', cell: (c) => keysOf(c) || <Muted>none</Muted> },
   { id: 'secrets', header: 'Secrets', cell: (c) => Object.keys(c.secrets).toSorted().join(', ') || <Muted>none</Muted> },
   { id: 'services', header: 'Services', align: 'end', cell: (c) => c.services },
   { id: 'changed', header: 'Changed', cell: (c) => <><Age at={c.updatedAt} after="ago" /> <Muted>by {c.updatedBy || 'the hub'}</Muted></> },
@@ -98,7 +98,7 @@ export function Page() {
             toast(`${deleting.name} was deleted`)
           }}
         >
-          <p>{deleting.services > 0 ? `${many(deleting.services, 'service')} use it. The hub refuses to delete it until none does.` : 'Its values and secrets are gone; no service that you may see uses it. There is no undo: secrets cannot be read before.'}</p>
+          <p>{deleting.services > 0 ? `The hub refuses to delete it as long as ${many(deleting.services, 'service uses', 'services use')} it.` : 'Its values and secrets are gone; no service that you may see uses it. There is no undo: secrets cannot be read before.'}</p>
         </ActionDialog>
       )}
     </>

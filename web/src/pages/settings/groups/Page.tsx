@@ -120,7 +120,7 @@ function All() {
           }}
         >
           <p>
-            {many(deleting.members, 'member')} lose within 5 s what its roles give, here and on clusters. The members themselves stay. There is no undo: create it again, add the members and give the roles.
+            {many(deleting.members, 'member loses', 'members lose')} within 5 s what its roles give, here and on clusters. The members themselves stay. There is no undo: create it again, add the members and give the roles.
           </p>
           <Losses subjectKind="group" subject={deleting.name} lead="These roles end:" />
         </ActionDialog>

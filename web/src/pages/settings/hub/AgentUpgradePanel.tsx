@@ -116,7 +116,7 @@ export function AgentUpgradePanel() {
       {dialog === 'pause' && (
         <ActionDialog title="Pause the upgrade of the agents?" submit="Pause" onClose={close} run={() => unary(Agents.method.pauseUpgrade, {}).then(after('Paused: no further agent starts'))}>
           <p>
-            {many(of('Waiting'), 'cluster')} that wait keep their agent. {many(of('Good', 'Placed'), 'cluster')} that have the new one keep it. Undo: Resume.
+            No further agent is upgraded: {many(of('Waiting'), 'cluster')} left. The new agent stays on {many(of('Good', 'Placed'), 'cluster')}. Undo: Resume.
           </p>
         </ActionDialog>
       )}
@@ -124,14 +124,14 @@ export function AgentUpgradePanel() {
         <ActionDialog title="Resume the upgrade of the agents?" submit="Resume" onClose={close} run={() => unary(Agents.method.resumeUpgrade, {}).then(after('Resumed'))}>
           <p>
             {of('Failed') > 0 && `The failures of ${many(of('Failed'), 'cluster')} are accepted. `}
-            {many(of('Waiting'), 'cluster')} get the new agent, wave by wave. Undo: Pause, or Abort.
+            The upgrade goes on to {many(of('Waiting'), 'cluster')}, wave by wave. Undo: Pause, or Abort.
           </p>
         </ActionDialog>
       )}
       {dialog === 'abort' && (
         <ActionDialog title="Abort the upgrade of the agents?" submit="Abort and roll back" danger onClose={close} run={() => unary(Agents.method.abortUpgrade, {}).then(after('Aborted: agents go back'))}>
           <p>
-            {many(of('Good', 'Placed', 'Failed'), 'cluster')} go back to {u?.previous || 'the former version'} at once. There is no undo: start the upgrade again.
+            The agents of {many(of('Good', 'Placed', 'Failed'), 'cluster')} go back to {u?.previous || 'the former version'} at once. There is no undo: start the upgrade again.
           </p>
         </ActionDialog>
       )}

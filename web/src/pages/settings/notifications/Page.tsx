@@ -216,10 +216,10 @@ export function Page() {
         >
           {using.length > 0 ? (
             <p>
-              {many(using.length, 'router')} name it ({using.map((r) => r.name).join(', ')}). The hub refuses to delete it until none does.
+              Routers that name it: {using.map((r) => r.name).join(', ')}. The hub refuses to delete it until none does.
             </p>
           ) : (
-            <p>{many(open.sink.state?.waiting ?? 0n, 'message')} that wait for it are lost. There is no undo: add it again with its URL.</p>
+            <p>{open.sink.state?.waiting ? `What waits for it is lost: ${many(open.sink.state.waiting, 'message')}. ` : ''}There is no undo: add it again with its URL.</p>
           )}
         </ActionDialog>
       )}
@@ -237,7 +237,7 @@ export function Page() {
           }}
         >
           <p>
-            {open.router.settings?.sinks.join(', ')} no longer get {open.router.settings?.events.join(', ')} from it. Undo: add it again.
+            It no longer sends {open.router.settings?.events.join(', ')} to {open.router.settings?.sinks.join(', ')}. Undo: add it again.
           </p>
         </ActionDialog>
       )}

@@ -48,7 +48,8 @@ export function RouterDialog({ router, sinks, onClose, onDone }: Props) {
       <fieldset className={styles.events}>
         <legend>Events</legend>
         <Checkbox label="* all" checked={form.events.includes('*')} onChange={(on) => set({ events: flip(form.events, '*', on) })} />
-        {events.data?.events.map((e) => (
+        {/* An event that nothing makes yet is offered to who chose it elsewhere. */}
+        {events.data?.events.filter((e) => e.kinds.length > 0 || form.events.includes(e.name)).map((e) => (
           <Checkbox key={e.name} label={e.name} hint={e.description} checked={form.events.includes(e.name)} disabled={form.events.includes('*')} onChange={(on) => set({ events: flip(form.events, e.name, on) })} />
         ))}
       </fieldset>

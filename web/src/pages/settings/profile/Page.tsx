@@ -116,7 +116,7 @@ export function Page() {
             location.assign('/login')
           }}
         >
-          <p>{many(data?.sessions.length ?? 0, 'login')} end within 5 s, also this one: you log in again afterwards.</p>
+          <p>{many(data?.sessions.length ?? 0, 'login ends', 'logins end')} within 5 s, also this one: you log in again afterwards.</p>
           <Checkbox label="Revoke my API tokens and bootstrap tokens too" hint="Programs that use them are refused. This cannot be undone; they need new tokens." checked={tokens} onChange={setTokens} />
         </ActionDialog>
       )}

@@ -23,7 +23,7 @@ import { Age, Time, Until } from '#/status/Age'
 const api: Col<Token>[] = [
   { id: 'name', header: 'Name', grow: true, cell: (t) => t.name || <Muted>unnamed</Muted> },
   { id: 'owner', header: 'Owner', cell: (t) => t.owner },
-  { id: 'scopes', header: 'Scopes', cell: (t) => <span className={styles.inline}>{t.scopes.map((s) => <Tag key={s}>{s}</Tag>)}</span> },
+  { id: 'scopes', header: 'Scopes', cell: (t) => <span className={styles.scopes}>{t.scopes.map((s) => <Tag key={s}>{s}</Tag>)}</span> },
   { id: 'used', header: 'Last used', cell: (t) => <Age at={t.lastUsedAt} after="ago" /> },
   { id: 'expires', header: 'Expires', cell: (t) => <Until at={t.expiresAt} past="expired" /> },
   { id: 'made', header: 'Made', cell: (t) => <><Age at={t.createdAt} after="ago" />{t.madeBy && t.madeBy !== t.owner && <Muted> by {t.madeBy}</Muted>}</> },
@@ -134,7 +134,7 @@ export function Page() {
           }}
         >
           {revoking.kind === 'bootstrap' ? (
-            <p>No further cluster can register with it; {many(revoking.usesLeft, 'use')} are lost. Clusters that are registered stay.</p>
+            <p>No further cluster can register with it: it has {many(revoking.usesLeft, 'use')} left. Clusters that are registered stay.</p>
           ) : (
             <p>
               Whatever uses it as {revoking.owner} is refused within 5 s on every replica. Last use: <Age at={revoking.lastUsedAt} after="ago" />. Tokens that it created end with it.

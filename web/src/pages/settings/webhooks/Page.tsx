@@ -120,7 +120,7 @@ export function Page() {
             toast(`${deleting.name} was deleted`)
           }}
         >
-          <p>Later deliveries to its URL are refused; {deleting.repository || 'the repositories'} are then fetched within 2 minutes. There is no undo: a new one has another URL and secret.</p>
+          <p>Later deliveries to its URL are refused; {deleting.repository ? `${deleting.repository} is` : 'the repositories are'} then fetched within 2 minutes. There is no undo: a new one has another URL and secret.</p>
         </ActionDialog>
       )}
     </>

@@ -1,0 +1,91 @@
+// One of everything that people make, for the tests and the pictures of what it looks
+// like: a fleet that was just filled has none of it.
+import assert from 'node:assert/strict';
+import { eventually, hub, kubectl, stack } from './stack.mjs';
+import { shell } from './shell.mjs';
+
+const hour = '3600000000';
+const apps = (folder) => ({ repository: 'fleet', git: { ref: 'main', folder } });
+
+/** A global service whose change is at its first wave, or stopped there because the cluster was not well in time. */
+async function rollout(name, first, next, phase) {
+  const { clusters } = await hub('Clusters/List');
+  // Other tests leave clusters behind that have no agent or a silent one.
+  const alive = (c) => c.registered && c.freshness === 'Fresh';
+  const ignoreClusters = clusters.filter((c) => !alive(c)).map((c) => c.handle ?? c.name);
+  const settings = { ignoreClusters, rollout: { waves: ['1', '100%'], soakMicros: hour, failAfterMicros: phase === 'Stopped' ? '1000000' : hour }, cascade: 'delete' };
+  await hub('GlobalServices/Apply', { name, settings, spec: apps(first) });
+  await eventually(async () => assert.equal((await hub('GlobalServices/Get', { name })).state?.services, clusters.filter(alive).length));
+  for (const { name: cluster } of clusters.filter(alive)) {
+    const ref = { cluster, name };
+    await eventually(async () => assert.equal((await hub('Services/Get', { ref })).sync, 'Synced'));
+  }
+  await hub('GlobalServices/Apply', { name, settings, spec: apps(next) });
+  await eventually(async () => {
+    const r = await hub('GlobalServices/GetRollout', { name });
+    assert.equal(r.phase, phase);
+    if (phase === 'Progressing') assert.equal(r.states?.Good, 1);
+  });
+}
+
+/** Starts an operation and waits until it ended; returns its id. */
+async function operation(action, serviceIds, reason, state) {
+  const { id } = await hub('Operations/Start', { action, serviceIds, reason });
+  await eventually(async () => assert.equal((await hub('Operations/Get', { id })).state, state));
+  return id;
+}
+
+/** Furnishes the profile small; returns the ids that addresses need. */
+export async function furnishSmall() {
+  await hub('Projects/Create', { name: 'shop', description: 'What customers see', limits: { namespaces: ['shop-*'] } });
+  await hub('Groups/Create', { name: 'web-team', description: 'Who looks after the shop' });
+  await hub('Groups/AddMember', { group: 'web-team', user: stack.people.writer });
+  await hub('Contexts/Create', { context: { name: 'region-eu', project: 'default', values: '{"region":"eu","replicas":3}', secrets: { apiKey: 'hush' } } });
+  await hub('ServiceAccounts/Create', { name: 'ci' });
+  await hub('ServiceAccounts/CreateToken', { account: 'ci', name: 'pipeline of fleet', scopes: ['write'], lifetimeMicros: hour });
+  await hub('Federation/Create', { name: 'github-fleet', issuer: 'https://token.actions.githubusercontent.com', audience: stack.url, claims: { repository: 'acme/fleet', ref: 'refs/heads/main' }, account: 'ci', scopes: ['write'] });
+  await hub('Providers/Create', { provider: { name: 'okta', title: 'Okta', issuer: 'https://acme.okta.com', clientId: '0oa1b2c3', groupsClaim: 'groups', groups: { web: 'web-team' }, emailDomains: ['acme.example'] }, clientSecret: 'hush' });
+  await hub('Webhooks/Create', { name: 'fleet', provider: 'github', repository: 'fleet' });
+  await hub('NotificationSinks/Apply', { name: 'console', settings: { type: 'PLURAL', users: [stack.email] } });
+  await hub('NotificationRouters/Apply', { name: 'changes', settings: { events: ['service.update', 'rollout.failed'], sinks: ['console'] } });
+  await hub('Tokens/CreateBootstrap', { namePattern: 'edge-*', maxUses: 50, allowedTags: { tier: 'edge' } });
+  await hub('ManagedNamespaces/Apply', { name: 'monitoring', settings: { description: 'Metrics and logs', labels: { team: 'platform' }, pullSecrets: ['registry'], tags: { tier: 'prod' } } });
+  await hub('Hub/SetSyncWindows', { syncWindows: [{ kind: 'deny', schedule: '0 0 24 12 *', duration: '72h', timeZone: 'Europe/Berlin', manualSync: true }] });
+  const { services } = await hub('Services/List', { pageSize: 500 });
+  const ids = services.map((s) => s.id);
+  const finished = await operation('sync', ids, 'after the certificates were renewed', 'Done');
+  const ref = { cluster: 'staging', name: 'cache' };
+  await hub('Services/Pause', { ref, reason: 'its volume is moved' });
+  const failed = await operation('sync', ids, 'once more', 'Failed');
+  await hub('Services/Resume', { ref });
+  await rollout('log-shipper', 'apps/cache', 'apps/worker', 'Progressing');
+  await rollout('reports', 'apps/cache', 'apps/nowhere', 'Stopped');
+  return { finished, failed };
+}
+
+/** Furnishes the cluster edge-1 of the profile real; returns the name of a pod and of a node. */
+export async function furnishReal() {
+  const text = `apiVersion: v1
+kind: Secret
+metadata: {name: login, namespace: talker}
+stringData: {username: talker, password: only-the-cluster-knows}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: toolbox, namespace: talker}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+    - {name: sh, image: "axle.test/sh:1", args: ["-c", "while true; do echo at work; sleep 1; done"]}
+`;
+  const { code, said } = await shell('edge-1', `kubectl apply -f - <<'END'\n${text}\nEND`);
+  assert.equal(code, 0, said);
+  await kubectl('edge-1', '--namespace', 'talker', 'wait', '--for=condition=Ready', 'pod/toolbox', '--timeout=60s');
+  return { node: (await kubectl('edge-1', 'get', 'nodes', '-o', 'jsonpath={.items[0].metadata.name}')).trim() };
+}
+
+/** Begins an upgrade of the agents to a version whose image nobody has: it waits at the first cluster. */
+export async function upgradeReal() {
+  await hub('Agents/StartUpgrade', { version: '99.0.0', waves: ['1', '100%'], soakMicros: hour });
+  await eventually(async () => assert.equal((await hub('Agents/UpgradeStatus')).targets?.filter((t) => t.state === 'Placed').length, 1));
+}
