@@ -253,7 +253,9 @@ type GlobalService struct {
 	// Filled by Get.
 	State *GlobalServiceState `protobuf:"bytes,10,opt,name=state,proto3" json:"state,omitempty"`
 	// A changed template does not run everywhere: it rolls out, or was taken back.
-	RollingOut    bool `protobuf:"varint,11,opt,name=rolling_out,json=rollingOut,proto3" json:"rolling_out,omitempty"`
+	RollingOut bool `protobuf:"varint,11,opt,name=rolling_out,json=rollingOut,proto3" json:"rolling_out,omitempty"`
+	// Paused or Stopped when the rollout waits for a person. Filled by List.
+	RolloutWaits  string `protobuf:"bytes,12,opt,name=rollout_waits,json=rolloutWaits,proto3" json:"rollout_waits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -363,6 +365,13 @@ func (x *GlobalService) GetRollingOut() bool {
 		return x.RollingOut
 	}
 	return false
+}
+
+func (x *GlobalService) GetRolloutWaits() string {
+	if x != nil {
+		return x.RolloutWaits
+	}
+	return ""
 }
 
 // GlobalServiceState counts the services of a global service.
@@ -1411,7 +1420,7 @@ const file_hub_v1_globals_proto_rawDesc = "" +
 	"\vsoak_micros\x18\x03 \x01(\x03R\n" +
 	"soakMicros\x12*\n" +
 	"\x11fail_after_micros\x18\x04 \x01(\x03R\x0ffailAfterMicros\x12!\n" +
-	"\ffail_percent\x18\x05 \x01(\x05R\vfailPercent\"\xa9\x03\n" +
+	"\ffail_percent\x18\x05 \x01(\x05R\vfailPercent\"\xce\x03\n" +
 	"\rGlobalService\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12>\n" +
@@ -1429,7 +1438,8 @@ const file_hub_v1_globals_proto_rawDesc = "" +
 	"\x05state\x18\n" +
 	" \x01(\v2\x1f.axle.hub.v1.GlobalServiceStateR\x05state\x12\x1f\n" +
 	"\vrolling_out\x18\v \x01(\bR\n" +
-	"rollingOut\"\xb1\x03\n" +
+	"rollingOut\x12#\n" +
+	"\rrollout_waits\x18\f \x01(\tR\frolloutWaits\"\xb1\x03\n" +
 	"\x12GlobalServiceState\x12\x1a\n" +
 	"\bservices\x18\x01 \x01(\x05R\bservices\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x05R\x05ready\x12=\n" +

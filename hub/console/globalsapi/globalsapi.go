@@ -4,6 +4,7 @@ package globalsapi
 
 import (
 	"context"
+	"slices"
 
 	"connectrpc.com/connect"
 
@@ -15,6 +16,9 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
 )
+
+// mostPaused bounds the rollouts that List tells to wait for a person.
+const mostPaused = 100
 
 // API implements the calls. All fields are required.
 type API struct {
@@ -37,9 +41,21 @@ func (s *API) List(ctx context.Context, r *connect.Request[hubv1.ListGlobalServi
 	if err != nil {
 		return nil, err
 	}
+	waiting := map[string]string{}
+	if slices.ContainsFunc(all, func(g globals.Global) bool { return g.Held > 0 }) {
+		paused, err := s.Rollouts.Paused(ctx, mostPaused, reach)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range paused {
+			waiting[p.Name] = string(p.Phase)
+		}
+	}
 	out := &hubv1.ListGlobalServicesResponse{NextPageToken: next}
 	for _, g := range all {
-		out.GlobalServices = append(out.GlobalServices, message(g))
+		m := message(g)
+		m.RolloutWaits = waiting[g.Name]
+		out.GlobalServices = append(out.GlobalServices, m)
 	}
 	return connect.NewResponse(out), nil
 }

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo } from 'react'
-import { selectionOf } from './text'
+import { rolloutOf, selectionOf } from './text'
 import { keyOf, unary } from '#/api/call'
 import { type GlobalService, GlobalServices } from '#/api/gen/hub/v1/globals_pb'
 import { Button } from '#/ds/Button'
@@ -28,7 +28,7 @@ const columns: Column<GlobalService>[] = [
       </Link>
     ),
   },
-  { id: 'state', header: 'Rollout', min: 130, cell: (g) => <Status word={g.deleting ? 'Aborting' : g.rollingOut ? 'Progressing' : 'Done'} label={g.deleting ? 'Being deleted' : g.rollingOut ? 'Rolling out' : 'Everywhere'} /> },
+  { id: 'state', header: 'Rollout', min: 130, cell: (g) => <Status {...rolloutOf(g)} /> },
   { id: 'selects', header: 'Runs on', min: 200, grow: 3, drop: 2, cell: (g) => <span title={selectionOf(g.settings)}>{selectionOf(g.settings)}</span> },
   { id: 'waves', header: 'Waves', min: 130, drop: 3, cell: (g) => g.settings?.rollout?.waves.join(', ') || 'all at once' },
   { id: 'changed', header: 'Changed', min: 90, drop: 1, cell: (g) => <Age at={g.updatedAt} after="ago" /> },

@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf'
 import { expect, test } from 'vitest'
-import { deleteText, selectionOf, stateOf } from './text'
+import { deleteText, rolloutOf, selectionOf, stateOf } from './text'
 import { GlobalServiceSettingsSchema, GlobalServiceStateSchema } from '#/api/gen/hub/v1/globals_pb'
 
 test('the selection is said as all clusters, or by what they have', () => {
@@ -15,6 +15,13 @@ test('the state is the worst one, never good while something fails', () => {
   expect(state({ services: 2, ready: 2, failing: 1 })).toBe('Failed')
   expect(state({ services: 2, ready: 1, health: { Degraded: 1 } })).toBe('Failed')
   expect(state({})).toBe('Pending')
+})
+
+test('a rollout that waits for a person is not shown as one that goes on', () => {
+  const of = (rollingOut: boolean, rolloutWaits: string) => rolloutOf({ deleting: false, rollingOut, rolloutWaits })
+  expect(of(true, 'Stopped')).toEqual({ word: 'Stopped' })
+  expect(of(true, '').label).toBe('Rolling out')
+  expect(of(false, '').label).toBe('Everywhere')
 })
 
 test('a delete says what each cascade does', () => {

@@ -1,4 +1,4 @@
-import type { GlobalServiceSettings, GlobalServiceState, RolloutPlan } from '#/api/gen/hub/v1/globals_pb'
+import type { GlobalService, GlobalServiceSettings, GlobalServiceState, RolloutPlan } from '#/api/gen/hub/v1/globals_pb'
 import { spanOf } from '#/status/age'
 import { many } from '#/ds/Text'
 
@@ -33,6 +33,13 @@ export function stateOf(state: GlobalServiceState | undefined): { word: string; 
   if (of(state.sync, 'Failed', 'Held') || of(state.health, 'Degraded')) return { word: 'Failed', text }
   if (state.ready === state.services) return { word: 'Healthy', text }
   return { word: 'Progressing', text }
+}
+
+// rolloutOf is how far the last change of a global service is.
+export function rolloutOf(g: Pick<GlobalService, 'deleting' | 'rollingOut' | 'rolloutWaits'>): { word: string; label?: string } {
+  if (g.deleting) return { word: 'Aborting', label: 'Being deleted' }
+  if (!g.rollingOut) return { word: 'Done', label: 'Everywhere' }
+  return g.rolloutWaits ? { word: g.rolloutWaits } : { word: 'Progressing', label: 'Rolling out' }
 }
 
 // deleteText is what happens to the services of a global service, or to so many.
