@@ -308,8 +308,9 @@ func (p *Proxy) join(ctx context.Context, conn net.Conn, from io.Reader, stream 
 	stream.Close()
 	conn.Close()
 	<-sent
-	// A client that leaves once it has what it wants ended nothing too early.
-	if err != nil && !gone {
+	// A client that leaves once it has what it wants ended nothing too early. With the
+	// result of a command there, its connection may break in either direction first.
+	if err != nil && !gone && (word == nil || !word.ended()) {
 		return fmt.Errorf("after %d bytes: %w", n, err)
 	}
 	return nil

@@ -87,11 +87,94 @@ func hearTheRest(t *testing.T, first, down string) {
 	})
 	server := httptest.NewServer(s)
 	defer server.Close()
+	conn, in := execOn(t, server)
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "all there is"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(in); err != nil || string(rest) != first+"the last word" {
+		t.Errorf("the client hears %q, %v", rest, err)
+	}
+	select {
+	case end := <-records:
+		if end.Result != "ok" || end.Status != http.StatusSwitchingProtocols || end.Detail["bytes_up"] != "12" || end.Detail["bytes_down"] != down {
+			t.Errorf("the end is recorded as %+v", end)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the end was not recorded")
+	}
+}
+
+// broken is a cluster whose connection breaks after what it said.
+type broken struct {
+	*lastWord
+	says string
+}
+
+func (b *broken) Read(p []byte) (int, error) {
+	if b.says == "" {
+		return 0, errCut
+	}
+	n := copy(p, b.says)
+	b.says = b.says[n:]
+	return n, nil
+}
+
+func (b *broken) Answer(context.Context) (*agentv1.StreamAnswer, error) {
+	answer := chosen("Sec-WebSocket-Protocol", "v5.channel.k8s.io")
+	answer.Upgrade = kubereq.WebSocket
+	return answer, nil
+}
+
+func (*broken) CloseWrite() error { return nil }
+
+// A command whose result has come is recorded as done, however its connection ends.
+func TestConnectionThatBreaksAfterTheResultWasNotCut(t *testing.T) {
+	t.Parallel()
+	const binaryFrame = 0x82
+	for name, c := range map[string]struct{ says, result string }{
+		"the result":         {webSocketFrame(binaryFrame, "\x01hello") + webSocketFrame(binaryFrame, "\x03{}"), "ok"},
+		"output alone":       {webSocketFrame(binaryFrame, "\x01hello"), "unavailable"},
+		"half of the result": {webSocketFrame(binaryFrame, "\x03{}")[:3], "unavailable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			records := make(ends, 10)
+			s := newStage(t, func(c2 *Config) {
+				c2.Audit = records
+				c2.Open = func(ctx context.Context, _ string, _ *agentv1.StreamHead) (Stream, error) {
+					return &broken{&lastWord{ctx: ctx}, c.says}, nil
+				}
+			})
+			server := httptest.NewServer(s)
+			defer server.Close()
+			conn, in := execOn(t, server)
+			defer conn.Close()
+			if _, err := io.ReadAll(in); err != nil {
+				t.Fatal(err)
+			}
+			for r := range records {
+				if r.Detail["stage"] == "end" {
+					if r.Result != c.result {
+						t.Errorf("recorded as %s, want %s: %v", r.Result, c.result, r.Detail)
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+// execOn begins a command by WebSocket and returns its connection.
+func execOn(t *testing.T, server *httptest.Server) (net.Conn, *bufio.Reader) {
+	t.Helper()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
 	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
@@ -111,21 +194,5 @@ func hearTheRest(t *testing.T, first, down string) {
 	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("%+v, %v", answer, err)
 	}
-	if _, err := io.WriteString(conn, "all there is"); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	if rest, err := io.ReadAll(in); err != nil || string(rest) != first+"the last word" {
-		t.Errorf("the client hears %q, %v", rest, err)
-	}
-	select {
-	case end := <-records:
-		if end.Result != "ok" || end.Status != http.StatusSwitchingProtocols || end.Detail["bytes_up"] != "12" || end.Detail["bytes_down"] != down {
-			t.Errorf("the end is recorded as %+v", end)
-		}
-	case <-time.After(time.Minute):
-		t.Error("the end was not recorded")
-	}
+	return conn, in
 }

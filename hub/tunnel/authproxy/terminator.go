@@ -47,6 +47,9 @@ type terminator interface {
 	// nothing can be sent now, for example in the middle of a frame. It is
 	// called after the last call of came.
 	say(err error) []byte
+	// ended reports whether the cluster has sent all of the result: what breaks then was
+	// no longer needed.
+	ended() bool
 }
 
 // newTerminator returns nil when the protocol is not used by commands, or cannot
@@ -137,6 +140,10 @@ func (w *webSocketTerminator) whole() bool {
 		return false
 	}
 	return true
+}
+
+func (w *webSocketTerminator) ended() bool {
+	return w.over && w.rest == 0 && !w.within && len(w.head) == 0
 }
 
 func (w *webSocketTerminator) say(err error) []byte {
@@ -270,6 +277,8 @@ func (w *spdyTerminator) came(p []byte) {
 		}
 	}
 }
+
+func (w *spdyTerminator) ended() bool { return w.over && w.down.between() }
 
 func (w *spdyTerminator) say(err error) []byte {
 	id := w.errorStream.Load()
