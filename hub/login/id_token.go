@@ -89,6 +89,7 @@ func notYet(nbf json.Number, now time.Time) bool {
 func (p *provider) complete(ctx context.Context, found *discovery, subject string, claims map[string]any, tokens *oauth2.Token) (account.Claims, error) {
 	groups, hasGroups := p.groups(claims)
 	email, _ := claims["email"].(string)
+	all := claims // for people to see; what is decided below goes by claims
 	if (email == "" || (p.GroupsClaim != "" && !hasGroups)) && found.UserInfoEndpoint() != "" {
 		info, err := found.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
 		switch {
@@ -110,7 +111,8 @@ func (p *provider) complete(ctx context.Context, found *discovery, subject strin
 			if !hasGroups {
 				groups, _ = p.groups(more)
 			}
-			maps.Copy(claims, more)
+			all = maps.Clone(more)
+			maps.Copy(all, claims)
 		}
 	}
 	at, _ := claims["auth_time"].(float64)
@@ -119,7 +121,7 @@ func (p *provider) complete(ctx context.Context, found *discovery, subject strin
 	}
 	return account.Claims{
 		Subject: subject, Email: email, EmailVerified: isTrue(claims["email_verified"]), Groups: groups,
-		AuthenticatedAt: min(int64(at)*time.Second.Microseconds(), clock.Micros(p.clock.Now())), All: claims,
+		AuthenticatedAt: min(int64(at)*time.Second.Microseconds(), clock.Micros(p.clock.Now())), All: all,
 	}, nil
 }
 

@@ -96,6 +96,24 @@ func TestUserInfoOfSomebodyElseIsRefused(t *testing.T) {
 	}
 }
 
+// User info that is read for groups says nothing of an address that the token has.
+func TestUserInfoDoesNotVerifyTheTokensAddress(t *testing.T) {
+	b, _ := newBed(t)
+	p := b.provider("idp", func(p *account.Provider) { p.GroupsClaim = "groups" }, bob)
+	p.Tamper(func(k *oidcserver.Token) {
+		delete(k.Claims, "groups")
+		k.Claims["email"], k.Claims["email_verified"] = bob.Email, false
+	})
+	p.Inform(func(claims map[string]any) {
+		claims["email"], claims["email_verified"], claims["groups"] = bob.Email, true, []string{"everybody"}
+	})
+	v := b.visitor("198.51.100.65")
+	v.through("idp", p, bob)
+	if v.status != http.StatusForbidden || v.sessionCookie() != "" || !strings.Contains(v.page, "has not verified") {
+		t.Errorf("%d %s", v.status, v.page)
+	}
+}
+
 // An existing account is not given to an address that nobody verified.
 func TestUnverifiedProviderTakesNobodysAccount(t *testing.T) {
 	b, _ := newBed(t)

@@ -190,7 +190,7 @@ func (ps *providers) UpdateProvider(ctx context.Context, by identity.Principal, 
 				return fmt.Errorf("the client secret of provider %s: %w", name, err)
 			}
 			if len(kept) > 0 {
-				return errcode.New(errcode.Invalid, "ca_pem: a new authority changes which server the hub accepts as %s; give the client secret again in the same call", before.Issuer)
+				return errAuthority(before)
 			}
 		}
 		if secret != nil {
@@ -206,6 +206,11 @@ func (ps *providers) UpdateProvider(ctx context.Context, by identity.Principal, 
 		return event.Record(ctx, event.Entry{Kind: "provider.updated", Object: "provider " + p.Name, By: by.By()})
 	})
 	return p, err
+}
+
+// errAuthority keeps a stored secret from a server that another authority vouches for.
+func errAuthority(p Provider) error {
+	return errcode.New(errcode.Invalid, "ca_pem: a new authority changes which server the hub accepts as %s; give the client secret again in the same call", p.Issuer)
 }
 
 func (ps *providers) groupsExist(ctx context.Context, p Provider) error {

@@ -62,7 +62,7 @@ func (ts *trials) StartTrial(ctx context.Context, by identity.Principal, p Provi
 	case stored.Issuer != p.Issuer:
 		return "", 0, errcode.New(errcode.Conflict, "login provider %s exists with the issuer %s, which cannot be changed; choose another name", p.Name, stored.Issuer)
 	case secret == nil && kept != "" && stored.CAPEM != p.CAPEM:
-		return "", 0, errcode.New(errcode.Invalid, "ca_pem: a new authority changes which server the hub accepts as %s; give the client secret again in the same call", stored.Issuer)
+		return "", 0, errAuthority(stored)
 	default:
 		t.Provider.ID, t.Secret = stored.ID, kept
 	}
