@@ -243,15 +243,30 @@ func TestNoProgramNoRunner(t *testing.T) {
 }
 
 func TestProgramThatIsNotOurs(t *testing.T) {
+	if err := lastWords(t, "something broke"); !errcode.Is(err, errcode.Internal) || !strings.Contains(err.Error(), "something broke") {
+		t.Errorf("got %v, want its exit and its last words", err)
+	}
+}
+
+// TestNoThreadLeft: the service is not to blame, and the pass is tried again. The
+// words are those of the Go runtime.
+func TestNoThreadLeft(t *testing.T) {
+	err := lastWords(t, "runtime: failed to create new OS thread (have 5 already; errno=11)")
+	if !errcode.Is(err, errcode.Unavailable) || !strings.Contains(err.Error(), "podPidsLimit") {
+		t.Errorf("got %v, want the limit named", err)
+	}
+}
+
+// lastWords is the error of a pass whose child ends with these words.
+func lastWords(t *testing.T, words string) error {
+	t.Helper()
 	script := filepath.Join(t.TempDir(), "axle-render")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho something broke >&2\nexit 4\n"), 0o755); err != nil {
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho '"+words+"' >&2\nexit 4\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	runner := newRunner(t, render.Config{Binary: script})
 	_, err := runner.Render(patient(t), render.Pass{Project: "p", Name: "a", Folder: folder(t, map[string]string{"a.yaml": good})})
-	if !errcode.Is(err, errcode.Internal) || !strings.Contains(err.Error(), "something broke") {
-		t.Errorf("got %v, want its exit and its last words", err)
-	}
+	return err
 }
 
 // children are the live axle-render processes of this test binary.

@@ -3,12 +3,12 @@ package render_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/render/rendertest"
 )
 
 // binary is axle-render, built once for all tests of the package.
@@ -24,9 +24,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	binary = filepath.Join(dir, "axle-render")
-	build := exec.Command("go", "build", "-o", binary, "github.com/axle-cd/axle/cmd/axle-render")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
+	if err := rendertest.Compile(binary, "cmd/axle-render"); err != nil {
 		panic(err)
 	}
 	code := m.Run()

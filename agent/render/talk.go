@@ -145,6 +145,8 @@ func (r *Runner) explain(ctx context.Context, c *child, err error) error {
 	}
 	how, words := c.ended()
 	switch {
+	case strings.Contains(words, "failed to create new OS thread"):
+		return errcode.New(errcode.Unavailable, "rendering could start no thread and was stopped: the agent's pod or its node is at its limit of processes (podPidsLimit of the kubelet); the pass is tried again")
 	case outOfMemory(words):
 		return errcode.New(errcode.Exhausted, "rendering used more than 512 MiB and was stopped; a template may grow without end, or the service is too large for one render")
 	case strings.Contains(words, "stack exceeds"):

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/agent/render"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/render/rendertest"
 )
 
 // built builds a package beside binary once, and returns the program.
@@ -30,10 +30,8 @@ var built = func() func(t *testing.T, name, pkg string, env ...string) string {
 		defer mu.Unlock()
 		path := filepath.Join(filepath.Dir(binary), name)
 		if !done[path] {
-			build := exec.Command("go", "build", "-ldflags", "-w", "-o", path, "github.com/axle-cd/axle/"+pkg)
-			build.Env = append(os.Environ(), env...)
-			if out, err := build.CombinedOutput(); err != nil {
-				t.Fatalf("go build %s: %v\n%s", pkg, err, out)
+			if err := rendertest.Compile(path, pkg, env...); err != nil {
+				t.Fatal(err)
 			}
 			done[path] = true
 		}
