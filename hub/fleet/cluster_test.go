@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -73,6 +74,41 @@ func TestFlagsOfAnAgentAreToldOnceTheyChange(t *testing.T) {
 		}
 		if want := []string{"agent edge-1: --poll-interval, --hub-url=https://new.test, --quiet"}; !slices.Equal(told, want) {
 			t.Errorf("told %q, want %q", told, want)
+		}
+	})
+}
+
+// An agent could report other flags at each ping; the log of events is everybody's.
+func TestFlagsThatChangeAtEachPingAreToldARareTime(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env := fleettest.New(t, d)
+		c := env.AddCluster("edge-1")
+		seconds := 0
+		told := func(pings int) (n int) {
+			t.Helper()
+			for range pings {
+				seconds++
+				args := []string{"run", "--hub-url=https://hub.test", fmt.Sprintf("--poll-interval=%ds", seconds)}
+				if err := env.Ping(t.Context(), c.ID, fleet.ClusterPing{Installation: installed.Agent{Namespace: "axle-system", Args: args}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, e := range env.Events("") {
+				if e.Kind == "cluster.flags_changed" {
+					n++
+				}
+			}
+			return n
+		}
+		if n := told(51); n != 5 {
+			t.Errorf("50 changes made %d events, want 5", n)
+		}
+		env.Clock.Advance(20 * time.Minute)
+		if n := told(10); n != 7 {
+			t.Errorf("%d events after 20 minutes, want 2 more", n)
+		}
+		if cluster, err := env.Cluster(t.Context(), "edge-1"); err != nil || !slices.Contains(cluster.Installation.Args, "--poll-interval=61s") {
+			t.Errorf("the cluster has %+v, %v", cluster.Installation, err)
 		}
 	})
 }

@@ -1,14 +1,19 @@
 // Package installed describes how the agent of a cluster is installed: what its own
-// manifests must keep over an upgrade, and what changed. It stores nothing.
-// hub/fleet, hub/fanout and hub/agentapi call it.
+// manifests must keep over an upgrade, and what changed. It stores nothing: a hub that
+// starts tells as if it had told of nothing. hub/fleet, hub/fanout and hub/agentapi call
+// it.
 //
 // Invariants: of flags their names are told alone, but for the address of the hub, in at
-// most 300 bytes.
+// most 300 bytes; of one cluster 5 changes at once and one in 10 minutes after that.
 package installed
 
 import (
 	"slices"
 	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/axle-cd/axle/internal/plain"
 )
@@ -56,4 +61,24 @@ func (a Agent) Changed(to Agent) (kind, message string) {
 		}
 	}
 	return "cluster.flags_changed", plain.Line(strings.Join(flags, ", "), maxMessage)
+}
+
+// toldEvery and toldBurst bound how often a cluster's flags become events: who moves a
+// hub changes them some times in a row, and who controls a cluster could at each ping.
+const (
+	toldEvery = 10 * time.Minute
+	toldBurst = 5
+)
+
+// Told counts the changes of flags that were told, by cluster. The zero value is ready.
+type Told struct{ clusters sync.Map }
+
+// May reports whether a cluster's change may be told now, and counts it.
+func (t *Told) May(clusterID string, now time.Time) bool {
+	bucket, ok := t.clusters.Load(clusterID)
+	if !ok {
+		bucket, _ = t.clusters.LoadOrStore(clusterID, rate.NewLimiter(rate.Every(toldEvery), toldBurst))
+	}
+	limiter, ok := bucket.(*rate.Limiter)
+	return ok && limiter.AllowN(now, 1)
 }

@@ -60,7 +60,7 @@ test('a bad commit: seen, understood, rolled back', async (t) => {
   await shot(page, 'a6-dialog');
   await enter(page, dialog.getByRole('button', { name: 'Roll back' }));
   await page.getByText(/Pinned to revision \d+ by a rollback/).waitFor();
-  await page.getByText('It does not follow main until it is resumed.').waitFor();
+  await page.getByText(new RegExp(`It does not follow main until it is resumed\\. By .+: ${reason}`)).waitFor();
   await shot(page, 'a6-pinned');
   await eventually(async () => assert.match(await page.getByRole('banner').or(page.locator('main header')).last().innerText(), /Healthy/), 120_000);
   await page.goto('/services/edge-1/talker?tab=revisions');

@@ -2,7 +2,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { CirclePause, Play, Trash2, TriangleAlert, Undo2 } from 'lucide-react'
 import { Suspense, lazy, useState } from 'react'
 import { Failures } from './Failures'
-import { deleteText, planOf, selectionOf, stateOf } from './text'
+import { deleteText, planOf, reachText, selectionOf, stateOf } from './text'
 import { keyOf, unary, useCall } from '#/api/call'
 import { GlobalServices } from '#/api/gen/hub/v1/globals_pb'
 import { byConsole, useAgain } from '#/api/manage'
@@ -57,7 +57,7 @@ export function Page() {
         beside={
           <>
             {phase && <Status word={phase} chip title={rollout?.message || undefined} />}
-            {global && <Status word={state.word} label={state.text} />}
+            {global && <Status word={state.word} label={reachText(state.text, phase, has)} />}
           </>
         }
         actions={

@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf'
 import { expect, test } from 'vitest'
-import { deleteText, rolloutOf, selectionOf, stateOf } from './text'
+import { deleteText, reachText, rolloutOf, selectionOf, stateOf } from './text'
 import { GlobalServiceSettingsSchema, GlobalServiceStateSchema } from '#/api/gen/hub/v1/globals_pb'
 
 test('the selection is said as all clusters, or by what they have', () => {
@@ -22,6 +22,12 @@ test('a rollout that waits for a person is not shown as one that goes on', () =>
   expect(of(true, 'Stopped')).toEqual({ word: 'Stopped' })
   expect(of(true, '').label).toBe('Rolling out')
   expect(of(false, '').label).toBe('Everywhere')
+})
+
+test('ready clusters of a rollout that goes on are not taken for clusters that have it', () => {
+  expect(reachText('3 of 3 clusters ready', 'Stopped', 1)).toBe('3 of 3 clusters ready, 1 with the change')
+  expect(reachText('3 of 3 clusters ready', 'Aborted', 0)).toBe('3 of 3 clusters ready, none with the change')
+  for (const phase of ['', 'Done', 'Superseded']) expect(reachText('all', phase, 3)).toBe('all')
 })
 
 test('a delete says what each cascade does', () => {

@@ -1,6 +1,6 @@
 import type { GlobalService, GlobalServiceSettings, GlobalServiceState, RolloutPlan } from '#/api/gen/hub/v1/globals_pb'
 import { spanOf } from '#/status/age'
-import { many } from '#/ds/Text'
+import { count, many } from '#/ds/Text'
 
 type Selects = Pick<GlobalServiceSettings, 'project' | 'tags' | 'distro'> & { mgmt?: boolean | undefined; ignoreClusters?: string[] }
 
@@ -33,6 +33,13 @@ export function stateOf(state: GlobalServiceState | undefined): { word: string; 
   if (of(state.sync, 'Failed', 'Held') || of(state.health, 'Degraded')) return { word: 'Failed', text }
   if (state.ready === state.services) return { word: 'Healthy', text }
   return { word: 'Progressing', text }
+}
+
+// reachText adds how many clusters have a change that is not everywhere: the others are
+// ready with the former template.
+export function reachText(text: string, phase: string, has: number): string {
+  if (phase === '' || phase === 'Done' || phase === 'Superseded') return text
+  return `${text}, ${has === 0 ? 'none' : count(has)} with the change`
 }
 
 // rolloutOf is how far the last change of a global service is.

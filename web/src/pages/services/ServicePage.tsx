@@ -1,9 +1,9 @@
 import { Link, useSearch } from '@tanstack/react-router'
-import { CirclePause, Pin, Trash2 } from 'lucide-react'
 import { type ReactNode, Suspense, lazy, useState } from 'react'
 import styles from './ServicePage.module.css'
 import { Stepper } from './Stepper'
 import { type Action, verbs } from './actions'
+import { Banners } from './Banners'
 import { useService } from './useService'
 import type { Service } from '#/api/gen/hub/v1/hub_pb'
 import { type May, useMay } from '#/api/may'
@@ -81,7 +81,7 @@ export function Page() {
       {!service && !error && <SkeletonLines lines={6} />}
       {service && (
         <>
-          <Banners service={service} onResume={may.allowed === true ? () => start('resume') : undefined} />
+          <Banners service={service} follows={followsOf(service)} onResume={may.allowed === true ? () => start('resume') : undefined} />
           <Stepper service={service} />
           <Warnings service={service} />
           <TabNav label="Service" current={tab.label} tabs={tabs.map((t) => ({ label: t.label, to: path, ...(t.id ? { search: { tab: t.id } } : {}) }))} />
@@ -157,28 +157,6 @@ function Facts({ service: s }: { service: Service }) {
         )}
         <Muted>→</Muted> applied <Hash revision={s.appliedRevision} />
       </p>
-    </>
-  )
-}
-
-function Banners({ service: s, onResume }: { service: Service; onResume: (() => void) | undefined }) {
-  return (
-    <>
-      {s.deleting && (
-        <Banner tone="warn" icon={Trash2}>
-          <strong>Being deleted.</strong> The agent removes its objects; this page goes when it has.
-        </Banner>
-      )}
-      {s.pinnedRevision > 0n && (
-        <Banner tone="warn" icon={Pin} actions={onResume && <Button onClick={onResume}>Resume</Button>}>
-          <strong>Pinned to revision {String(s.pinnedRevision)} by a rollback.</strong> It does not follow {followsOf(s) || 'its source'} until it is resumed.
-        </Banner>
-      )}
-      {s.paused && (
-        <Banner tone="idle" icon={CirclePause} actions={onResume && <Button onClick={onResume}>Resume</Button>}>
-          <strong>Paused.</strong> The agent applies, heals and prunes nothing until it is resumed.
-        </Banner>
-      )}
     </>
   )
 }
