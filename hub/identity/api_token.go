@@ -89,6 +89,17 @@ func (a *apiTokens) Tokens(ctx context.Context, by Principal) ([]Token, error) {
 	return a.credentials.Standing(all), err
 }
 
+// EndingTokens returns the API tokens of service accounts that were made for at least
+// life and end within a time, in microseconds, the first to end first, 50 at most. Only
+// an administrator replaces them; anybody else gets none.
+func (d *Directory) EndingTokens(ctx context.Context, by Principal, within, life int64) ([]Token, error) {
+	if !by.Admin || !by.HasScope(ScopeAdmin) {
+		return nil, nil
+	}
+	all, err := d.stores.Uses.EndingTokens(ctx, d.now(), d.now()+within, life)
+	return d.credentials.Standing(all), err
+}
+
 // RevokeToken ends a token and those that it created. It returns NotFound also
 // when the token is not the caller's own and the caller is not an administrator.
 func (a *apiTokens) RevokeToken(ctx context.Context, by Principal, id string) error {

@@ -126,6 +126,10 @@ type UseStore interface {
 	// ClusterTokens returns the deploy tokens of a cluster and the bootstrap
 	// tokens fixed to it, newest first.
 	ClusterTokens(ctx context.Context, clusterID string) ([]Token, error)
+	// EndingTokens returns API tokens of service accounts with a lifetime of at least
+	// life that end after one time and not after another, the first to end first, 50 at
+	// most.
+	EndingTokens(ctx context.Context, after, until, life int64) ([]Token, error)
 	// DeleteExpiredTokens removes those that expired before.
 	DeleteExpiredTokens(ctx context.Context, before int64) error
 	// DropSessions removes the data of tokens that are gone, the tokens that

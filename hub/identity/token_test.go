@@ -3,6 +3,7 @@ package identity_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -105,6 +106,49 @@ func TestATokenRevokedWhileItIsLookedUpIsRefused(t *testing.T) {
 		}
 		if late.then != nil {
 			t.Error("the database was not asked")
+		}
+	})
+}
+
+// Those of people, of pipelines' runs and of long ago are none of an administrator's.
+func TestTokensOfServiceAccountsThatEndAreListedForAdministratorsAlone(t *testing.T) {
+	const day = 24 * time.Hour
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env := identitytest.New(t, d)
+		if _, err := env.CreateServiceAccount(t.Context(), env.Ann, "ci", false); err != nil {
+			t.Fatal(err)
+		}
+		for name, life := range map[string]time.Duration{"later": 90 * day, "soon": 30 * day, "sooner": 25 * day, "run": day, "ended": 15 * day} {
+			if _, err := env.CreateServiceAccountToken(t.Context(), env.Ann, "ci", identity.TokenRequest{Name: name, Lifetime: life}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		env.AddToken(identity.TokenRequest{Name: "mine", Lifetime: 30 * day})
+		env.Fleet.Clock.Advance(24*day - time.Hour)
+		if err := env.Rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		names := func(by identity.Principal) (all []string) {
+			t.Helper()
+			found, err := env.EndingTokens(t.Context(), by, (7 * day).Microseconds(), (14 * day).Microseconds())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, token := range found {
+				all = append(all, token.OwnerName+"/"+token.Name)
+			}
+			return all
+		}
+		if got, want := names(env.Ann), []string{"ci/sooner", "ci/soon"}; !slices.Equal(got, want) {
+			t.Errorf("an administrator gets %q, want %q", got, want)
+		}
+		bob, _ := env.AddUser("bob@example.com")
+		narrow := env.Ann
+		narrow.Scopes = []string{identity.ScopeRead}
+		for who, by := range map[string]identity.Principal{"a user": bob, "a token that may only read": narrow} {
+			if got := names(by); got != nil {
+				t.Errorf("%s gets %q", who, got)
+			}
 		}
 	})
 }

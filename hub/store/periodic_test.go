@@ -40,6 +40,7 @@ var fleetTables = []string{
 // however large the fleet is.
 var narrow = []string{
 	"tokens_by_maker", // tokens that end with another one: no agent's does
+	"tokens_ending",   // those of people and service accounts
 }
 
 const (
@@ -200,6 +201,9 @@ var periodics = map[string]periodic{
 			return err
 		}),
 	)},
+	"tokens end": {"console/fleetapi/own.go", read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+		return env.Store.EndingTokens(ctx, 1, 1<<60, 1)
+	})},
 	"tokens were used": {"identity/last_use.go", all(
 		in(func(ctx context.Context, env *fleettest.Fleet, c *crowded) error {
 			if _, err := env.Store.ClusterTokens(ctx, c.cluster.ID); err != nil {
@@ -336,7 +340,7 @@ func newCrowd(t *testing.T, d storetest.Database) (*fleettest.Fleet, *crowded) {
 	for _, statement := range []string{
 		"UPDATE config_uses SET kind = 'reference', name = 'default:a' WHERE service_id LIKE 'svc-1%'",
 		`INSERT INTO tokens (id, kind, name, hash, cluster_id, owner_id, owner_name, scopes, expires_at, created_at)
-			SELECT 'tok_' || substr(id, 5), 'deploy', '', '0' || substr(id, 5), cluster_id, '', '', '[]', 0, 0 FROM services WHERE length(id) = 9`,
+			SELECT 'tok_' || substr(id, 5), 'deploy', '', '0' || substr(id, 5), cluster_id, '', '', '[]', 4102444800000000, 0 FROM services WHERE length(id) = 9`,
 		"INSERT INTO agent_keys (cluster_id, cluster_name, public_key, cluster_uid, token_id, boot_id, past_boots, registered_at) SELECT id, name, id, '', '', '', '[]', 0 FROM clusters",
 		"INSERT INTO rollouts (id, subject, version, payload, plan, phase, created_at, updated_at) VALUES ('rol_1', 'axle-agent', 'v1', '', '{}', 'Done', 0, 0)",
 		"INSERT INTO rollout_targets (rollout_id, cluster_id, wave, state) SELECT 'rol_1', id, 0, 'Good' FROM clusters",

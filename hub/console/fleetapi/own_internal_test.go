@@ -40,3 +40,11 @@ func TestOwnTokensAreAnnouncedAWeekBeforeTheyEnd(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// The command makes an equal token; names of tokens are anybody's words and not in it.
+func TestTokensOfServiceAccountsAreAnnounced(t *testing.T) {
+	got := titles(endingTokens([]identity.Token{{Name: "$(reboot)", OwnerName: "ci", Scopes: []string{"read", "write"}, ExpiresAt: now + 3*day}}, now))
+	if want := "token_expires: Token $(reboot) of service account ci ends in 3 days. axle serviceaccounts token ci --scope read,write"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -102,6 +102,15 @@ func (s *tokenRows) Tokens(ctx context.Context, ownerID string) ([]identity.Toke
 		ORDER BY t.created_at DESC, t.id LIMIT 10000`, ownerID)
 }
 
+// endingTokens is what EndingTokens reads, by an index of API tokens alone.
+var endingTokens = selectTokens + `WHERE t.kind = 'api' AND t.expires_at > $1 AND t.expires_at <= $2 AND t.expires_at - t.created_at >= $3 AND u.kind = 'service_account'
+	ORDER BY t.expires_at, t.id LIMIT 50`
+
+// EndingTokens implements identity.UseStore.
+func (s *tokenRows) EndingTokens(ctx context.Context, after, until, life int64) ([]identity.Token, error) {
+	return query.All(ctx, s.db, tokenTable.Reader(), endingTokens, after, until, life)
+}
+
 // EachToken implements identity.TokenReader.
 func (s *tokenRows) EachToken(ctx context.Context, now int64, fn func(identity.Token) error) error {
 	return query.Stream(ctx, s.db, tokenTable.Reader(), fn, selectTokens+"WHERE t.expires_at = 0 OR t.expires_at > $1", now)
