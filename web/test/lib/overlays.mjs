@@ -128,6 +128,8 @@ export const furnished = (failed) => [
 /** Secrets that are shown once. Each leaves what it is of behind. */
 export const secrets = [
   { what: 'secret', path: '/settings/tokens', ...alert, show: sent(press('Create a token'), { Name: 'nightly report' }, 'Create') },
+  { what: 'secret-bootstrap', path: '/settings/tokens', ...alert, show: sent(press('Create a bootstrap token'), { 'Clusters by name': 'edge-*' }, 'Create') },
+  { what: 'secret', path: '/settings/service-accounts', ...alert, show: sent(press('Create a token for ci'), { Name: 'nightly report' }, 'Create') },
   { what: 'secret', path: '/settings/webhooks', ...alert, show: (page) => sent(press('Create a webhook'), { Name: `push-${Date.now()}` }, 'Create')(page) },
 ];
 

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo } from 'react'
-import { rolloutOf, selectionOf } from './text'
+import { byUrgency, rolloutOf, selectionOf } from './text'
 import { keyOf, unary } from '#/api/call'
 import { type GlobalService, GlobalServices } from '#/api/gen/hub/v1/globals_pb'
 import { Button } from '#/ds/Button'
@@ -44,7 +44,7 @@ export function Globals() {
     getNextPageParam: (last) => last.nextPageToken || undefined,
   })
   useHint(['rollouts'], keyOf(GlobalServices.method.list))
-  const rows = useMemo(() => (data?.pages ?? []).flatMap((p) => p.globalServices).toSorted((a, b) => Number(b.rollingOut) - Number(a.rollingOut) || a.name.localeCompare(b.name)), [data])
+  const rows = useMemo(() => (data?.pages ?? []).flatMap((p) => p.globalServices).toSorted(byUrgency), [data])
   const source = useArray(rows, { loading: isPending, error, retry: () => void refetch() })
   return (
     <>

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf'
 import { expect, test } from 'vitest'
-import { deleteText, reachText, rolloutOf, selectionOf, stateOf } from './text'
-import { GlobalServiceSettingsSchema, GlobalServiceStateSchema } from '#/api/gen/hub/v1/globals_pb'
+import { byUrgency, deleteText, reachText, rolloutOf, selectionOf, stateOf } from './text'
+import { GlobalServiceSchema, GlobalServiceSettingsSchema, GlobalServiceStateSchema } from '#/api/gen/hub/v1/globals_pb'
 
 test('the selection is said as all clusters, or by what they have', () => {
   expect(selectionOf(create(GlobalServiceSettingsSchema, {}))).toBe('all clusters')
@@ -22,6 +22,17 @@ test('a rollout that waits for a person is not shown as one that goes on', () =>
   expect(of(true, 'Stopped')).toEqual({ word: 'Stopped' })
   expect(of(true, '').label).toBe('Rolling out')
   expect(of(false, '').label).toBe('Everywhere')
+})
+
+test('what waits for a person is listed first', () => {
+  const all = [
+    { name: 'a' },
+    { name: 'b', rollingOut: true },
+    { name: 'd', rollingOut: true, rolloutWaits: 'Stopped' },
+    { name: 'c', rollingOut: true, rolloutWaits: 'Stopped' },
+    { name: 'e', rollingOut: true, rolloutWaits: 'Paused' },
+  ].map((g) => create(GlobalServiceSchema, g))
+  expect(all.toSorted(byUrgency).map((g) => g.name).join('')).toBe('cdeba')
 })
 
 test('ready clusters of a rollout that goes on are not taken for clusters that have it', () => {

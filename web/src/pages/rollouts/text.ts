@@ -49,6 +49,12 @@ export function rolloutOf(g: Pick<GlobalService, 'deleting' | 'rollingOut' | 'ro
   return g.rolloutWaits ? { word: g.rolloutWaits } : { word: 'Progressing', label: 'Rolling out' }
 }
 
+// byUrgency is the order of a list: what stopped, what is paused, what rolls out, the rest.
+export function byUrgency(a: GlobalService, b: GlobalService): number {
+  const rank = (g: GlobalService) => (g.rollingOut ? 1 + ['', 'Paused', 'Stopped'].indexOf(g.rolloutWaits) : 0)
+  return rank(b) - rank(a) || a.name.localeCompare(b.name)
+}
+
 // deleteText is what happens to the services of a global service, or to so many.
 export function deleteText(cascade: string, services?: number): string {
   const one = services === 1
