@@ -82,6 +82,8 @@ const nameOf = (path) => path.replace(/^\//, '').replace(/[^a-z0-9-]+/gi, '_') |
 const chance = [
   [hostname(), 'HOST'],
   [/\b(now|\d+ (ms|s|m|h|d)( \d+ (s|m|h))?)\b/g, 'AGE'],
+  // In base64url a dash ends no word.
+  [/(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[\w-]{24,}/g, 'CHANCE'],
   [/\b(?=\w*\d)\w{16,}\b/g, 'CHANCE'],
   [/\b[0-9a-f]{6,}\b/g, 'HASH'],
   [/\d+/g, 'N'],
