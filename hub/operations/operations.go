@@ -128,7 +128,7 @@ func (r Request) check() error {
 	case n == 0:
 		return errcode.New(errcode.NotFound, "no service is selected")
 	case n > MaxTargets:
-		return errcode.New(errcode.Invalid, "%d services are selected, and an operation has at most %d; select fewer, for example those of one project", n, MaxTargets)
+		return errcode.New(errcode.Invalid, "more than %d services are selected, and an operation has no more; select fewer, for example those of one project", MaxTargets)
 	case r.Expected > 0 && (n-r.Expected)*10 > r.Expected || (r.Expected-n)*10 > r.Expected:
 		return errcode.New(errcode.Conflict, "%d services are selected now, and %d were shown; look at them again", n, r.Expected)
 	}
