@@ -8,6 +8,7 @@ import { serviceColumns, serviceHref } from './columns'
 import { serviceFields, serviceFilter, useStillMatches } from './filter'
 import { unary } from '#/api/call'
 import { useMaySomewhere } from '#/api/may'
+import { ViewControl } from '#/app/views/ViewControl'
 import { Fleet, type ServiceRow } from '#/api/gen/hub/v1/fleet_pb'
 import { Button } from '#/ds/Button'
 import { Command } from '#/ds/Copy'
@@ -16,8 +17,8 @@ import { many } from '#/ds/Text'
 import { ColumnChoice } from '#/grid/ColumnChoice'
 import { DataGrid } from '#/grid/DataGrid'
 import { FilterBar, type Preset } from '#/grid/FilterBar'
-import { isFiltered, noFilter } from '#/grid/filter'
-import { chosen } from '#/grid/layout'
+import { isFiltered, noFilter, viewNameOf } from '#/grid/filter'
+import { chosen, headerOf } from '#/grid/layout'
 import { Beside } from '#/grid/Peek'
 import { useSelection } from '#/grid/place'
 import { nobody } from '#/grid/select'
@@ -64,6 +65,7 @@ export function ServiceList({ cluster }: { cluster?: string }) {
   return (
     <>
       <FilterBar noun="service" filter={filter} fields={fields} facets={source.facets} total={source.total} unfiltered={total} presets={presets} onFilter={list.setFilter}>
+        <ViewControl suggest={() => viewNameOf('services', filter, fields, { of: cluster, by: headerOf(columns, sort) })} />
         <ColumnChoice columns={columns} shown={list.columns} onShown={list.setColumns} />
       </FilterBar>
       <BulkBar may={may} selection={selection} total={source.total} onSelection={setSelection} onStart={(action) => setBulk({ action, selection, filter: wire, total: source.total })} />
