@@ -18,6 +18,6 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(w).Encode(map[string]any{
-		"name": p.Name, "groups": append([]string{}, p.Groups...), "admin": p.Admin, "provedAt": at, "csrf": FormToken(s.cookie(r.Header, cookieSession)),
+		"id": p.ID, "name": p.Name, "groups": append([]string{}, p.Groups...), "admin": p.Admin, "provedAt": at, "csrf": FormToken(s.cookie(r.Header, cookieSession)),
 	})
 }

@@ -90,6 +90,19 @@ func TestLoginMakesANewSession(t *testing.T) {
 	}
 }
 
+// The console keeps a person's views under their id: a name may be somebody else's later.
+func TestSessionTellsTheId(t *testing.T) {
+	b, v := newBed(t)
+	user, err := b.identity().UserByName(t.Context(), owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.get("/login/session")
+	if !strings.Contains(v.page, `"id":"`+user.ID+`"`) {
+		t.Errorf("no id %s in %s", user.ID, v.page)
+	}
+}
+
 func TestSessionsEnd(t *testing.T) {
 	b, v := newBed(t)
 	if v.who() != owner {

@@ -2,6 +2,7 @@
 // tells who it belongs to, and the token that calls need beside it.
 
 export interface Session {
+  id: string
   name: string
   groups: string[]
   admin: boolean

@@ -11,7 +11,7 @@ test('it connects until the hub is heard, and pauses only after that', async () 
   port.postMessage = () => {}
   vi.stubGlobal('SharedWorker', class { port = port })
   const says = (data: ToTab) => act(() => port.dispatchEvent(new MessageEvent('message', { data })))
-  setSession({ name: 'kim', groups: [], admin: false, provedAt: 0, csrf: 'x' })
+  setSession({ id: 'u-1', name: 'kim', groups: [], admin: false, provedAt: 0, csrf: 'x' })
   vi.useFakeTimers()
   render(<LiveState />)
   expect(screen.getByText('Connecting')).toBeDefined()

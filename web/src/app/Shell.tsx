@@ -44,7 +44,7 @@ export function Shell() {
   const [drawer, setDrawer] = useState(false)
   const docked = useDock().entries.length > 0
   const { letters, sidebar } = usePreferences()
-  const path = useRouterState({ select: (s) => s.location.pathname })
+  const href = useRouterState({ select: (s) => s.location.href })
   useGlobalKeys(show)
   useEvents()
   useEffect(() => setLetters(letters), [letters])
@@ -59,7 +59,7 @@ export function Shell() {
     window.addEventListener('keydown', handle)
     return () => window.removeEventListener('keydown', handle)
   }, [])
-  useEffect(() => setDrawer(false), [path])
+  useEffect(() => setDrawer(false), [href])
   return (
     <div className={styles.shell} data-sidebar={sidebar} data-drawer={drawer || undefined}>
       <a href="#main" className={styles.skip}>

@@ -4,6 +4,7 @@ import { IconButton } from '#/ds/Button'
 import styles from './Sidebar.module.css'
 import { navigation } from './navigation'
 import { setPreferences, usePreferences } from './preferences'
+import { ViewList } from './views/ViewList'
 
 export function Logo() {
   return (
@@ -45,6 +46,7 @@ export function Sidebar({ open, onClose }: { open: boolean; onClose: () => void 
             </ul>
           </div>
         ))}
+        <ViewList />
         <div className={styles.foot}>
           <IconButton icon={PanelLeft} label={narrow ? 'Wide navigation' : 'Narrow navigation'} onClick={() => setPreferences({ sidebar: sidebar === 'narrow' ? 'open' : 'narrow' })} />
         </div>

@@ -9,10 +9,12 @@ export interface Preferences {
   sidebar: 'open' | 'narrow'
   // Clusters looked at last, the newest first.
   recent: string[]
+  // Saved views by the id of their person; app/views reads them, and trusts nothing of it.
+  views: unknown
 }
 
 const key = 'axle.preferences'
-const initial: Preferences = { theme: 'system', density: 'default', letters: true, sidebar: 'open', recent: [] }
+const initial: Preferences = { theme: 'system', density: 'default', letters: true, sidebar: 'open', recent: [], views: {} }
 const listeners = new Set<() => void>()
 let current = read()
 
@@ -28,15 +30,19 @@ export function preferences(): Preferences {
   return current
 }
 
-export function setPreferences(change: Partial<Preferences>): void {
+// setPreferences returns whether the browser stored them. Storage may be full or
+// forbidden; the choice then lasts as long as the page.
+export function setPreferences(change: Partial<Preferences>): boolean {
+  let kept = true
   current = { ...current, ...change }
   try {
     localStorage.setItem(key, JSON.stringify(current))
   } catch {
-    // Storage may be full or forbidden; the choice then lasts as long as the page.
+    kept = false
   }
   show()
   for (const listener of listeners) listener()
+  return kept
 }
 
 // show puts theme and density on the document, where tokens.css reads them.

@@ -1,5 +1,5 @@
 import { ListFilter, X } from 'lucide-react'
-import { type FormEvent, useEffect, useId, useRef, useState } from 'react'
+import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react'
 import { Button } from './Button'
 import styles from './FilterSentence.module.css'
 import { Select, TextField } from './Form'
@@ -12,11 +12,13 @@ interface Props {
   fields: FilterField[]
   values: FilterValues
   onChange: (values: FilterValues) => void
+  // At the end of the sentence.
+  children?: ReactNode
 }
 
 // FilterSentence reads as a sentence, "records where actor is ann and result is
 // forbidden", and changes it a part at a time.
-export function FilterSentence({ noun, fields, values, onChange }: Props) {
+export function FilterSentence({ noun, fields, values, onChange, children }: Props) {
   const [field, setField] = useState<FilterField>()
   const [value, setValue] = useState('')
   const [wrong, setWrong] = useState<string>()
@@ -75,6 +77,7 @@ export function FilterSentence({ noun, fields, values, onChange }: Props) {
             Clear
           </Button>
         )}
+        {children}
       </div>
       {field && (
         // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- Esc closes what / opened

@@ -18,9 +18,9 @@ export interface Item {
   apart?: boolean | undefined
 }
 
-function Items({ items, label }: { items: Item[]; label: string }) {
+function Items({ items, label, first }: { items: Item[]; label: string; first?: boolean }) {
   return (
-    <AriaMenu className={styles.menu ?? ''} aria-label={label} data-overlay disabledKeys={items.filter((i) => i.disabled).map((i) => i.id)} onAction={(id) => items.find((i) => i.id === id)?.run?.()}>
+    <AriaMenu className={styles.menu ?? ''} aria-label={label} data-overlay {...(first ? { autoFocus: 'first' as const } : {})} disabledKeys={items.filter((i) => i.disabled).map((i) => i.id)} onAction={(id) => items.find((i) => i.id === id)?.run?.()}>
       {items.flatMap((item) => [
         ...(item.apart ? [<Separator key={`${item.id}-line`} className={styles.line ?? ''} />] : []),
         <MenuItem key={item.id} id={item.id} {...(item.href ? { href: item.href } : {})} textValue={item.label} className={styles.item ?? ''} data-danger={item.danger || undefined}>
@@ -56,6 +56,7 @@ export function MenuAt({ label, items, at, onClose }: { label: string; items: It
     <Popover aria-label={label} className={styles.popover ?? ''} isOpen triggerRef={at} placement="bottom start" onOpenChange={(open) => !open && onClose()}>
       <Items
         label={label}
+        first
         items={items.map((i) => ({
           ...i,
           run: () => {

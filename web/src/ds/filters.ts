@@ -1,4 +1,5 @@
 import { type Search, textOf } from '#/app/search'
+import { nameOf } from '#/app/views/name'
 
 // A filter of a list that reads as a part of a sentence and lives in the URL.
 export interface FilterField {
@@ -48,6 +49,15 @@ export function sentenceOf(fields: FilterField[], values: FilterValues): string 
     .filter((f) => values[f.id])
     .map((f) => `${f.words} ${valueLabel(f, values[f.id]!)}`)
     .join(' and ')
+}
+
+// viewNameOf is a name for what is listed with them: "Events of edge-1 since 24h".
+export function viewNameOf(noun: string, fields: FilterField[], values: FilterValues): string {
+  const { cluster, ...rest } = values
+  // "since 24h" is no clause, "actor is ann" is.
+  const clause = (f: FilterField) => f.words.includes(' ')
+  const say = (some: FilterField[]) => some.filter((f) => rest[f.id]).map((f) => sentenceOf([f], rest))
+  return nameOf({ noun, of: cluster ? [cluster] : [], more: say(fields.filter((f) => !clause(f))), where: say(fields.filter(clause)) })
 }
 
 export function valueLabel(field: FilterField, value: string): string {

@@ -1,4 +1,5 @@
 import { type Search, listOf, textOf } from '#/app/search'
+import { type Words, nameOf } from '#/app/views/name'
 import { labelOf } from '#/status/words'
 
 // A filter is text and values of fields: any value of a field, all fields. A
@@ -16,6 +17,8 @@ export interface Field {
   status?: boolean
   // Always has a chip; others appear under "Filter".
   main?: boolean
+  // Where its values are in a sentence, when not in a clause: "failed services of prod-eu".
+  says?: 'are' | 'of'
 }
 
 export const noFilter: Filter = { text: '', values: {} }
@@ -74,6 +77,21 @@ export function sentenceOf(filter: Filter, fields: readonly Field[]): Clause[] {
   }
   if (filter.text) clauses.push({ field: 'q', words: `name has “${filter.text}”` })
   return clauses
+}
+
+// viewNameOf is a name for what is listed with a filter: "Failed services of prod-eu".
+export function viewNameOf(noun: string, filter: Filter, fields: readonly Field[], { of, by }: { of?: string | undefined; by?: string | undefined } = {}): string {
+  const words: Required<Pick<Words, 'are' | 'of'>> = { are: [], of: of === undefined ? [] : [of] }
+  const values = { ...filter.values }
+  for (const { id, says, status } of fields) {
+    const list = (values[id] ?? []).map((v) => (status ? labelOf(v) : v))
+    // "Needs you" is no word before a noun, and neither is what is excluded.
+    if (!says || list.length === 0 || list.some((v) => /^!|\s/.test(v))) continue
+    words[says].push(list.join(' or '))
+    values[id] = []
+  }
+  const more = by && !isFiltered(filter) ? [`by ${by.toLowerCase()}`] : []
+  return nameOf({ noun, ...words, more, where: sentenceOf({ ...filter, values }, fields).map((c) => c.words) })
 }
 
 export function without(filter: Filter, field: string): Filter {

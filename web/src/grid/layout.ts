@@ -48,6 +48,11 @@ export function chosen<Row>(columns: Column<Row>[], ids: string[]): Column<Row>[
   return ids.length ? columns.filter((c) => ids.includes(c.id)) : columns.filter((c) => !c.optional)
 }
 
+// headerOf is the header of the column that a list is sorted by.
+export function headerOf<Row>(columns: Column<Row>[], sort: string): string | undefined {
+  return columns.find((c) => c.sort !== undefined && c.sort === sort.replace('-', ''))?.header
+}
+
 // nextSort is what a click on a header does: up, down, back to the usual order.
 export function nextSort(current: string, field: string): string {
   if (current === field) return `-${field}`

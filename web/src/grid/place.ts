@@ -40,10 +40,16 @@ export function usePlace(label: string): { left: Partial<Place>; note: (change: 
   return { left, note }
 }
 
-// useSelection is which rows are selected, and still are after Back.
-export function useSelection(label: string): [Selection, (s: Selection) => void] {
+// useSelection is which rows are selected, and still are after Back. Of another list, such
+// as one with another filter, none is.
+export function useSelection(label: string, of: string): [Selection, (s: Selection) => void] {
   const { left, note } = usePlace(`${label} selection`)
   const [selection, setSelection] = useState<Selection>(left.selection ?? nobody)
+  const [list, setList] = useState(of)
+  if (list !== of) {
+    setList(of)
+    setSelection(nobody)
+  }
   useEffect(() => note({ selection }))
   return [selection, setSelection]
 }

@@ -38,6 +38,25 @@ const sent = (opener, fields, submit) => async (page) => {
   await form.waitFor({ state: 'detached' });
 };
 
+/** Saves what a list shows as a view. The next page that is opened has it no more. */
+const saved = (then) => async (page) => {
+  await sent(press('Save view'), { Name: 'Healthy in prod-eu' }, 'Save')(page);
+  await page.getByRole('status', { name: 'Notices' }).getByRole('button', { name: 'Dismiss' }).click();
+  await page.evaluate(() => localStorage.removeItem('axle.preferences'));
+  await then(page);
+};
+/** Keeps as many views as there may be, and saves one more. */
+const overfull = async (page) => {
+  await page.evaluate(async () => {
+    const { id } = await (await fetch('/login/session')).json();
+    const views = Array.from({ length: 20 }, (_, n) => ({ name: `Services of cluster ${n + 1}`, path: '/services', search: `?cluster=cluster-${n + 1}` }));
+    localStorage.setItem('axle.preferences', JSON.stringify({ views: { [id]: views } }));
+  });
+  await open(page, page.url());
+  await page.evaluate(() => localStorage.removeItem('axle.preferences'));
+  await press('Save view')(page);
+};
+
 const dialog = { role: 'dialog' };
 export const alert = { role: 'alertdialog' };
 const drop = (name) => ({ role: 'group', name, covers: true });
@@ -58,6 +77,14 @@ export const small = [
   { what: 'sync-all', path: '/services', ...dialog, show: withAll('Sync') },
   { what: 'pause-all', path: '/services', ...dialog, show: withAll('Pause…') },
   { what: 'roll-back-all', path: '/services', ...dialog, show: withAll('Roll back…') },
+  { what: 'save-view', path: '/services?verdict=Healthy&cluster=prod-eu', ...dialog, show: press('Save view') },
+  { what: 'views-full', path: '/services?verdict=Healthy&cluster=prod-eu', ...dialog, show: overfull },
+  { what: 'view', path: '/services?verdict=Healthy&cluster=prod-eu', ...menu, show: saved(press(/^View:/)) },
+  { what: 'view-changed', path: '/services?verdict=Healthy&cluster=prod-eu', ...menu, show: saved(async (page) => {
+    await press(/^status is Healthy/)(page);
+    await press(/^View:/)(page);
+  }) },
+  { what: 'rename-view', path: '/services?verdict=Healthy&cluster=prod-eu', ...dialog, show: saved(pick(/^View:/, 'Rename…')) },
   { what: 'pause', path: '/services/prod-eu/web', ...dialog, show: press('Pause…') },
   { what: 'roll-back', path: '/services/prod-eu/web', ...dialog, show: press('Roll back…') },
   { what: 'peek', path: '/clusters', role: 'complementary', show: onRow('o') },

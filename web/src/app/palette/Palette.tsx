@@ -1,10 +1,11 @@
-import { useNavigate, useRouter } from '@tanstack/react-router'
+import { useRouter } from '@tanstack/react-router'
 import { Boxes, CornerDownRight, FolderGit2, Folders, type LucideIcon, Search, Server, Zap } from 'lucide-react'
 import { type KeyboardEvent, useDeferredValue, useEffect, useRef, useState } from 'react'
 import { Autocomplete, Dialog, Header, Input, Menu, MenuItem, MenuSection, Modal, ModalOverlay, TextField } from 'react-aria-components'
 import { activeScopes } from '../keys'
 import { navigation } from '../navigation'
 import { preferences } from '../preferences'
+import { myViews } from '../views/views'
 import { takeAhead } from './ahead'
 import { type Entry, localEntries, pastedPath } from './entries'
 import styles from './Palette.module.css'
@@ -25,7 +26,6 @@ const kinds: Record<string, { title: string; icon: LucideIcon }> = {
 // commit, and the actions of the page below.
 export function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('')
-  const navigate = useNavigate()
   const router = useRouter()
   const query = useDeferredValue(text.trim())
   const command = query.startsWith('>')
@@ -34,7 +34,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     onClose()
     router.history.push(href)
   }
-  const local = localEntries(query, navigation, activeScopes(), preferences().recent)
+  const local = localEntries(query, navigation, activeScopes(), preferences().recent, myViews())
   const groups = new Map<string, Entry[]>()
   for (const e of local) groups.set(e.group, [...(groups.get(e.group) ?? []), e])
   const pasted = pastedPath(query, location.origin)
@@ -45,17 +45,17 @@ export function Palette({ onClose }: { onClose: () => void }) {
       onClose()
       // After the dialog gave the focus back.
       setTimeout(entry.run)
-    } else if (entry?.to) {
-      onClose()
-      void navigate({ to: entry.to })
-    } else if (key === 'pasted' && pasted) go(pasted)
+    } else if (entry?.to) go(entry.to)
+    else if (key === 'pasted' && pasted) go(pasted)
     else {
       const result = results.find((r) => `${r.kind}/${r.id}` === key)
       if (result) go(result.href)
     }
   }
   const best = Object.keys(kinds).flatMap((kind) => results.filter((r) => r.kind === kind))[0]
-  const first = pasted ? 'pasted' : best ? `${best.kind}/${best.id}` : local[0]?.id
+  // A view's whole name is no word to search for.
+  const view = local.find((e) => e.group === 'Views' && e.label.toLowerCase() === query.toLowerCase())
+  const first = pasted ? 'pasted' : view ? view.id : best ? `${best.kind}/${best.id}` : local[0]?.id
   // What is shown may still be the answer of the query before: Enter waits for its own.
   const known = query === text.trim() && !found.isPlaceholderData && !(found.isFetching && !found.data)
   // The result that the arrow keys chose; without, it is the first.

@@ -1,5 +1,6 @@
 import type { Scope } from '../keys'
 import type { Group } from '../navigation'
+import type { View } from '../views/views'
 
 export interface Entry {
   id: string
@@ -12,9 +13,9 @@ export interface Entry {
 
 const settings = ['profile', 'tokens', 'users', 'groups', 'service-accounts', 'roles', 'auth', 'notifications', 'webhooks', 'about']
 
-// localEntries are the ones that need no hub: pages, recent clusters, and the
-// actions of the page below, by all words of the query.
-export function localEntries(query: string, navigation: Group[], scopes: Scope[], recent: string[]): Entry[] {
+// localEntries are the ones that need no hub: pages, recent clusters, saved
+// views, and the actions of the page below, by all words of the query.
+export function localEntries(query: string, navigation: Group[], scopes: Scope[], recent: string[], views: View[]): Entry[] {
   const commands = query.startsWith('>')
   const text = (commands ? query.slice(1) : query).trim().toLowerCase()
   if (/^[csrp]:/.test(text)) return []
@@ -30,7 +31,9 @@ export function localEntries(query: string, navigation: Group[], scopes: Scope[]
     ...(words.length ? settings.map((s) => ({ id: `go ${s}`, group: 'Go to', label: `Settings: ${s.replace('-', ' ')}`, to: `/settings/${s}` })) : []),
   ]
   const visited: Entry[] = recent.map((name) => ({ id: `recent ${name}`, group: 'Recent clusters', label: name, to: `/clusters/${encodeURIComponent(name)}` }))
-  return [...(words.length ? [] : visited.slice(0, 5)), ...pages.filter(matches), ...(words.length ? actions.filter(matches) : [])]
+  const saved: Entry[] = views.map((v) => ({ id: `view ${v.name}`, group: 'Views', label: v.name, to: v.path + v.search }))
+  if (words.length === 0) return [...visited.slice(0, 5), ...saved, ...pages]
+  return [...pages, ...saved, ...actions].filter(matches)
 }
 
 // pastedPath turns a pasted address of this console into a path.

@@ -5,10 +5,11 @@ import { eventFields, eventMatches, pathOf, requestOf, toneOf } from './events'
 import { keyOf, useCall } from '#/api/call'
 import { type Event, Events } from '#/api/gen/hub/v1/hub_pb'
 import type { Search } from '#/app/search'
+import { ViewControl } from '#/app/views/ViewControl'
 import { Button } from '#/ds/Button'
 import { Command } from '#/ds/Copy'
 import { FilterSentence } from '#/ds/FilterSentence'
-import { filtersOf, withFilters } from '#/ds/filters'
+import { filtersOf, viewNameOf, withFilters } from '#/ds/filters'
 import { Empty } from '#/ds/State'
 import { Badge, Middle, Muted, many } from '#/ds/Text'
 import { DataGrid } from '#/grid/DataGrid'
@@ -54,7 +55,9 @@ export function EventLog() {
   const read = data?.events.length ?? 0
   return (
     <>
-      <FilterSentence noun="events" fields={eventFields} values={values} onChange={(next) => void navigate({ to: '/activity', search: withFilters(search, eventFields, next) as never, replace: true })} />
+      <FilterSentence noun="events" fields={eventFields} values={values} onChange={(next) => void navigate({ to: '/activity', search: withFilters(search, eventFields, next) as never, replace: true })}>
+        <ViewControl suggest={() => viewNameOf('events', eventFields, values)} />
+      </FilterSentence>
       <DataGrid
         label="Events"
         source={source}

@@ -12,9 +12,10 @@ import { keyOf, unary, useCall } from '#/api/call'
 import { Audit } from '#/api/gen/hub/v1/audit_pb'
 import { session } from '#/api/session'
 import { type Search, textOf } from '#/app/search'
+import { ViewControl } from '#/app/views/ViewControl'
 import { Button } from '#/ds/Button'
 import { FilterSentence } from '#/ds/FilterSentence'
-import { filtersOf, sentenceOf, withFilters } from '#/ds/filters'
+import { filtersOf, sentenceOf, viewNameOf, withFilters } from '#/ds/filters'
 import { AdminOnly } from '#/ds/Forbidden'
 import { PageHeader } from '#/ds/PageHeader'
 import { Empty, ErrorPanel } from '#/ds/State'
@@ -113,7 +114,9 @@ function Log() {
   return (
     <>
       <Chain />
-      <FilterSentence noun="records" fields={auditFields} values={values} onChange={(next) => void navigate({ to: '/audit', search: withFilters(search, auditFields, next, ['record']) as never, replace: true })} />
+      <FilterSentence noun="records" fields={auditFields} values={values} onChange={(next) => void navigate({ to: '/audit', search: withFilters(search, auditFields, next, ['record']) as never, replace: true })}>
+        <ViewControl suggest={() => viewNameOf('audit records', auditFields, values)} />
+      </FilterSentence>
       <DataGrid
         label="Audit log"
         source={source}

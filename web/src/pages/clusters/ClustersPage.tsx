@@ -9,6 +9,7 @@ import { unary } from '#/api/call'
 import { type ClusterRow, Fleet } from '#/api/gen/hub/v1/fleet_pb'
 import { hidden } from '#/api/errors'
 import { useMaySomewhere } from '#/api/may'
+import { ViewControl } from '#/app/views/ViewControl'
 import { buttonClass } from '#/ds/Button'
 import { copyText } from '#/ds/Copy'
 import { Segmented } from '#/ds/Form'
@@ -22,8 +23,8 @@ import { toast } from '#/ds/toast'
 import { ColumnChoice } from '#/grid/ColumnChoice'
 import { DataGrid } from '#/grid/DataGrid'
 import { FilterBar, type Preset } from '#/grid/FilterBar'
-import { isFiltered, noFilter } from '#/grid/filter'
-import { chosen } from '#/grid/layout'
+import { isFiltered, noFilter, viewNameOf } from '#/grid/filter'
+import { chosen, headerOf } from '#/grid/layout'
 import { Beside } from '#/grid/Peek'
 import { useListState } from '#/grid/useListState'
 import { usePages } from '#/grid/usePages'
@@ -77,6 +78,7 @@ export function Page() {
       ) : (
         <>
           <FilterBar noun="cluster" filter={filter} fields={clusterFields} facets={source.facets} total={source.total} unfiltered={source.unfiltered} presets={presets} onFilter={list.setFilter}>
+            <ViewControl suggest={() => heat ? viewNameOf('clusters on the heat map', noFilter, [], { by: list.group.replaceAll(/[:_]/g, ' ') }) : viewNameOf('clusters', filter, clusterFields, { by: headerOf(clusterColumns, sort) })} />
             <Segmented label="View" value={heat ? 'heat' : 'list'} options={[{ value: 'list', label: 'List' }, { value: 'heat', label: 'Heat map' }]} onChange={(v) => list.setView(v === 'heat' ? v : '')} />
             {!heat && <ColumnChoice columns={clusterColumns} shown={list.columns} onShown={list.setColumns} />}
           </FilterBar>

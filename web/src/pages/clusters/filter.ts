@@ -3,8 +3,8 @@ import type { ClusterRow } from '#/api/gen/hub/v1/fleet_pb'
 import { type Field, type Filter, allows } from '#/grid/filter'
 
 export const clusterFields: readonly Field[] = [
-  { id: 'verdict', label: 'Status', status: true, main: true },
-  { id: 'freshness', label: 'Freshness', status: true },
+  { id: 'verdict', label: 'Status', status: true, main: true, says: 'are' },
+  { id: 'freshness', label: 'Freshness', status: true, says: 'are' },
   { id: 'tunnel', label: 'Tunnel', status: true },
   { id: 'project', label: 'Project' },
   { id: 'tag', label: 'Tag' },

@@ -1,13 +1,14 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
 import { Suspense, lazy, useMemo, useState } from 'react'
-import { counts, filterOf, kinds, visible } from './list'
+import { counts, filterOf, kinds, viewNameOf, visible } from './list'
 import styles from './Repositories.module.css'
 import { keyOf, useCall } from '#/api/call'
 import { Repositories, type Repository } from '#/api/gen/hub/v1/hub_pb'
 import { useMaySomewhere } from '#/api/may'
 import type { Search } from '#/app/search'
 import { useKeys } from '#/app/useKeys'
+import { ViewControl } from '#/app/views/ViewControl'
 import { Button } from '#/ds/Button'
 import { Command } from '#/ds/Copy'
 import { MayNot } from '#/ds/Forbidden'
@@ -16,7 +17,7 @@ import { PageHeader } from '#/ds/PageHeader'
 import { Empty } from '#/ds/State'
 import { Middle, Muted, many } from '#/ds/Text'
 import { DataGrid } from '#/grid/DataGrid'
-import type { Column } from '#/grid/layout'
+import { type Column, headerOf } from '#/grid/layout'
 import { useArray } from '#/grid/useArray'
 import { useHint } from '#/live/useLive'
 import { Age, Until } from '#/status/Age'
@@ -93,6 +94,7 @@ export function Page() {
             onChange={(health) => set({ health: health || undefined })}
           />
           <Select label="Type" hideLabel value={type} options={[{ value: '', label: 'All types' }, ...kinds.map((k) => ({ value: k, label: k }))]} onChange={(type) => set({ type: type || undefined })} />
+          <ViewControl suggest={() => viewNameOf(filter, headerOf(columns, sort))} />
         </div>
       )}
       <DataGrid

@@ -1,5 +1,6 @@
 import type { Repository } from '#/api/gen/hub/v1/hub_pb'
 import { type Search, textOf } from '#/app/search'
+import { nameOf } from '#/app/views/name'
 
 export const kinds = ['git', 'helm', 'oci', 'bucket']
 const order = ['Failed', 'Unknown', 'Pullable']
@@ -13,6 +14,11 @@ export interface RepositoryFilter {
 
 export function filterOf(search: Search): RepositoryFilter {
   return { q: textOf(search['q']), health: textOf(search['health']), type: textOf(search['type']), sort: textOf(search['sort']) }
+}
+
+// viewNameOf is a name for the repositories that match: "Failed git repositories".
+export function viewNameOf({ q, health, type }: RepositoryFilter, by: string | undefined): string {
+  return nameOf({ noun: `${type} repositories`.trimStart(), are: health ? [health] : [], more: by && !(q || health || type) ? [`by ${by.toLowerCase()}`] : [], where: q ? [`text has “${q}”`] : [] })
 }
 
 type Row = Pick<Repository, 'name' | 'url' | 'project' | 'health' | 'type' | 'lastFetchAt' | 'nextFetchAt' | 'services' | 'owner' | 'message'>

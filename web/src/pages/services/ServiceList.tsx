@@ -8,6 +8,7 @@ import { serviceColumns, serviceHref } from './columns'
 import { serviceFields, serviceFilter, useStillMatches } from './filter'
 import { unary } from '#/api/call'
 import { useMaySomewhere } from '#/api/may'
+import { ViewControl } from '#/app/views/ViewControl'
 import { Fleet, type ServiceRow } from '#/api/gen/hub/v1/fleet_pb'
 import { Button } from '#/ds/Button'
 import { Command } from '#/ds/Copy'
@@ -16,8 +17,8 @@ import { many } from '#/ds/Text'
 import { ColumnChoice } from '#/grid/ColumnChoice'
 import { DataGrid } from '#/grid/DataGrid'
 import { FilterBar, type Preset } from '#/grid/FilterBar'
-import { type Filter, isFiltered, noFilter } from '#/grid/filter'
-import { chosen } from '#/grid/layout'
+import { isFiltered, noFilter, viewNameOf } from '#/grid/filter'
+import { chosen, headerOf } from '#/grid/layout'
 import { Beside } from '#/grid/Peek'
 import { useSelection } from '#/grid/place'
 import { nobody } from '#/grid/select'
@@ -43,11 +44,11 @@ export function ServiceList({ cluster }: { cluster?: string }) {
   const navigate = useNavigate()
   // Of the rows, the hub decides one by one.
   const may = useMaySomewhere('write')
-  const [selection, setSelection] = useSelection('Services')
   const [bulk, setBulk] = useState<Bulk>()
   const [single, setSingle] = useState<{ action: Action; row: ServiceRow }>()
   const { filter, sort } = list
   const wire = serviceFilter(filter, cluster)
+  const [selection, setSelection] = useSelection('Services', JSON.stringify(wire))
   const source = usePages<ServiceRow>({
     queryKey: ['services', wire, sort],
     read: (offset, limit, facets, signal) => unary(Fleet.method.queryServices, { filter: wire, sort, offset, limit, facets }, signal),
@@ -56,10 +57,6 @@ export function ServiceList({ cluster }: { cluster?: string }) {
     matches: useStillMatches(filter),
     orderOf: (row) => orderBy(row, sort),
   })
-  const setFilter = (f: Filter) => {
-    setSelection(nobody)
-    list.setFilter(f)
-  }
   const columns = cluster === undefined ? serviceColumns : clusterServiceColumns
   const chosenIds = list.columns.join()
   const shownColumns = useMemo(() => chosen(columns, chosenIds.split(',').filter(Boolean)), [columns, chosenIds])
@@ -67,7 +64,8 @@ export function ServiceList({ cluster }: { cluster?: string }) {
   const total = cluster === undefined ? source.unfiltered : filtered ? source.unfiltered : source.total
   return (
     <>
-      <FilterBar noun="service" filter={filter} fields={fields} facets={source.facets} total={source.total} unfiltered={total} presets={presets} onFilter={setFilter}>
+      <FilterBar noun="service" filter={filter} fields={fields} facets={source.facets} total={source.total} unfiltered={total} presets={presets} onFilter={list.setFilter}>
+        <ViewControl suggest={() => viewNameOf('services', filter, fields, { of: cluster, by: headerOf(columns, sort) })} />
         <ColumnChoice columns={columns} shown={list.columns} onShown={list.setColumns} />
       </FilterBar>
       <BulkBar may={may} selection={selection} total={source.total} onSelection={setSelection} onStart={(action) => setBulk({ action, selection, filter: wire, total: source.total })} />
@@ -87,7 +85,7 @@ export function ServiceList({ cluster }: { cluster?: string }) {
           onPeek={(row) => list.setPeek(row?.id)}
           empty={
             filtered ? (
-              <Empty title="No services match" actions={<Button onClick={() => setFilter(noFilter)}>Clear the filter</Button>}>
+              <Empty title="No services match" actions={<Button onClick={() => list.setFilter(noFilter)}>Clear the filter</Button>}>
                 {many(total, 'service')} hidden by the filter.
               </Empty>
             ) : (

@@ -3,11 +3,11 @@ import type { ServiceRow } from '#/api/gen/hub/v1/fleet_pb'
 import { type Field, type Filter, allows } from '#/grid/filter'
 
 export const serviceFields: readonly Field[] = [
-  { id: 'verdict', label: 'Status', status: true, main: true },
-  { id: 'sync', label: 'Sync', status: true },
-  { id: 'health', label: 'Health', status: true },
-  { id: 'freshness', label: 'Freshness', status: true },
-  { id: 'cluster', label: 'Cluster', main: true },
+  { id: 'verdict', label: 'Status', status: true, main: true, says: 'are' },
+  { id: 'sync', label: 'Sync', status: true, says: 'are' },
+  { id: 'health', label: 'Health', status: true, says: 'are' },
+  { id: 'freshness', label: 'Freshness', status: true, says: 'are' },
+  { id: 'cluster', label: 'Cluster', main: true, says: 'of' },
   { id: 'namespace', label: 'Namespace' },
   { id: 'repository', label: 'Repository', main: true },
   { id: 'project', label: 'Project' },
