@@ -102,6 +102,18 @@ test('a view is saved, found, renamed, updated and removed by keyboard', { timeo
   await context.close();
 });
 
+test('the palette opens a view by its whole name, and what the hub finds by less', async () => {
+  const context = await newContext();
+  const page = await logIn(context);
+  await store(page, [{ name: 'prod-eu', path: '/clusters', search: '?q=prod' }]);
+  await open(page, '/');
+  await palette(page, 'Prod-EU', /prod-eu/);
+  await eventually(async () => assert.equal(page.url(), `${stack.url}/clusters?q=prod`));
+  await palette(page, 'prod-e', /prod-eu/);
+  await eventually(async () => assert.equal(page.url(), `${stack.url}/clusters/prod-eu`));
+  await context.close();
+});
+
 test('what is stored leads nowhere else', async () => {
   const context = await newContext();
   const page = await logIn(context);
