@@ -82,7 +82,7 @@ test('o looks beside the list and Esc closes it, . opens the actions and Esc ret
   await eventually(async () => assert.equal(await page.locator('[role="row"][data-peeked]').getAttribute('data-index'), '3'));
   await page.keyboard.press('Escape');
   await eventually(async () => assert.doesNotMatch(page.url(), /peek=/));
-  assert.equal((await focused()).index, '3');
+  await eventually(async () => assert.equal((await focused()).index, '3'), 5_000);
   await page.keyboard.press('.');
   await page.getByRole('menuitem', { name: 'Open' }).waitFor();
   await page.keyboard.press('Escape');
