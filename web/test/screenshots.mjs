@@ -81,6 +81,8 @@ const nameOf = (path) => path.replace(/^\//, '').replace(/[^a-z0-9-]+/gi, '_') |
 // What differs from run to run: how long ago, names and secrets by chance.
 const chance = [
   [hostname(), 'HOST'],
+  // Of a pod: its ReplicaSet's and its own.
+  [/-[bcdfghjklmnpqrstvwxz2456789]{8,10}-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, '-POD'],
   [/\b(now|\d+ (ms|s|m|h|d)( \d+ (s|m|h))?)\b/g, 'AGE'],
   [/\b(?=\w*\d)\w{16,}\b/g, 'CHANCE'],
   [/\b[0-9a-f]{6,}\b/g, 'HASH'],
