@@ -81,6 +81,8 @@ const nameOf = (path) => path.replace(/^\//, '').replace(/[^a-z0-9-]+/gi, '_') |
 // What differs from run to run: how long ago, names and secrets by chance.
 const chance = [
   [hostname(), 'HOST'],
+  // Of a pod: its ReplicaSet's and its own.
+  [/-[bcdfghjklmnpqrstvwxz2456789]{8,10}-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, '-POD'],
   [/\b(now|\d+ (ms|s|m|h|d)( \d+ (s|m|h))?)\b/g, 'AGE'],
   // In base64url a dash ends no word.
   [/(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[\w-]{24,}/g, 'CHANCE'],

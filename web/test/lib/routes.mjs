@@ -21,4 +21,4 @@ export const ofCluster = (name) => [`/clusters/${name}`, `/clusters/${name}/serv
 export const live = (name) => [`/clusters/${name}/workloads`, `/clusters/${name}/nodes`, `/clusters/${name}/k8s`];
 
 /** Pages of one service. */
-export const ofService = (cluster, name) => ['', '?tab=diff', '?tab=revisions', '?tab=config', '?tab=events'].map((tab) => `/services/${cluster}/${name}${tab}`);
+export const ofService = (cluster, name) => ['', '?view=graph', '?tab=diff', '?tab=revisions', '?tab=config', '?tab=events'].map((tab) => `/services/${cluster}/${name}${tab}`);

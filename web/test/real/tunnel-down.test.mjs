@@ -83,6 +83,10 @@ test('a tunnel that is down: the strip, what still works, and back', { timeout: 
     await service.getByRole('row').filter({ hasText: 'Deployment' }).filter({ hasText: 'talker' }).getByText('Healthy').waitFor();
     assert.equal(await owned(service).count(), 0, 'something that no report has');
     await shot(service, 'a19-service');
+    await service.getByRole('button', { name: 'Graph', exact: true }).click();
+    await service.getByRole('treeitem', { name: 'Deployment talker, Healthy' }).waitFor();
+    assert.equal(await service.getByRole('treeitem').count(), 2, 'the service and its one object');
+    await service.getByRole('button', { name: 'Tree', exact: true }).click();
   });
   await t.test('a commit is delivered', async () => {
     await act({ do: 'commit', repo: 'fleet', message: `feat(web): ${told}`, files: { 'apps/web/told.yaml': `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${told}}\n` } });

@@ -1,29 +1,25 @@
-import { useNavigate } from '@tanstack/react-router'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { ChevronRight, ScrollText, Unplug } from 'lucide-react'
-import { useEffect, useMemo, useState } from 'react'
+import { Suspense, lazy, useEffect, useMemo, useRef, useState } from 'react'
 import styles from './tabs.module.css'
-import { type Line, linesOf, maxLines, podOf } from './tree'
+import type { Group } from './graph'
+import { type Line, filterOf, linesOf, maxLines, objectHref, podOf, syncOf } from './tree'
 import { keyOf, useCall } from '#/api/call'
 import { problemOf } from '#/api/errors'
-import { Clusters, type Component, type Service, Services } from '#/api/gen/hub/v1/hub_pb'
+import { Clusters, type Service, Services } from '#/api/gen/hub/v1/hub_pb'
+import { type Search, textOf } from '#/app/search'
 import { useKeys } from '#/app/useKeys'
 import { Button } from '#/ds/Button'
 import { Go } from '#/ds/Go'
-import { Checkbox, TextField } from '#/ds/Form'
+import { Checkbox, Segmented, TextField } from '#/ds/Form'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { Banner, Empty } from '#/ds/State'
 import { Badge, Muted, many } from '#/ds/Text'
 import { useHint } from '#/live/useLive'
-import { objectPath } from '#/pages/k8s/kube/gvr'
-import { resourceOf } from '#/pages/k8s/kube/kinds'
 import { Age } from '#/status/Age'
 import { Status } from '#/status/Status'
 
-// objectHref is the page of an object in its cluster.
-function objectHref(cluster: string, o: Component, tab?: string): string {
-  const kind = resourceOf(o.group ? `${o.group}/${o.version}` : o.version, o.kind)
-  return objectPath(cluster, { ...kind, version: o.version || kind.version }, o.namespace, o.name, tab)
-}
+const ComponentGraph = lazy(() => import('./ComponentGraph').then((m) => ({ default: m.ComponentGraph })))
 
 // ComponentsTab is the service's objects with what they own in the cluster now.
 // Without a tunnel it is what the agent reported.
@@ -37,8 +33,17 @@ export function ComponentsTab({ service }: { service: Service }) {
   const reported = useMemo(() => service.components.map((object) => ({ object, createdAt: 0n, failing: false, children: [] })), [service.components])
   const live = tree.error ? undefined : tree.data
   const nodes = live?.objects ?? reported
+  const graph = textOf((useSearch({ strict: false }) as Search)['view']) === 'graph'
+  const wants = useMemo(() => filterOf(filter, problems), [filter, problems])
   const lines = useMemo(() => linesOf(nodes, chosen, filter, problems), [nodes, chosen, filter, problems])
   const navigate = useNavigate()
+  const setView = (view?: string) => void navigate({ to: '.', search: (old: Search) => ({ ...old, view }), replace: true } as never)
+  const field = useRef<HTMLInputElement>(null)
+  const openGroup = (group: Group) => {
+    setFilter(group.filter || filter)
+    setView()
+    field.current?.focus()
+  }
   const pod = useMemo(() => podOf(nodes), [nodes])
   const openPod = (tab?: string) => pod && void navigate({ to: objectHref(service.cluster, pod, tab) })
   useKeys(
@@ -63,7 +68,7 @@ export function ComponentsTab({ service }: { service: Service }) {
       ))}
       <div className={styles.tools}>
         <div className={styles.search}>
-          <TextField label="Filter components" hideLabel type="search" placeholder="Filter by kind or name" value={filter} onChange={setFilter} />
+          <TextField ref={field} label="Filter components" hideLabel type="search" placeholder="Filter by kind or name" value={filter} onChange={setFilter} />
         </div>
         <Checkbox label="Only problems" checked={problems} onChange={setProblems} />
         <Muted>{many(nodes.length, 'object')}</Muted>
@@ -72,7 +77,26 @@ export function ComponentsTab({ service }: { service: Service }) {
             Logs
           </Button>
         )}
+        <div className={styles.view}>
+          <Segmented label="View" value={graph ? 'graph' : 'tree'} options={[{ value: 'tree', label: 'Tree' }, { value: 'graph', label: 'Graph' }]} onChange={(v) => setView(v === 'graph' ? v : undefined)} />
+        </div>
       </div>
+      {lines.length === 0 ? (
+        <Empty title="Nothing matches" />
+      ) : graph ? (
+        <Suspense fallback={<SkeletonLines lines={5} />}>
+          <ComponentGraph service={service} nodes={nodes} wants={wants} onGroup={openGroup} />
+        </Suspense>
+      ) : (
+        <Tree cluster={service.cluster} lines={lines} onToggle={(line) => setChosen((m) => new Map(m).set(line.key, !line.open))} />
+      )}
+    </div>
+  )
+}
+
+function Tree({ cluster, lines, onToggle }: { cluster: string; lines: Line[]; onToggle: (line: Line) => void }) {
+  return (
+    <>
       <div className={styles.scroll}>
         <div role="treegrid" aria-label="Components" className={styles.tree}>
           <div role="row" className={styles.head}>
@@ -83,13 +107,12 @@ export function ComponentsTab({ service }: { service: Service }) {
             <span role="columnheader">Age</span>
           </div>
           {lines.slice(0, maxLines).map((line) => (
-            <Row key={line.key} cluster={service.cluster} line={line} onToggle={() => setChosen((m) => new Map(m).set(line.key, !line.open))} />
+            <Row key={line.key} cluster={cluster} line={line} onToggle={() => onToggle(line)} />
           ))}
         </div>
       </div>
-      {lines.length === 0 && <Empty title="Nothing matches" />}
       {lines.length > maxLines && <p>{many(lines.length - maxLines, 'more object')}; filter to see them.</p>}
-    </div>
+    </>
   )
 }
 
@@ -131,7 +154,7 @@ function Row({ cluster, line, onToggle }: { cluster: string; line: Line; onToggl
       </span>
       <span role="gridcell">{o.health && <Status word={o.health} />}</span>
       <span role="gridcell">
-        <Synced object={o} top={line.level === 1} />
+        {line.level === 1 && <Status word={syncOf(o)} />}
       </span>
       <span role="gridcell" className={styles.say} title={o.message}>
         {o.message}
@@ -145,9 +168,4 @@ function Row({ cluster, line, onToggle }: { cluster: string; line: Line; onToggl
       <span role="gridcell">{line.createdAt > 0n && <Age at={line.createdAt} />}</span>
     </div>
   )
-}
-
-function Synced({ object, top }: { object: Component; top: boolean }) {
-  if (!top) return null
-  return object.synced ? <Status word="Synced" /> : <Status word={object.drift.length ? 'Drifted' : 'Pending'} />
 }

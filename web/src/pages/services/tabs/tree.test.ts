@@ -32,6 +32,11 @@ it('finds objects deep down, with the way to them', () => {
   expect(linesOf(tree, new Map(), 'nothing', false)).toEqual([])
 })
 
+it('has what drifted before what is well', () => {
+  const drifted = create(ServiceTreeSchema, { objects: [...tree.slice(2), { object: { kind: 'ConfigMap', name: 'edited', health: 'Healthy', drift: [{ path: '.data' }] } }] }).objects
+  expect(names(linesOf(drifted, new Map(), '', false))).toEqual(['edited', 'api'])
+})
+
 it('looks first at the pod that fails, else at the newest', () => {
   expect(podOf(tree)?.name).toBe('web-1-a')
   const calm = create(ServiceTreeSchema, {
