@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
-	"github.com/axle-cd/axle/hub/fleet/installed"
 	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
@@ -33,7 +32,6 @@ type clusters struct {
 	live      *live.Memory
 	projects  *projects
 	revisions *revisions
-	flagsTold *installed.Told
 }
 
 // recordCluster appends the change of a cluster, with an event when kind is
@@ -234,10 +232,7 @@ func (f *clusters) Ping(ctx context.Context, clusterID string, p ClusterPing) er
 		if equalCluster(before, c) {
 			return f.store.TouchCluster(ctx, clusterID, c.PingedAt)
 		}
-		kind, message := before.Installation.Changed(c.Installation)
-		if kind != "" && !f.flagsTold.May(c.ID, f.clock.Now()) {
-			kind = ""
-		}
+		kind, message := f.live.FlagsTold.Changed(c.ID, before.Installation, c.Installation, f.clock.Now())
 		return f.putCluster(ctx, before, &c, kind, "agent "+c.Name, message)
 	})
 }

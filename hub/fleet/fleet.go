@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
-	"github.com/axle-cd/axle/hub/fleet/installed"
 	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/clock"
@@ -74,7 +73,7 @@ func New(c Config) (*Fleet, error) {
 	f.projects = &projects{t, s, c.Writer}
 	f.valueReader = &valueReader{c.Sealer, c.Configuration, c.DigestKey, c.Log}
 	f.revisions = &revisions{t, s, c.Moves, c.Writer, f.valueReader, c.Dependencies}
-	f.clusters = &clusters{t, s, c.Writer, f.Memory, f.projects, f.revisions, &installed.Told{}}
+	f.clusters = &clusters{t, s, c.Writer, f.Memory, f.projects, f.revisions}
 	f.serviceViews = &serviceViews{t, s, c.Sources, f.Memory, c.Dependencies}
 	f.reports = &reports{t, s, c.Writer, f.Memory, c.Dependencies}
 	f.builtins = &builtins{t, s, c.Writer, f.Memory, f.revisions}

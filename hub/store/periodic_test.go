@@ -201,9 +201,6 @@ var periodics = map[string]periodic{
 			return err
 		}),
 	)},
-	"tokens end": {"console/fleetapi/own.go", read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
-		return env.Store.EndingTokens(ctx, 1, 1<<60, 1)
-	})},
 	"tokens were used": {"identity/last_use.go", all(
 		in(func(ctx context.Context, env *fleettest.Fleet, c *crowded) error {
 			if _, err := env.Store.ClusterTokens(ctx, c.cluster.ID); err != nil {
@@ -219,6 +216,10 @@ var periodics = map[string]periodic{
 		}),
 		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
 			return env.Store.StaleBindings(ctx, 500)
+		}),
+		// Not by this timer: open home pages ask.
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			return env.Store.EndingTokens(ctx, 1, 1<<60, 1)
 		}),
 		func(env *fleettest.Fleet, _ *crowded) error {
 			if _, err := env.Store.AgentKey(env.T.Context(), "cl_none"); !errcode.Is(err, errcode.NotFound) {

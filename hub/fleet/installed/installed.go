@@ -43,26 +43,6 @@ const (
 	maxMessage = 300
 )
 
-// Changed is the kind and the message of the event that an agent runs with other flags
-// than before, empty when it does not.
-func (a Agent) Changed(to Agent) (kind, message string) {
-	if !a.Known() || !to.Known() || slices.Equal(a.Args, to.Args) {
-		return "", ""
-	}
-	var flags []string
-	for _, arg := range slices.Concat(a.Args, to.Args) {
-		name, _, _ := strings.Cut(arg, "=")
-		switch has := slices.Contains(to.Args, arg); {
-		case has && slices.Contains(a.Args, arg):
-		case has && name == hubURL:
-			flags = append(flags, arg)
-		case strings.HasPrefix(name, "--") && name != hubURL && !slices.Contains(flags, name):
-			flags = append(flags, name)
-		}
-	}
-	return "cluster.flags_changed", plain.Line(strings.Join(flags, ", "), maxMessage)
-}
-
 // toldEvery and toldBurst bound how often a cluster's flags become events: who moves a
 // hub changes them some times in a row, and who controls a cluster could at each ping.
 const (
@@ -73,8 +53,28 @@ const (
 // Told counts the changes of flags that were told, by cluster. The zero value is ready.
 type Told struct{ clusters sync.Map }
 
-// May reports whether a cluster's change may be told now, and counts it.
-func (t *Told) May(clusterID string, now time.Time) bool {
+// Changed is the kind and the message of the event that a cluster's agent runs with other
+// flags than before; empty when it does not, or when that was told too often.
+func (t *Told) Changed(clusterID string, from, to Agent, now time.Time) (kind, message string) {
+	if !from.Known() || !to.Known() || slices.Equal(from.Args, to.Args) || !t.may(clusterID, now) {
+		return "", ""
+	}
+	var flags []string
+	for _, arg := range slices.Concat(from.Args, to.Args) {
+		name, _, _ := strings.Cut(arg, "=")
+		switch has := slices.Contains(to.Args, arg); {
+		case has && slices.Contains(from.Args, arg):
+		case has && name == hubURL:
+			flags = append(flags, arg)
+		case strings.HasPrefix(name, "--") && name != hubURL && !slices.Contains(flags, name):
+			flags = append(flags, name)
+		}
+	}
+	return "cluster.flags_changed", plain.Line(strings.Join(flags, ", "), maxMessage)
+}
+
+// may reports whether a cluster's change may be told now, and counts it.
+func (t *Told) may(clusterID string, now time.Time) bool {
 	bucket, ok := t.clusters.Load(clusterID)
 	if !ok {
 		bucket, _ = t.clusters.LoadOrStore(clusterID, rate.NewLimiter(rate.Every(toldEvery), toldBurst))

@@ -1,5 +1,5 @@
-// Package live is what a replica keeps in memory of clusters: when they polled, and sums
-// of what they reported. It follows the feed and stores nothing. hub/fleet embeds it.
+// Package live is what a replica keeps in memory of clusters: when they polled, sums of
+// what they reported, and how often their flags were told. It follows the feed and stores nothing. hub/fleet embeds it.
 //
 // Invariants: answering a poll or a metric reads no database; a change costs in proportion
 // to the clusters that changed.
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet/installed"
 	"github.com/axle-cd/axle/hub/fleet/liveness"
 	"github.com/axle-cd/axle/hub/fleet/reported"
 	"github.com/axle-cd/axle/internal/clock"
@@ -32,12 +33,14 @@ type Memory struct {
 	clock  clock.Clock
 	Polls  *liveness.Polls
 	Hashes *reported.Clusters
+	// FlagsTold are the changes of agents' flags that became events.
+	FlagsTold installed.Told
 }
 
 // New returns a Memory whose freshness starts Unknown. The interval is assumed for an
 // agent until it reports its own.
 func New(store Store, c clock.Clock, interval time.Duration) *Memory {
-	return &Memory{store, c, liveness.New(clock.Micros(c.Now()), interval), reported.New()}
+	return &Memory{store: store, clock: c, Polls: liveness.New(clock.Micros(c.Now()), interval), Hashes: reported.New()}
 }
 
 // Seen records an authenticated poll of a cluster's agent, only in memory. The
