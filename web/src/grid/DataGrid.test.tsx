@@ -124,6 +124,23 @@ describe('DataGrid', () => {
     history.replaceState(null, '')
   })
 
+  // As when a change of the fleet is drawn and a key is pressed before its effects ran: a
+  // child's effects run before those of the grid.
+  it('leaves the focus where a key put it, although it is late itself', () => {
+    function Late({ move }: { move: boolean }) {
+      useEffect(() => {
+        if (move) document.querySelector<HTMLElement>('[data-index="3"]')?.focus()
+      }, [move])
+      return null
+    }
+    const show = (move: boolean) => <DataGrid label="Rows" source={sourceOf(50)} columns={[{ ...columns[0]!, cell: (r) => (r.id === 'id9' ? <Late move={move} /> : r.name) }]} idOf={(r) => r.id} empty={null} />
+    const { rerender } = render(show(false))
+    focusRow(2)
+    rerender(show(true))
+    expect(active()).toBe(3)
+    expect(screen.getByRole('grid').querySelector('[data-active]')?.getAttribute('data-index')).toBe('3')
+  })
+
   it('sorts at the hub when a header is pressed', () => {
     render(<Grid source={sourceOf(5)} />)
     fireEvent.click(screen.getByRole('button', { name: 'Name' }))

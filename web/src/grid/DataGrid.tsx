@@ -52,6 +52,12 @@ export function DataGrid<Row>(props: GridProps<Row>) {
   const [firstRow, setFirstRow] = useState(0)
   const { left, note } = usePlace(label)
   const [active, setActive] = useState(left.active ?? 0)
+  // The active row of this moment: an effect of an earlier render may run after a key.
+  const now = useRef(active)
+  const activate = useCallback((to: number) => {
+    now.current = to
+    setActive(to)
+  }, [])
   const back = useRef(left.top ?? 0)
   // Read where it changes: asking the element while drawing costs a layout.
   const scrolled = useRef(0)
@@ -70,8 +76,8 @@ export function DataGrid<Row>(props: GridProps<Row>) {
   const { show } = source
   useEffect(() => show({ from: range.from, to: range.to }), [show, range.from, range.to])
   useEffect(() => {
-    if (active >= total && total > 0) setActive(total - 1)
-  }, [active, total])
+    if (active >= total && total > 0) activate(total - 1)
+  }, [active, total, activate])
 
   // Back goes to the place that was left, once there are rows to scroll.
   useLayoutEffect(() => {
@@ -101,16 +107,17 @@ export function DataGrid<Row>(props: GridProps<Row>) {
       const row = body.current?.querySelector<HTMLElement>(`[data-index="${to}"]`)
       row?.focus({ preventScroll: true })
       wantsFocus.current = !row
-      setActive(to)
+      activate(to)
     },
-    [height, rowHeight],
+    [height, rowHeight, activate],
   )
   useEffect(() => {
     const focused = document.activeElement
     if (wantsFocus.current) {
-      wantsFocus.current = false
-      body.current?.querySelector<HTMLElement>(`[data-index="${active}"]`)?.focus({ preventScroll: true })
-    } else if (focused instanceof HTMLElement && focused.dataset['index'] !== undefined && focused.dataset['index'] !== String(active) && body.current?.contains(focused)) {
+      const row = body.current?.querySelector<HTMLElement>(`[data-index="${now.current}"]`)
+      wantsFocus.current = !row && active !== now.current
+      row?.focus({ preventScroll: true })
+    } else if (focused instanceof HTMLElement && focused.dataset['index'] !== undefined && focused.dataset['index'] !== String(now.current) && body.current?.contains(focused)) {
       // Its element shows another row now: the grid itself keeps the focus.
       body.current.focus({ preventScroll: true })
     }
@@ -208,7 +215,7 @@ export function DataGrid<Row>(props: GridProps<Row>) {
         selected={onSelection ? row !== undefined && isSelected(selection ?? nobody, id) : undefined}
         off={row !== undefined && !source.matches(row)}
         peeked={peek !== undefined && peek === id}
-        onActive={setActive}
+        onActive={activate}
         onToggle={choose}
         onActions={actions ? openMenu : undefined}
       />,
