@@ -36,8 +36,8 @@ test('what waits for a person is listed first', () => {
 })
 
 test('ready clusters of a rollout that goes on are not taken for clusters that have it', () => {
-  expect(reachText('3 of 3 clusters ready', 'Stopped', 1)).toBe('3 of 3 clusters ready, 1 with the change')
-  expect(reachText('3 of 3 clusters ready', 'Aborted', 0)).toBe('3 of 3 clusters ready, none with the change')
+  expect(reachText('3 of 3 clusters ready', 'Stopped', 1)).toBe('3 of 3 clusters ready, change given to 1')
+  expect(reachText('3 of 3 clusters ready', 'Aborted', 0)).toBe('3 of 3 clusters ready, change given to none')
   for (const phase of ['', 'Done', 'Superseded']) expect(reachText('all', phase, 3)).toBe('all')
 })
 

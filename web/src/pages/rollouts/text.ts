@@ -35,11 +35,11 @@ export function stateOf(state: GlobalServiceState | undefined): { word: string; 
   return { word: 'Progressing', text }
 }
 
-// reachText adds how many clusters have a change that is not everywhere: the others are
-// ready with the former template.
+// reachText adds how many clusters were given a change that is not everywhere: the others
+// are ready with the former template.
 export function reachText(text: string, phase: string, has: number): string {
   if (phase === '' || phase === 'Done' || phase === 'Superseded') return text
-  return `${text}, ${has === 0 ? 'none' : count(has)} with the change`
+  return `${text}, change given to ${has === 0 ? 'none' : count(has)}`
 }
 
 // rolloutOf is how far the last change of a global service is.
