@@ -1,5 +1,5 @@
 import { RouterProvider, createMemoryHistory, createRootRoute, createRoute, createRouter } from '@tanstack/react-router'
-import { act, render, screen, waitFor, within } from '@testing-library/react'
+import { act, configure, render, screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { preferences, setPreferences } from '../preferences'
@@ -12,7 +12,8 @@ import { setSession } from '#/api/session'
 import { Toasts } from '#/ds/Toasts'
 
 // Real keys are slow on a loaded machine.
-vi.setConfig({ testTimeout: 30_000 })
+vi.setConfig({ testTimeout: 60_000 })
+configure({ asyncUtilTimeout: 20_000 })
 
 const be = (id: string) => setSession({ id, name: `${id}@example.test`, groups: [], admin: false, provedAt: 0, csrf: 'x' })
 // Loaded when it is asked for; the first time takes long here.
@@ -41,9 +42,11 @@ async function show(address: string) {
   return { go: (to: string) => act(async () => router.history.push(to)), at: () => router.state.location.href }
 }
 
-const control = () => within(screen.getByRole('main')).getByRole('button')
+// A dialog or a menu hides the rest until it is closed.
+const control = async () => within(await screen.findByRole('main')).findByRole('button')
+const undo = async () => userEvent.click((await screen.findAllByRole('button', { name: 'Undo' })).at(-1)!)
 const choose = async (item: string) => {
-  await userEvent.click(control())
+  await userEvent.click(await control())
   await userEvent.click(await screen.findByRole('menuitem', { name: item }))
 }
 
@@ -53,20 +56,20 @@ test('a view is saved, opened, changed, updated, renamed and removed, and what i
   expect(screen.queryByText('Views')).toBeNull()
 
   await go('/services?verdict=Failed&peek=prod-eu/web')
-  await userEvent.click(control())
+  await userEvent.click(await control())
   await screen.findByRole('dialog')
   await userEvent.keyboard('Mine{Enter}')
   expect(myViews()).toEqual([{ name: 'Mine', path: '/services', search: '?verdict=Failed' }])
-  expect(control().textContent).toBe('View:Mine')
-  expect(screen.getByRole('link', { name: 'Mine' }).getAttribute('aria-current')).toBe('page')
+  expect((await control()).textContent).toBe('View:Mine')
+  expect((await screen.findByRole('link', { name: 'Mine' })).getAttribute('aria-current')).toBe('page')
 
   // Its filter is changed: it can be saved again, under this name or another.
   await go('/services?verdict=Stale')
-  expect(control().textContent).toBe('View:Minechanged')
-  expect(screen.getByRole('link', { name: 'Mine' }).getAttribute('aria-current')).toBeNull()
+  expect((await control()).textContent).toBe('View:Minechanged')
+  expect((await screen.findByRole('link', { name: 'Mine' })).getAttribute('aria-current')).toBeNull()
   await choose('Update “Mine”')
   expect(myViews()[0]?.search).toBe('?verdict=Stale')
-  await userEvent.click(screen.getByRole('button', { name: 'Undo' }))
+  await undo()
   expect(myViews()[0]?.search).toBe('?verdict=Failed')
   await choose('Save as another view…')
   await screen.findByRole('dialog')
@@ -75,24 +78,25 @@ test('a view is saved, opened, changed, updated, renamed and removed, and what i
   await userEvent.keyboard('{Control>}a{/Control}Other{Enter}')
   expect(myViews().map((v) => v.name)).toEqual(['Mine', 'Other'])
 
-  await userEvent.click(screen.getByRole('link', { name: 'Mine' }))
+  await userEvent.click(await screen.findByRole('link', { name: 'Mine' }))
   expect(at()).toBe('/services?verdict=Failed')
   await choose('Rename…')
   await screen.findByRole('dialog')
   await userEvent.keyboard('  Failed   ones {Enter}')
   expect(myViews().map((v) => v.name)).toEqual(['Failed ones', 'Other'])
-  await waitFor(() => expect(document.activeElement).toBe(control()))
+  await waitFor(async () => expect(document.activeElement).toBe(await control()))
   await choose('Remove')
   expect(myViews().map((v) => v.name)).toEqual(['Other'])
-  expect(control().textContent).toBe('Save view')
-  await userEvent.click(within(screen.getByText(/“Failed ones” is removed/).parentElement!).getByRole('button', { name: 'Undo' }))
+  expect((await control()).textContent).toBe('Save view')
+  await screen.findByText(/“Failed ones” is removed/)
+  await undo()
   expect(myViews().map((v) => v.name)).toEqual(['Failed ones', 'Other'])
-  expect(document.activeElement).toBe(control())
+  expect(document.activeElement).toBe(await control())
 
   // All services: the view is left.
   await go('/services')
   await go('/services?q=x')
-  expect(control().textContent).toBe('Save view')
+  expect((await control()).textContent).toBe('Save view')
 })
 
 test('a removed view does not come back over one that took its name', async () => {
@@ -101,15 +105,15 @@ test('a removed view does not come back over one that took its name', async () =
   await choose('Remove')
   const newer = { name: 'mine', path: '/clusters', search: '?q=x' }
   act(() => void setMyViews([newer]))
-  await userEvent.click(screen.getAllByRole('button', { name: 'Undo' }).at(-1)!)
+  await undo()
   expect(myViews()).toEqual([newer])
-  expect(screen.getByText(/“mine” already/)).toBeTruthy()
+  expect(await screen.findByText(/“mine” already/)).toBeTruthy()
 })
 
 test('one more than fit is refused before a name is asked for', async () => {
   setMyViews(Array.from({ length: most }, (_, i) => ({ name: `view ${i}`, path: '/services', search: `?q=${i}` })))
   await show('/services?q=more')
-  await userEvent.click(control())
+  await userEvent.click(await control())
   const dialog = await screen.findByRole('dialog')
   expect(dialog.textContent).toMatch(/such as “view 0”/)
   expect(within(dialog).queryByRole('textbox')).toBeNull()
@@ -139,9 +143,9 @@ test('a browser that stores nothing is no secret', async () => {
     throw new DOMException('full', 'QuotaExceededError')
   })
   await show('/services?q=a')
-  await userEvent.click(control())
+  await userEvent.click(await control())
   await screen.findByRole('dialog')
   await userEvent.keyboard('{Enter}')
-  expect(screen.getByText(/last as long as this page/)).toBeTruthy()
+  expect(await screen.findByText(/last as long as this page/)).toBeTruthy()
   expect(preferences().views).toMatchObject({ 'u-1': [{ name: 'Failed services' }] })
 })
