@@ -211,11 +211,13 @@ func networkCut(s *cdn) {
 func diskLost(s *cdn) {
 	s.simple()
 	owner := s.owner("fleet")
+	before := s.placed("fleet").FollowedAt
 	s.push("fleet", "app", 2)
 	s.arrives("edge/app", 2)
+	// It followed version 1 before, and an agent may have version 2 sooner than it.
 	s.until("the follower has followed", func() error {
 		p := s.placed("fleet")
-		if !p.Followed {
+		if p.FollowedAt == before {
 			return fmt.Errorf("%+v", p)
 		}
 		return nil
