@@ -38,7 +38,7 @@ func (s *cdn) placed(repo string) (p world.Placed) {
 		if err != nil {
 			return err
 		}
-		if p = all[repo]; p.Owner == "" || p.Owner != p.Preferred || !p.Followed {
+		if p = all[repo]; p.Owner == "" || p.Owner != p.Preferred || p.FollowedAt == 0 {
 			return fmt.Errorf("%+v", p)
 		}
 		return nil

@@ -161,9 +161,8 @@ type Placed struct {
 	Owner               string
 	Preferred, Follower string
 	Epoch               int64
-	// Followed says that the follower had everything once, and FollowedAt when it last
-	// said so, in microseconds: whenever it got something new, else every 10 min.
-	Followed   bool
+	// FollowedAt is when the follower last said that it has everything, in microseconds;
+	// 0 is never. It says so when it got something new, else every 10 min.
 	FollowedAt int64
 }
 
@@ -176,7 +175,7 @@ func (r *Replicas) Placements(ctx context.Context) (map[string]Placed, error) {
 	}
 	defer func() { _ = conn.Close(ctx) }()
 	found, err := conn.Query(ctx, `SELECT r.name, CASE WHEN l.expires_at > extract(epoch FROM clock_timestamp()) * 1000000 THEN l.replica ELSE '' END,
-		l.preferred, l.follower, l.epoch, l.followed_at > 0, l.followed_at FROM repository_leases l JOIN repositories r ON r.id = l.repository_id`)
+		l.preferred, l.follower, l.epoch, l.followed_at FROM repository_leases l JOIN repositories r ON r.id = l.repository_id`)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +184,7 @@ func (r *Replicas) Placements(ctx context.Context) (map[string]Placed, error) {
 	for found.Next() {
 		var name string
 		var p Placed
-		if err := found.Scan(&name, &p.Owner, &p.Preferred, &p.Follower, &p.Epoch, &p.Followed, &p.FollowedAt); err != nil {
+		if err := found.Scan(&name, &p.Owner, &p.Preferred, &p.Follower, &p.Epoch, &p.FollowedAt); err != nil {
 			return nil, err
 		}
 		out[name] = p

@@ -34,7 +34,7 @@ func settle(s *cdn, repos ...string) map[string]world.Placed {
 			if err := settled(name, all[name]); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			if !all[name].Followed {
+			if all[name].FollowedAt == 0 {
 				return fmt.Errorf("%s is not followed", name)
 			}
 		}

@@ -1,5 +1,6 @@
 // Package live is what a replica keeps in memory of clusters: when they polled, sums of
-// what they reported, and how often their flags were told. It follows the feed and stores nothing. hub/fleet embeds it.
+// what they reported, and how often their flags were told. It follows the feed and stores
+// nothing. hub/fleet embeds it.
 //
 // Invariants: answering a poll or a metric reads no database; a change costs in proportion
 // to the clusters that changed.
