@@ -171,24 +171,18 @@ func (b *fleetBed) reports(t *testing.T, cluster, name string, sync fleet.Sync, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.shown(t, "the report shows", func(r *hubv1.ServiceRow) bool {
-		return r.GetId() != v.ID || r.GetSync() == string(sync) && r.GetHealth() == string(health)
-	})
-}
-
-// shown waits until every service is as it should be.
-func (b *fleetBed) shown(t *testing.T, what string, is func(*hubv1.ServiceRow) bool) {
-	t.Helper()
-	eventually.For(t, limit, what, func() error {
-		if err := b.Parts().Feed.WaitFor(t.Context(), b.Parts().Feed.Position()); err != nil {
-			return err
-		}
+	// A row that the index does not have yet is not the row as reported.
+	eventually.For(t, limit, "the report shows", func() error {
 		for _, r := range must(t, b.admin.fleet.QueryServices, &hubv1.QueryServicesRequest{}).GetRows() {
-			if !is(r) {
+			switch {
+			case r.GetId() != v.ID:
+			case r.GetSync() == string(sync) && r.GetHealth() == string(health):
+				return nil
+			default:
 				return fmt.Errorf("%s/%s is %s, %s", r.GetCluster(), r.GetName(), r.GetSync(), r.GetHealth())
 			}
 		}
-		return nil
+		return fmt.Errorf("%s/%s has no row", cluster, name)
 	})
 }
 
