@@ -7,7 +7,8 @@
 //
 // It reads no database: a batch has ids, and the caller reads their rows. What changes
 // without a row of the feed, freshness and tunnels, is compared in memory every 5 s while
-// at least one stream is open.
+// at least one stream is open. A hint that is asked for anew is given at once when it was
+// due in the last 10 s: a page is read before it asks.
 //
 // Invariants: of an object the last change wins, so a stream holds at most its 1,000
 // topics, however slow its reader is; a caller has at most 20 streams here, a replica

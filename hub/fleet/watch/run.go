@@ -84,12 +84,18 @@ func (s *Streams) compare(polls bool) {
 	if len(moved)+len(polled) == 0 {
 		return
 	}
+	if len(moved) > 0 {
+		s.note(index.Change{Hints: momentHints, Scopes: scopes})
+	}
 	about := maps.Clone(moved)
 	maps.Copy(about, polled)
 	for _, one := range streams {
 		one.on(about, scopes)
 	}
 }
+
+// momentHints are the hints of clusters that became Fresh or Stale.
+var momentHints = []string{"fleet", "clusters", "services"}
 
 // on marks what a stream watches of some clusters.
 func (s *Stream) on(clusters map[string]bool, moved []identity.Scope) {
@@ -109,7 +115,7 @@ func (s *Stream) on(clusters map[string]bool, moved []identity.Scope) {
 		change.Clusters = append(change.Clusters, id)
 	}
 	if len(moved) > 0 {
-		change.Hints, change.Scopes = []string{"fleet", "clusters", "services"}, moved
+		change.Hints, change.Scopes = momentHints, moved
 	}
 	s.take(change)
 }

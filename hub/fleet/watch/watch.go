@@ -29,8 +29,6 @@ const (
 	lookEvery    = time.Second
 	compareEvery = 5
 	pollsEvery   = 30
-	// maxScopes is how many batches of changes are kept to decide about hints.
-	maxScopes = 64
 )
 
 // Errors that end a stream, or do not begin it.
@@ -96,10 +94,14 @@ type Streams struct {
 	stopped bool
 	// moments are what the last comparison saw; nil while nobody watches.
 	moments map[string]index.Moment
+	// noted has each hint that was due since the replica began.
+	noted hints
 }
 
 // New returns Streams without any.
-func New(c Config) *Streams { return &Streams{config: c, all: map[string]*Stream{}} }
+func New(c Config) *Streams {
+	return &Streams{config: c, all: map[string]*Stream{}, noted: hints{}}
+}
 
 // Stream is one reader. Next is for one goroutine.
 type Stream struct {
@@ -117,9 +119,7 @@ type Stream struct {
 	services, clusters, hints map[string]bool
 	// changed is what the next batch is about.
 	changed, gone map[string]bool
-	hinted        map[string]bool
-	scopes        [][]identity.Scope
-	overflow      bool
+	hinted        hints
 }
 
 // Open begins a stream of the caller. With a resume token, the first batch has all of the
@@ -136,7 +136,7 @@ func (s *Streams) Open(ctx context.Context, caller identity.Principal, topics To
 	}
 	one := &Stream{
 		ID: identity.NewID("str_"), of: s, caller: caller, wake: make(chan struct{}, 1), ended: make(chan struct{}),
-		changed: map[string]bool{}, gone: map[string]bool{}, hinted: map[string]bool{},
+		changed: map[string]bool{}, gone: map[string]bool{}, hinted: hints{},
 	}
 	if err := one.watch(topics, reach); err != nil {
 		return nil, err
@@ -146,6 +146,7 @@ func (s *Streams) Open(ctx context.Context, caller identity.Principal, topics To
 	}
 	s.begin()
 	// Only now: a change meanwhile would be told twice, and never lost.
+	s.missed(one, nil)
 	if news != nil {
 		one.take(*news)
 	}
@@ -214,7 +215,7 @@ func (s *Stream) ownedBy(p identity.Principal) bool {
 }
 
 // SetTopics replaces the topics of a stream of the caller. Its next batch has those that
-// are new.
+// are new, and of new hints those that were given a moment ago.
 func (s *Streams) SetTopics(ctx context.Context, caller identity.Principal, id string, topics Topics) error {
 	s.mu.Lock()
 	one := s.all[id]
@@ -226,22 +227,23 @@ func (s *Streams) SetTopics(ctx context.Context, caller identity.Principal, id s
 	if err != nil {
 		return err
 	}
-	before := one.watched()
+	before, asked := one.watched()
 	if err := one.watch(topics, reach); err != nil {
 		return err
 	}
 	one.mark(func(id string) bool { return !before[id] })
+	s.missed(one, asked)
 	one.poke()
 	return nil
 }
 
-// watched are the ids that the stream watches.
-func (s *Stream) watched() map[string]bool {
+// watched are the ids and the hints that the stream watches.
+func (s *Stream) watched() (all, asked map[string]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := maps.Clone(s.services)
+	all = maps.Clone(s.services)
 	maps.Copy(all, s.clusters)
-	return all
+	return all, s.hints
 }
 
 // mark makes the next batch hold those of the topics.
@@ -319,25 +321,14 @@ func (s *Stream) take(c index.Change) {
 			s.changed[id] = true
 		}
 	}
-	hints := c.Hints
-	if c.All {
-		hints = index.Hints
-	}
 	if c.All || c.Topics {
 		maps.Copy(s.changed, s.services)
 		maps.Copy(s.changed, s.clusters)
 	}
-	for _, hint := range hints {
+	for _, hint := range hintsOf(c) {
 		if s.hints[hint] {
-			s.hinted[hint] = true
+			s.hinted.add(hint, c.Scopes, s.of.config.Clock.Now())
 		}
-	}
-	switch {
-	case c.Scopes == nil || len(s.scopes) >= maxScopes:
-		// Nobody can say what it is about, or there is too much of it.
-		s.overflow = s.overflow || len(hints) > 0
-	case len(hints) > 0:
-		s.scopes = append(s.scopes, c.Scopes)
 	}
 	if len(s.changed)+len(s.hinted) > 0 {
 		s.poke()
@@ -354,6 +345,7 @@ func (s *Stream) poke() {
 // Changed tells the streams of a change. It is an index's listener, and never waits for
 // a reader.
 func (s *Streams) Changed(c index.Change) {
+	s.note(c)
 	for _, one := range s.list() {
 		one.take(c)
 	}
@@ -436,8 +428,8 @@ func (s *Stream) batch(ctx context.Context) (Batch, error) {
 	}
 	b := Batch{At: s.of.config.Feed.Position()}
 	s.mu.Lock()
-	changed, gone, hinted, scopes, overflow := s.changed, s.gone, s.hinted, s.scopes, s.overflow
-	s.changed, s.gone, s.hinted, s.scopes, s.overflow = map[string]bool{}, map[string]bool{}, map[string]bool{}, nil, false
+	changed, gone, hinted := s.changed, s.gone, s.hinted
+	s.changed, s.gone, s.hinted = map[string]bool{}, map[string]bool{}, hints{}
 	var services, clusters []string
 	for id := range changed {
 		if s.services[id] {
@@ -466,19 +458,8 @@ func (s *Stream) batch(ctx context.Context) (Batch, error) {
 		delete(s.clusters, id)
 	}
 	s.mu.Unlock()
-	if overflow || reach.Everywhere && reach.Only == "" || anyWithin(scopes, reach) {
-		b.Hints = slices.Sorted(maps.Keys(hinted))
-	}
+	b.Hints = hinted.within(reach)
 	return b, nil
-}
-
-func anyWithin(scopes [][]identity.Scope, reach identity.Reach) bool {
-	for _, some := range scopes {
-		if slices.ContainsFunc(some, reach.Covers) {
-			return true
-		}
-	}
-	return false
 }
 
 // reach asks again what the caller may read.

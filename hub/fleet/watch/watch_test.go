@@ -187,6 +187,58 @@ func TestHintsAreOfWhatTheCallerMayRead(t *testing.T) {
 	}
 }
 
+// A page is read before its topics are here: a change between the two is told to it.
+func TestAChangeBeforeAHintIsAskedForIsTold(t *testing.T) {
+	w := newWatched()
+	mine, other := []identity.Scope{{Project: "prj_mine"}}, []identity.Scope{{Project: "prj_other"}}
+	open := func(hints ...string) (*watch.Stream, []string) {
+		t.Helper()
+		s, err := w.Open(t.Context(), identity.Principal{Kind: identity.KindUser, ID: "usr_1", TokenID: "tok_1"}, watch.Topics{Hints: hints}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		b, err := s.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, b.Hints
+	}
+	w.reach = identity.Reach{Projects: []string{"prj_mine"}}
+	w.Changed(index.Change{Hints: []string{"operations", "fleet"}, Scopes: mine})
+	w.Changed(index.Change{Hints: []string{"rollouts"}, Scopes: other})
+	s, told := open("operations", "rollouts")
+	if !slices.Equal(told, []string{"operations"}) {
+		t.Errorf("a new stream is told %v", told)
+	}
+	asks := func(hints ...string) {
+		t.Helper()
+		if err := w.SetTopics(t.Context(), identity.Principal{Kind: identity.KindUser, ID: "usr_1"}, s.ID, watch.Topics{Hints: hints}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asks("operations", "fleet")
+	if b, _ := w.next(t, s, 10*time.Millisecond); !slices.Equal(b.Hints, []string{"fleet"}) {
+		t.Errorf("told %+v", b)
+	}
+	// What was of another's project a moment ago is told no more than it was then.
+	asks("operations", "fleet", "rollouts")
+	if b, took := w.next(t, s, 100*time.Millisecond); len(b.Hints) != 0 || took < 14*time.Second {
+		t.Errorf("after %s: %+v", took, b)
+	}
+	if _, told = open("operations", "fleet"); len(told) != 0 {
+		t.Errorf("told of what was long ago: %v", told)
+	}
+	// Whoever may read any of many changes is told of them.
+	for range 1000 {
+		w.Changed(index.Change{Hints: []string{"services"}, Scopes: other})
+	}
+	w.Changed(index.Change{Hints: []string{"services"}, Scopes: mine})
+	if _, told = open("services"); len(told) != 1 {
+		t.Error("a change among a thousand is lost")
+	}
+}
+
 // running runs the streams' own work, and returns a function that ends it.
 func (w *watched) running(t *testing.T) (stop func()) {
 	t.Helper()

@@ -15,7 +15,7 @@ export interface Subscriber {
   clusters?: (rows: ClusterRow[]) => void
   gone?: (ids: string[]) => void
   hints?: (hints: string[]) => void
-  // What was missed is unknown.
+  // What was missed is unknown: something of the topics, or anything.
   relist?: () => void
 }
 
@@ -58,6 +58,10 @@ function take(message: ToTab): void {
   }
   if ('relist' in message) {
     for (const s of subscribers) s.relist?.()
+    return
+  }
+  if ('missed' in message) {
+    for (const s of subscribers) if ([...s.topics.services, ...s.topics.clusters, ...s.topics.hints].some((n) => message.missed.includes(n))) s.relist?.()
     return
   }
   const { batch } = message

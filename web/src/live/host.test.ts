@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Host, type Port, type ToTab } from './host'
+import { Host, lately, type Port, type ToTab } from './host'
 import type { Batch, Upstream } from './machine'
 import { maxRows, mergeTopics, type TopicSet } from './topics'
 
@@ -51,6 +51,24 @@ describe('Host', () => {
     expect(tabs[4]!.batches()[0]!.services.map((s) => s.id)).toEqual(['s4'])
     expect(tabs[0]!.batches()[0]!.hints).toEqual(['events'])
     expect(tabs[5]!.batches()[0]!.hints).toEqual([])
+  })
+
+  it('tells a tab that asks for it what another was told a moment ago', async () => {
+    const host = new Host(() => upstream)
+    const [a, b, c] = [tab(), tab(), tab()]
+    const missed = (t: typeof a) => t.got.flatMap((m) => ('missed' in m ? m.missed : []))
+    for (const t of [a, b, c]) host.add(t)
+    host.take(a, { topics: topics(['s1', 's2'], ['events']) })
+    await vi.advanceTimersByTimeAsync(0)
+    send({ services: [{ id: 's1' } as never], hints: ['events'] })
+    await vi.advanceTimersByTimeAsync(0)
+    host.take(b, { topics: topics(['s1', 's2'], ['events', 'fleet']) })
+    host.take(b, { topics: topics(['s1', 's2'], ['events', 'fleet', 'rollouts']) })
+    expect(missed(b)).toEqual(['s1', 'events'])
+    expect(missed(a)).toEqual([])
+    await vi.advanceTimersByTimeAsync(lately)
+    host.take(c, { topics: topics(['s1'], ['events']) })
+    expect(missed(c)).toEqual([])
   })
 
   it('sleeps a minute after the last tab was hidden, and not before', async () => {

@@ -21,12 +21,13 @@ export async function settled(page, within = patience) {
   }, within);
 }
 
-/** Runs axe in the page, all rules or some; returns its findings as lines. */
-export async function findings(page, rules) {
+/** Runs axe in the page or a part of it, all rules or some; returns its findings as lines. */
+export async function findings(page, rules, part) {
   // The policy of the page allows no inline script; the debugger may evaluate one.
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
   const runOnly = rules ? { type: 'rule', values: rules } : { type: 'tag', values: tags };
-  const result = await page.evaluate((only) => window.axe.run(document, { runOnly: only, resultTypes: ['violations'] }), runOnly);
+  const root = part ?? (await page.evaluateHandle(() => document));
+  const result = await page.evaluate(([where, only]) => window.axe.run(where, { runOnly: only, resultTypes: ['violations'] }), [root, runOnly]);
   return result.violations.flatMap((v) => v.nodes.map((n) => `${v.id} (${v.impact}): ${n.target.join(' ')}: ${n.failureSummary?.split('\n')[1]?.trim() ?? v.help}`));
 }
 
@@ -75,14 +76,14 @@ const looks = [
 ];
 
 /** Runs axe in the looks: everything in dark, what depends on colours in the others. */
-export async function checkAxe(page, what, { forced = false, covers = false } = {}) {
+export async function checkAxe(page, what, { forced = false, covers = false, part } = {}) {
   // A menu may lie above half of a button, or close to one below it, until it is closed.
-  const found = (await findings(page)).filter((one) => !covers || !one.startsWith('target-size'));
+  const found = (await findings(page, undefined, part)).filter((one) => !covers || !one.startsWith('target-size'));
   assert.deepEqual(found, [], `${what}: axe, dark`);
   for (const look of looks.slice(0, forced ? 2 : 1)) {
     await page.emulateMedia(look.media);
     try {
-      assert.deepEqual(await findings(page, coloured), [], `${what}: axe, ${look.name}`);
+      assert.deepEqual(await findings(page, coloured, part), [], `${what}: axe, ${look.name}`);
     } finally {
       await page.emulateMedia(dark);
     }

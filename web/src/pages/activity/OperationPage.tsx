@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Ban, RotateCw } from 'lucide-react'
-import { Suspense, lazy, useEffect, useMemo, useRef, useState } from 'react'
+import { Suspense, lazy, useMemo, useState } from 'react'
 import styles from './Activity.module.css'
 import { Progress } from './Progress'
 import { titleOf, undoOf } from './text'
@@ -52,9 +52,7 @@ export function Page() {
   const navigate = useNavigate()
   const [dialog, setDialog] = useState<'cancel' | 'retry'>()
   const [reason, setReason] = useState('')
-  // It may end after it was read and before the hub knows that this page follows it: no
-  // hint comes then, nor any after it.
-  const { data: o, error, refetch } = useCall(Operations.method.get, { id }, { refetchInterval: ({ state }) => (state.data?.state === 'Running' ? 5_000 : false) })
+  const { data: o, error, refetch } = useCall(Operations.method.get, { id })
   const targets = useInfiniteQuery({
     queryKey: [...keyOf(Operations.method.listTargets), id, failedOnly],
     queryFn: ({ pageParam, signal }) => unary(Operations.method.listTargets, { id, limit: 500, pageToken: pageParam, failedOnly }, signal),
@@ -66,12 +64,6 @@ export function Page() {
   const rows = useMemo(() => (targets.data?.pages ?? []).flatMap((p) => p.targets), [targets.data])
   const source = useArray(rows, { loading: targets.isPending, error: targets.error, retry: () => void targets.refetch() })
   const running = o?.state === 'Running'
-  const ran = useRef(false)
-  const { refetch: readTargets } = targets
-  useEffect(() => {
-    if (ran.current && !running) void readTargets()
-    ran.current = running
-  }, [running, readTargets])
   const left = o ? o.total - o.done - o.failed : 0n
   return (
     <>
