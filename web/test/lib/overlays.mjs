@@ -1,9 +1,9 @@
 // What opens above a page: dialogs, menus, panels. One table for the tests of what they
 // contain (axe, 320 px, Escape) and for the pictures. `what` names it in both, after its
 // `path`, or `as` where the path has an id; `narrow: false` is not there on a phone, and
-// `covers` lies above the page without a veil.
+// `covers` lies above the page without a veil. `loads` needs a page that was just loaded.
 import assert from 'node:assert/strict';
-import { checkAxe, open, sideways } from './pages.mjs';
+import { checkAxe, follow, open, sideways } from './pages.mjs';
 import { eventually, logIn, newContext } from './stack.mjs';
 
 const first = (button) => button.first().click();
@@ -77,14 +77,14 @@ export const small = [
   { what: 'sync-all', path: '/services', ...dialog, show: withAll('Sync') },
   { what: 'pause-all', path: '/services', ...dialog, show: withAll('Pause…') },
   { what: 'roll-back-all', path: '/services', ...dialog, show: withAll('Roll back…') },
-  { what: 'save-view', path: '/services?verdict=Healthy&cluster=prod-eu', ...dialog, show: press('Save view') },
-  { what: 'views-full', path: '/services?verdict=Healthy&cluster=prod-eu', ...dialog, show: overfull },
-  { what: 'view', path: '/services?verdict=Healthy&cluster=prod-eu', ...menu, show: saved(press(/^View:/)) },
-  { what: 'view-changed', path: '/services?verdict=Healthy&cluster=prod-eu', ...menu, show: saved(async (page) => {
+  { what: 'save-view', loads: true, path: '/services?verdict=Healthy&cluster=prod-eu', ...dialog, show: press('Save view') },
+  { what: 'views-full', loads: true, path: '/services?verdict=Healthy&cluster=prod-eu', ...dialog, show: overfull },
+  { what: 'view', loads: true, path: '/services?verdict=Healthy&cluster=prod-eu', ...menu, show: saved(press(/^View:/)) },
+  { what: 'view-changed', loads: true, path: '/services?verdict=Healthy&cluster=prod-eu', ...menu, show: saved(async (page) => {
     await press(/^status is Healthy/)(page);
     await press(/^View:/)(page);
   }) },
-  { what: 'rename-view', path: '/services?verdict=Healthy&cluster=prod-eu', ...dialog, show: saved(pick(/^View:/, 'Rename…')) },
+  { what: 'rename-view', loads: true, path: '/services?verdict=Healthy&cluster=prod-eu', ...dialog, show: saved(pick(/^View:/, 'Rename…')) },
   { what: 'pause', path: '/services/prod-eu/web', ...dialog, show: press('Pause…') },
   { what: 'roll-back', path: '/services/prod-eu/web', ...dialog, show: press('Roll back…') },
   { what: 'peek', path: '/clusters', role: 'complementary', show: onRow('o') },
@@ -189,9 +189,9 @@ export const real = (node) => {
   ];
 };
 
-/** Opens one of them; returns it. */
-export async function shown(page, { path, show, role, name }) {
-  await open(page, path);
+/** Opens one of them, from a page that `to` opens; returns it. */
+export async function shown(page, { path, show, role, name }, to = open) {
+  await to(page, path);
   await show(page);
   const overlay = page.getByRole(role, name ? { name } : {}).last();
   await overlay.waitFor();
@@ -208,7 +208,7 @@ export function contractOf(test, title, all) {
       const name = `${one.as ?? one.path}#${one.what}`;
       await t.test(name, async () => {
         await page.setViewportSize({ width: 1440, height: 900 });
-        const overlay = await shown(page, one);
+        const overlay = await shown(page, one, one.loads ? open : follow);
         // The page below has its own test, and axe takes its time: with the page, it looks at one of each kind.
         const part = kinds.has(one.role) ? await overlay.elementHandle() : undefined;
         kinds.add(one.role);

@@ -13,6 +13,21 @@ export async function open(page, path) {
   await settled(page);
 }
 
+// A page that is always there and short, and another one to reach that from.
+const [about, profile] = [{ path: '/settings/about', title: 'About' }, { path: '/settings/profile', title: 'Profile' }];
+
+/** Opens a page as a link does, by way of another page: the console stays loaded, and no page keeps what it held. */
+export async function follow(page, path) {
+  const between = path.startsWith(about.path) ? profile : about;
+  const link = (to) => page.evaluate((to) => history.pushState({}, '', to), to);
+  const title = page.locator('h1').first();
+  await link(between.path);
+  await eventually(async () => assert.equal(await title.textContent(), between.title), patience);
+  await link(path);
+  await eventually(async () => assert.notEqual(await title.textContent(), between.title), patience);
+  await settled(page);
+}
+
 /** Waits until nothing is loading any more. */
 export async function settled(page, within = patience) {
   await page.locator('h1').first().waitFor({ timeout: within });
@@ -92,19 +107,22 @@ export async function checkAxe(page, what, { forced = false, covers = false, par
 
 /**
  * Registers the tests of routes, or of what a function returns once the tests run:
- * structure, console, policy, axe, and widths from 320 to 3,840 px. `forced` adds forced colours; `widths` are those that are tried; `expect` is
- * what the console of the browser may say.
+ * structure, console, policy, axe, and widths from 320 to 3,840 px. `forced` adds forced colours; `widths` are those that are tried; `may` is
+ * what the console of the browser may say. With `loads` each page is loaded, as from a bookmark; without it, the first is, and
+ * the others are followed.
  */
-export function contract(test, routes, { as, forced = false, widths = [320, 1024], may } = {}) {
+export function contract(test, routes, { as, loads = false, forced = false, widths = [320, 1024], may } = {}) {
   test(`every page keeps the contract${as ? ` for ${as}` : ''}`, { timeout: 600_000 }, async (t) => {
     const context = await newContext();
     await watchPolicy(context);
     const page = await logIn(context, as);
+    let to = open;
     for (const path of typeof routes === 'function' ? routes() : routes) {
       await t.test(path, async () => {
         page.complaints.length = 0;
         await page.setViewportSize({ width: 1440, height: 900 });
-        await open(page, path);
+        await to(page, path);
+        to = loads ? open : follow;
         await checkStructure(page, path);
         await checkAxe(page, path, { forced });
         for (const width of widths) {

@@ -2,7 +2,7 @@
 // answers to the same call with that person's session.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { open } from '../lib/pages.mjs';
+import { follow, open } from '../lib/pages.mjs';
 import { closeBrowser, eventually, logIn, newContext, stack } from '../lib/stack.mjs';
 
 const everybody = { viewer: stack.people.viewer, writer: stack.people.writer, admin: stack.email, stranger: stack.people.stranger };
@@ -77,7 +77,7 @@ test('the hub refuses what the console does not offer, and the other way round',
           const page = pages[who];
           const want = may[Object.keys(everybody).indexOf(who)];
           if (action.path && action.shows) {
-            await open(page, action.path);
+            await follow(page, action.path);
             const control = action.shows(page);
             if (want === '+') await eventually(async () => assert.ok(await control.first().isEnabled(), 'not offered'), 15_000);
             else {

@@ -8,5 +8,5 @@ after(closeBrowser);
 contractOf(test, 'overlays', () => small);
 
 const may = /status of (403|404|503)/;
-contract(test, ['/', '/clusters', '/services', '/repositories', '/audit', '/settings/users', '/settings/roles', '/services/prod-eu/web', '/clusters/prod-eu/settings'], { as: stack.people.viewer, may });
-contract(test, ['/', '/clusters', '/services', '/repositories', '/audit', '/settings/users', '/services/prod-eu/web', '/clusters/prod-eu'], { as: stack.people.stranger, may });
+contract(test, ['/', '/clusters', '/services', '/repositories', '/audit', '/settings/users', '/settings/roles', '/services/prod-eu/web', '/clusters/prod-eu/settings'], { as: stack.people.viewer, loads: true, may });
+contract(test, ['/', '/clusters', '/services', '/repositories', '/audit', '/settings/users', '/services/prod-eu/web', '/clusters/prod-eu'], { as: stack.people.stranger, loads: true, may });

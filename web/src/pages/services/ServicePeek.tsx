@@ -26,9 +26,9 @@ export function ServicePeek({ id, rows, onClose, onAction }: Props) {
   const may = useMay('write', row ? { cluster: row.cluster, service: row.name } : {}, row !== undefined)
   return (
     <Peek label="Service" title={row ? row.name : 'Service'} onClose={onClose}>
-      {!row ? (
-        <SkeletonLines lines={5} />
-      ) : (
+      {!row && rows.loading && <SkeletonLines lines={5} />}
+      {!row && !rows.loading && <p>The rows that were read do not have it: it is further down, the filter leaves it out, it was deleted, or you may not see it.</p>}
+      {row && (
         <>
           <Facts
             facts={[
