@@ -119,13 +119,14 @@ export async function logIn(context, email = stack.email, path = '/') {
 export async function eventually(check, within = patience) {
   const end = Date.now() + within;
   let last;
-  for (;;) {
+  // Most of what is waited for is there in a moment.
+  for (let pause = 10; ; pause = Math.min(200, pause * 2)) {
     try {
       return await check();
     } catch (error) {
       last = error;
     }
     if (Date.now() > end) throw last;
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
