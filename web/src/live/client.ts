@@ -15,7 +15,7 @@ export interface Subscriber {
   clusters?: (rows: ClusterRow[]) => void
   gone?: (ids: string[]) => void
   hints?: (hints: string[]) => void
-  // What was missed is unknown: something of the topics, or anything.
+  // What was missed is unknown.
   relist?: () => void
 }
 
@@ -60,13 +60,12 @@ function take(message: ToTab): void {
     for (const s of subscribers) s.relist?.()
     return
   }
-  if ('missed' in message) {
-    for (const s of subscribers) if ([...s.topics.services, ...s.topics.clusters, ...s.topics.hints].some((n) => message.missed.includes(n))) s.relist?.()
-    return
-  }
   const { batch } = message
-  learn(batch.at)
-  connection = { phase: 'live', heardAt: Date.now() }
+  // What another tab was told a moment ago says nothing about now.
+  if (batch.at > 0n) {
+    learn(batch.at)
+    connection = { phase: 'live', heardAt: Date.now() }
+  }
   // Fields that a newer hub has are no reason to fail.
   const known = { ignoreUnknownFields: true }
   const allServices = batch.services.map((row) => fromJson(ServiceRowSchema, row, known))

@@ -3,7 +3,7 @@ import { type TopicSet, mergeTopics, noTopics } from './topics'
 
 // From a tab to its host, and back.
 export type ToHost = { topics: TopicSet } | { visible: boolean } | { csrf: string } | { bye: true }
-export type ToTab = { connection: Connection } | { batch: Batch } | { relist: true } | { missed: string[] }
+export type ToTab = { connection: Connection } | { batch: Batch } | { relist: true }
 
 // Port is one tab.
 export interface Port {
@@ -17,16 +17,15 @@ interface Tab {
 
 export const sleepAfter = 60_000
 
-// A tab has read its page before its topics arrive, 150 ms at least. What another tab
-// was told in between is missed; the hub gives what no tab had asked for before.
+// A tab has read its page before its topics arrive, 150 ms at least. The hub gives what
+// no tab had asked for before; what another tab was told in between is told once more.
 export const lately = 2_000
 
 // Host keeps the stream for one or many tabs.
 export class Host {
   private readonly tabs = new Map<Port, Tab>()
   private readonly machine: Machine
-  // When ids and hints were last passed on, for as long as lately.
-  private readonly told = new Map<string, number>()
+  private recent: { passedAt: number; batch: Batch }[] = []
   private csrf = ''
   private sleeping: ReturnType<typeof setTimeout> | undefined
 
@@ -53,8 +52,11 @@ export class Host {
     else {
       const before = names(tab.topics)
       tab.topics = message.topics
-      const missed = [...names(tab.topics)].filter((n) => !before.has(n) && Date.now() - (this.told.get(n) ?? 0) < lately)
-      if (missed.length > 0) port.post({ missed })
+      const anew = new Set([...names(tab.topics)].filter((n) => !before.has(n)))
+      for (const { batch } of this.told()) {
+        const missed = partOf(batch, anew)
+        if (missed.services.length + missed.clusters.length + missed.gone.length + missed.hints.length > 0) port.post({ batch: { ...missed, at: 0n } })
+      }
     }
     this.look()
     if (!('csrf' in message)) this.machine.want(mergeTopics([...this.tabs.values()].map((t) => t.topics)))
@@ -85,19 +87,29 @@ export class Host {
 
   // pass gives each tab what it asked for.
   private pass(batch: Batch): void {
-    const now = Date.now()
-    for (const [name, at] of this.told) if (now - at >= lately) this.told.delete(name)
-    for (const name of [...batch.services.map((r) => r.id), ...batch.clusters.map((r) => r.cluster.id), ...batch.gone, ...batch.hints]) this.told.set(name, now)
-    for (const [port, tab] of this.tabs) {
-      const services = batch.services.filter((s) => tab.topics.services.includes(s.id))
-      const clusters = batch.clusters.filter((c) => tab.topics.clusters.includes(c.cluster.id))
-      const gone = batch.gone.filter((id) => tab.topics.services.includes(id) || tab.topics.clusters.includes(id))
-      const hints = batch.hints.filter((h) => tab.topics.hints.includes(h))
-      port.post({ batch: { streamId: '', resumeToken: '', at: batch.at, services, clusters, gone, hints } })
-    }
+    this.recent = [...this.told(), { passedAt: Date.now(), batch }]
+    for (const [port, tab] of this.tabs) port.post({ batch: partOf(batch, names(tab.topics)) })
+  }
+
+  // told are the batches of the last moments, oldest first.
+  private told() {
+    return this.recent.filter((r) => Date.now() - r.passedAt < lately)
   }
 }
 
+// names are what somebody asks for: ids and hints never have the same name.
 function names(t: TopicSet): Set<string> {
   return new Set([...t.services, ...t.clusters, ...t.hints])
+}
+
+function partOf(batch: Batch, wanted: Set<string>): Batch {
+  return {
+    streamId: '',
+    resumeToken: '',
+    at: batch.at,
+    services: batch.services.filter((s) => wanted.has(s.id)),
+    clusters: batch.clusters.filter((c) => wanted.has(c.cluster.id)),
+    gone: batch.gone.filter((id) => wanted.has(id)),
+    hints: batch.hints.filter((h) => wanted.has(h)),
+  }
 }
