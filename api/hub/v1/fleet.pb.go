@@ -2241,7 +2241,8 @@ type WatchFleetRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Topics *Topics                `protobuf:"bytes,1,opt,name=topics,proto3" json:"topics,omitempty"`
 	// Of an answer or an earlier event: the first message has all topics as they
-	// are now, and every hint when anything changed since. Empty begins now.
+	// are now, and every hint when anything changed since. Empty begins
+	// now, with the hints of the last 10 s.
 	ResumeToken   string `protobuf:"bytes,2,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
