@@ -81,10 +81,16 @@ func TestJudgeKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	// When it is dead before it is asked, another is started: that is right, too.
-	if err := <-failed; err != nil && !errcode.Is(err, errcode.Exhausted) {
-		t.Errorf("%v, want that the child ended", err)
+	first := <-failed
+	if first != nil && !errcode.Is(first, errcode.Exhausted) {
+		t.Errorf("%v, want that the child ended", first)
 	}
-	if got, err := runner.Judge(patient(t), phases, objectsOf("Failed")); err != nil || got[0].Status != "Degraded" {
+	got, err := runner.Judge(patient(t), phases, objectsOf("Failed"))
+	if first == nil && errcode.Is(err, errcode.Exhausted) {
+		// It answered before it was stopped, and was killed between two batches.
+		got, err = runner.Judge(patient(t), phases, objectsOf("Failed"))
+	}
+	if err != nil || got[0].Status != "Degraded" {
 		t.Errorf("%v, %v after a child died", got, err)
 	}
 }
