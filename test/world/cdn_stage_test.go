@@ -21,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/gitserver"
 	"github.com/axle-cd/axle/test/world"
 )
@@ -59,6 +60,10 @@ func newCDN(t *testing.T, c world.Config) *cdn {
 	t.Helper()
 	c.Only = []string{"axle-hub"}
 	c.Hub = append([]string{"--repo-poll-interval", "2s"}, c.Hub...)
+	// Compiling with cold caches is no part of a scenario.
+	if _, err := bin.Path(t.Context(), "axle-hub", c.Build); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	w, err := world.Start(ctx, c)
