@@ -84,10 +84,11 @@ test('next leads to this hub alone', { timeout: 300_000 }, async (t) => {
     left.push(route.request().url());
     return route.abort();
   });
-  const page = await context.newPage();
   for (const next of elsewhere) {
     await t.test(JSON.stringify(next), async () => {
       await context.clearCookies();
+      // The page of the login before may still be on its way.
+      const page = await context.newPage();
       await page.goto(`/login?next=${encodeURIComponent(next)}`);
       await page.fill('#email', stack.people.viewer);
       await page.fill('#password', stack.password);
@@ -96,6 +97,7 @@ test('next leads to this hub alone', { timeout: 300_000 }, async (t) => {
       await page.locator('h1').first().waitFor();
       assert.equal(new URL(page.url()).origin, new URL(stack.url).origin);
       assert.deepEqual(left, []);
+      await page.close();
     });
   }
   await context.close();
