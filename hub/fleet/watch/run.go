@@ -94,7 +94,7 @@ func (s *Streams) compare(polls bool) {
 	}
 }
 
-// momentHints are the hints of clusters that became Fresh or Stale.
+// momentHints are the hints of clusters that became Fresh or Stale, or whose tunnels changed.
 var momentHints = []string{"fleet", "clusters", "services"}
 
 // on marks what a stream watches of some clusters.

@@ -221,10 +221,11 @@ func TestAChangeBeforeAHintIsAskedForIsTold(t *testing.T) {
 	if b, _ := w.next(t, s, 10*time.Millisecond); !slices.Equal(b.Hints, []string{"fleet"}) {
 		t.Errorf("told %+v", b)
 	}
-	// What was of another's project a moment ago is told no more than it was then.
+	// What was of another's project a moment ago is told no more than it was then: the
+	// next batch is a heartbeat.
 	asks("operations", "fleet", "rollouts")
-	if b, took := w.next(t, s, 100*time.Millisecond); len(b.Hints) != 0 || took < 14*time.Second {
-		t.Errorf("after %s: %+v", took, b)
+	if b, _ := w.next(t, s, 100*time.Millisecond); len(b.Hints) != 0 {
+		t.Errorf("told %+v", b)
 	}
 	if _, told = open("operations", "fleet"); len(told) != 0 {
 		t.Errorf("told of what was long ago: %v", told)
