@@ -71,16 +71,23 @@ func (r *Reader) scopesAbove(ctx context.Context, c *Content, p string) (scopes 
 }
 
 // scopeOf adds the scope of a folder's attribute file.
-func (r *Reader) scopeOf(ctx context.Context, scopes []scope, dir string, entries []treeEntry) ([]scope, error) {
+func (l *lister) scopeOf(ctx context.Context, scopes []scope, dir string, entries []treeEntry) ([]scope, error) {
 	for _, e := range entries {
 		if e.name != attributesFile || e.mode != modeFile && e.mode != modeExec {
 			continue
 		}
-		raw, err := r.mirror.Object(ctx, e.id, "blob")
-		if err != nil {
-			return nil, err
+		lines, ok := l.attributes[e.id]
+		if !ok {
+			raw, err := l.reader.mirror.Object(ctx, e.id, "blob")
+			if err != nil {
+				return nil, err
+			}
+			if lines = references.ParseAttributes(raw); len(l.attributes) == maxListedAttributes {
+				clear(l.attributes)
+			}
+			l.attributes[e.id] = lines
 		}
-		return append(slices.Clone(scopes), scope{dir, references.ParseAttributes(raw)}), nil
+		return append(slices.Clone(scopes), scope{dir, lines}), nil
 	}
 	return scopes, nil
 }

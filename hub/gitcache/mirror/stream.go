@@ -39,7 +39,7 @@ type scope struct {
 
 // files lists every blob of the content by its path in the tarball.
 func (r *Reader) files(ctx context.Context, c *Content) ([]file, error) {
-	l := &lister{reader: r, content: c, limit: 3 * tarball.DefaultLimits.Files}
+	l := &lister{reader: r, content: c, limit: 3 * tarball.DefaultLimits.Files, trees: map[string][]treeEntry{}, attributes: map[string]references.Attributes{}}
 	for p, e := range c.included {
 		scopes, err := r.scopesAbove(ctx, c, p)
 		if err != nil {
@@ -58,7 +58,38 @@ type lister struct {
 	content *Content
 	limit   int
 	seen    int // folders and files: trees that share trees multiply both
-	out     []file
+	trees   map[string][]treeEntry
+	kept    int // entries of trees
+	// attributes are the attribute files by their ids.
+	attributes map[string]references.Attributes
+	out        []file
+}
+
+// maxListedEntries limits what a listing remembers of the trees that it has
+// read, in entries of about 150 bytes.
+const maxListedEntries = 10_000
+
+// maxListedAttributes limits the attribute files that a listing remembers, of
+// up to 10,000 lines each.
+const maxListedAttributes = 16
+
+// tree reads a folder. It remembers the last ones: the same tree often stands
+// in many places, and a repository that repeats one 300,000 times must not
+// cost as many questions to git.
+func (l *lister) tree(ctx context.Context, id string) ([]treeEntry, error) {
+	if got, ok := l.trees[id]; ok {
+		return got, nil
+	}
+	got, err := l.reader.trees.read(ctx, id, false)
+	if err != nil {
+		return nil, err
+	}
+	if l.kept += len(got) + 1; l.kept > maxListedEntries {
+		clear(l.trees)
+		l.kept = len(got) + 1
+	}
+	l.trees[id] = got
+	return got, nil
 }
 
 // walk visits p, a path from the repository's root, and everything below.
@@ -74,12 +105,16 @@ func (l *lister) walk(ctx context.Context, p string, e treeEntry, depth int, sco
 	case depth > maxDepth:
 		return errcode.New(errcode.Unprocessable, "folders nested deeper than %d at %.200q", maxDepth, p)
 	}
-	entries, err := l.reader.trees.read(ctx, e.id, false)
+	// What is remembered asks nobody who would notice the end.
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := l.tree(ctx, e.id)
 	if err != nil {
 		return err
 	}
 	if l.content.lfs {
-		if scopes, err = l.reader.scopeOf(ctx, scopes, p, entries); err != nil {
+		if scopes, err = l.scopeOf(ctx, scopes, p, entries); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,68 @@
+package mirror
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// questions counts what is written to git.
+type questions struct {
+	io.WriteCloser
+	asked int
+}
+
+func (q *questions) Write(p []byte) (int, error) {
+	q.asked += bytes.Count(p, []byte("contents "))
+	return q.WriteCloser.Write(p)
+}
+
+// TestAFolderInManyPlacesIsReadOnce lists a repository of seven objects that
+// stand for 24 million folders, each with the same attribute file: the limit
+// ends it, and git is asked for each object once.
+func TestAFolderInManyPlacesIsReadOnce(t *testing.T) {
+	t.Parallel()
+	m, err := NewPool(1).Open(t.Context(), filepath.Join(t.TempDir(), "m"), "sha1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	git := func(in string, args ...string) string {
+		t.Helper()
+		out, err := m.local(t.Context(), in, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(out)
+	}
+	attributes := git("*.bin filter=lfs\n", "hash-object", "-w", "--stdin")
+	line := "100644 blob " + attributes + "\t.gitattributes\n"
+	top := git(line, "mktree")
+	for range 5 {
+		in := line
+		for i := range 30 {
+			in += fmt.Sprintf("040000 tree %s\t%02d\n", top, i)
+		}
+		top = git(in, "mktree")
+	}
+	process, err := m.objs.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := &questions{WriteCloser: process.in}
+	process.in = counted
+	m.objs.slots <- struct{}{}
+	m.objs.giveBack(process)
+	_, err = NewReader(m).files(t.Context(), &Content{lfs: true, included: map[string]treeEntry{"": {id: top, mode: modeTree}}})
+	if !errcode.Is(err, errcode.Unprocessable) || !strings.Contains(err.Error(), "more than 300000 files and folders") {
+		t.Errorf("the listing ended with %v", err)
+	}
+	if counted.asked != 7 {
+		t.Errorf("git was asked %d times for seven objects", counted.asked)
+	}
+}
