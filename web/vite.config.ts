@@ -31,10 +31,13 @@ export default defineConfig({
   },
   css: { modules: { generateScopedName: process.env['NODE_ENV'] === 'production' ? '_[hash:base64:6]' : '[name]_[local]' } },
   test: {
-    environment: 'jsdom',
-    include: ['src/**/*.test.{ts,tsx}'],
-    setupFiles: ['src/test/setup.ts'],
     css: { modules: { classNameStrategy: 'non-scoped' } },
     restoreMocks: true,
+    // A document for each file costs six times what its tests do: only components get one,
+    // and who asks for it by @vitest-environment.
+    projects: [
+      { extends: true, test: { name: 'components', environment: 'jsdom', include: ['src/**/*.test.tsx'], setupFiles: ['src/test/setup.ts'] } },
+      { extends: true, test: { name: 'logic', environment: 'node', include: ['src/**/*.test.ts'] } },
+    ],
   },
 })

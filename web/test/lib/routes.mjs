@@ -1,16 +1,11 @@
 // The routes of the console, by what they need.
 
+/** Pages that exist whatever the hub holds, and say how the fleet is. */
+export const ofFleet = ['/', '/clusters', '/clusters/new', '/services', '/repositories', '/rollouts', '/activity', '/notifications', '/audit'];
+
 /** Pages that exist whatever the hub holds. */
 export const always = [
-  '/',
-  '/clusters',
-  '/clusters/new',
-  '/services',
-  '/repositories',
-  '/rollouts',
-  '/activity',
-  '/notifications',
-  '/audit',
+  ...ofFleet,
   ...['profile', 'tokens', 'users', 'groups', 'service-accounts', 'roles', 'auth', 'notifications', 'webhooks', 'projects', 'contexts', 'hub', 'about'].map((one) => `/settings/${one}`),
 ];
 

@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { fireEvent } from '@testing-library/react'
 import { afterEach, expect, it, vi } from 'vitest'
 import { takeAhead, typeAhead } from './ahead'

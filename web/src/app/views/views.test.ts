@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { describe, expect, it } from 'vitest'
 import { fullOf, refusal } from './change'
 import { type View, isPlain, keyOf, longest, most, placeOf, readViews } from './views'

@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { Terminal } from '@xterm/xterm'
 import { expect, test } from 'vitest'
 import { colourByStyle, strictDocument, strictly } from './sheets'

@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { expect, test } from 'vitest'
 import { close, closeFrame, endingOf, execPath, failure, frame, maxFrame, parse, protocol, resizeFrame, stderr, stdin, stdinFrames, stdout } from './channel'
 import { closedBecause } from './session'

@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { expect, test } from 'vitest'
 import { applied, inOrder, type ListState } from '../list/LiveList'
 import { matcher } from '../list/match'

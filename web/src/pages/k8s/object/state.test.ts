@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { expect, test } from 'vitest'
 import type { KubeObject } from '../kube/object'
 import { consequenceOf, typedConfirmation } from './consequence'
