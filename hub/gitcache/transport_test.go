@@ -1,39 +1,27 @@
 package gitcache_test
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/pem"
 	"strings"
 	"testing"
-
-	"golang.org/x/crypto/ssh"
 
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
-func sshKey(t *testing.T, passphrase string) (private, authorized string) {
+// sshKey makes a key of a kind.
+func sshKey(t *testing.T, kind, passphrase string) (private, authorized string) {
 	t.Helper()
-	public, key, err := ed25519.GenerateKey(rand.Reader)
+	private, authorized, err := gitserver.SSHKey(t.Context(), t.TempDir(), kind, passphrase)
 	if err != nil {
 		t.Fatal(err)
 	}
-	block, err := ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte(passphrase))
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := ssh.NewPublicKey(public)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(block)), string(ssh.MarshalAuthorizedKey(signer))
+	return private, authorized
 }
 
 func TestSSHWithAKeyAndKnownHosts(t *testing.T) {
 	t.Parallel()
-	private, authorized := sshKey(t, "pass phrase")
+	private, authorized := sshKey(t, "ed25519", "pass phrase")
 	w := &world{t: t, git: newGit(t, gitserver.Config{SSH: true, AuthorizedKey: authorized}), store: newStore(), dir: t.TempDir()}
 	w.commit("main", map[string]gitserver.Content{"a/cm.yaml": "1"})
 	w.start(gitcache.ShortenGap)
@@ -53,7 +41,7 @@ func TestSSHWithAKeyAndKnownHosts(t *testing.T) {
 	}
 
 	// Another key is refused; another host is not trusted.
-	other, _ := sshKey(t, "pass phrase")
+	other, _ := sshKey(t, "ed25519", "pass phrase")
 	for name, wrong := range map[string]gitcache.Credentials{
 		"key":  {PrivateKey: other, Passphrase: "pass phrase", KnownHosts: creds.KnownHosts},
 		"host": {PrivateKey: private, Passphrase: "pass phrase", KnownHosts: strings.Replace(creds.KnownHosts, "]:", "]:1", 1)},

@@ -3,6 +3,7 @@ package follow_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,16 +99,19 @@ func TestCommitOfManyFoldersIsFollowedUpInFewRoundTrips(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.WriteHeads("one", names...)
-	err = c.Store.Write(t.Context(), func(ctx context.Context) error {
-		for _, name := range names {
-			if _, err := c.CreateService(ctx, "ann", fleettest.Creation(name, name)); err != nil {
-				return err
+	// A transaction may take 30 s, also under the race detector on a slow machine.
+	for some := range slices.Chunk(names, 200) {
+		err := c.Store.Write(t.Context(), func(ctx context.Context) error {
+			for _, name := range some {
+				if _, err := c.CreateService(ctx, "ann", fleettest.Creation(name, name)); err != nil {
+					return err
+				}
 			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	if err := c.FollowHeads(t.Context()); err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ type scope struct {
 
 // files lists every blob of the content by its path in the tarball.
 func (r *Reader) files(ctx context.Context, c *Content) ([]file, error) {
-	l := &lister{reader: r, content: c, limit: 3 * tarball.DefaultLimits.Files, trees: map[string][]treeEntry{}, attributes: map[string]references.Attributes{}}
+	l := newLister(r, c, 3*tarball.DefaultLimits.Files)
 	for p, e := range c.included {
 		scopes, err := r.scopesAbove(ctx, c, p)
 		if err != nil {
@@ -63,6 +63,10 @@ type lister struct {
 	// attributes are the attribute files by their ids.
 	attributes map[string]references.Attributes
 	out        []file
+}
+
+func newLister(r *Reader, c *Content, limit int) *lister {
+	return &lister{reader: r, content: c, limit: limit, trees: map[string][]treeEntry{}, attributes: map[string]references.Attributes{}}
 }
 
 // maxListedEntries limits what a listing remembers of the trees that it has

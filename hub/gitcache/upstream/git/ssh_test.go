@@ -1,18 +1,11 @@
 package git_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/rsa"
-	"encoding/pem"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/axle-cd/axle/hub/gitcache/upstream/git"
@@ -20,34 +13,14 @@ import (
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
-// sshKey makes a key pair of a kind, in OpenSSH's private form.
+// sshKey makes a key of a kind.
 func sshKey(t *testing.T, kind, passphrase string) (private, authorized string) {
 	t.Helper()
-	var key any
-	var err error
-	switch kind {
-	case "rsa":
-		key, err = rsa.GenerateKey(rand.Reader, 2048)
-	case "ecdsa":
-		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	default:
-		_, key, err = ed25519.GenerateKey(rand.Reader)
-	}
+	private, authorized, err := gitserver.SSHKey(t.Context(), t.TempDir(), kind, passphrase)
 	if err != nil {
 		t.Fatal(err)
 	}
-	block, err := ssh.MarshalPrivateKey(key, "")
-	if passphrase != "" {
-		block, err = ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte(passphrase))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := ssh.NewSignerFromKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(block)), string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
+	return private, authorized
 }
 
 // hashed rewrites known_hosts lines as ssh-keygen -H would.
