@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,12 +32,21 @@ func load(t *testing.T) (string, string, *archtest.Rules, map[string]*archtest.P
 	if err != nil {
 		t.Fatal(err)
 	}
-	packages, err := archtest.Load(root)
+	packages, err := loaded()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return root, string(text), rules, packages
 }
+
+// loaded reads the tree once: under the race detector it takes 10 s. Nothing writes to it.
+var loaded = sync.OnceValues(func() (map[string]*archtest.Package, error) {
+	root, err := archtest.Root()
+	if err != nil {
+		return nil, err
+	}
+	return archtest.Load(root)
+})
 
 func report(t *testing.T, bad []string) {
 	t.Helper()

@@ -46,6 +46,16 @@ func postgresFailover(s *cdn) {
 	s.must(err)
 	s.push("fleet", "app", 2)
 	s.arrives("edge/app", 2)
+	// head is what the database has for the folder.
+	head := func() (string, error) {
+		store, err := world.ReadStore(s.t.Context(), s.database, "")
+		if err != nil || len(store.Heads) != 1 {
+			return "", fmt.Errorf("%d heads: %w", len(store.Heads), err)
+		}
+		return store.Heads[0].Revision, nil
+	}
+	second, err := head()
+	s.must(err)
 	s.service("edge", "late", "fleet", "app")
 	s.arrives("edge/late", 2)
 	delete(s.from, "edge/late")
@@ -54,6 +64,14 @@ func postgresFailover(s *cdn) {
 		store, err := world.ReadStore(s.t.Context(), s.database, "")
 		if err == nil && len(store.Incarnations) < 2 {
 			err = fmt.Errorf("there is only %v", store.Incarnations)
+		}
+		return err
+	})
+	// Nobody pushes meanwhile: a commit would put right what the fail-over took back.
+	s.until("the head that was lost is there again", func() error {
+		now, err := head()
+		if err == nil && now != second {
+			err = fmt.Errorf("the head is %s, not %s", now, second)
 		}
 		return err
 	})

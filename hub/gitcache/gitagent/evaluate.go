@@ -21,7 +21,14 @@ type look struct {
 	commit string
 	tree   string
 	probes []string // empty: evaluate again at another commit
+	// key and failed are those of the row that the source had afterwards. A database
+	// that lost its last seconds has another one.
+	key    string
+	failed bool
 }
+
+// left reports whether the stored row is the one that the look left.
+func (l look) left(h record.Head) bool { return l.key == h.Key && l.failed == (h.Error != "") }
 
 // task is a source that must be evaluated, at a commit or for an error.
 type task struct {
@@ -123,7 +130,7 @@ func (e *evaluation) due(ctx context.Context, sources []record.Source) ([]task, 
 		e.known[s.ID] = true
 		old := a.Heads[s.ID]
 		commit, err := a.resolve(ctx, e.mirror, e.table, s.Ref)
-		if last, ok := a.evaluated[s.ID]; ok && err == nil && old.SourceID != "" {
+		if last, ok := a.evaluated[s.ID]; ok && err == nil && old.SourceID != "" && last.left(old) {
 			same, err := e.same(ctx, &last, commit)
 			if err != nil {
 				return nil, err
@@ -254,6 +261,11 @@ func (e *evaluation) take(ctx context.Context, w *repoagent.HeadWriter, o outcom
 	}
 	id := o.task.source.ID
 	if o.again == nil && o.task.commit != "" {
+		row := &o.task.old
+		if o.head != nil {
+			row = o.head
+		}
+		o.look.key, o.look.failed = row.Key, row.Error != ""
 		e.agent.evaluated[id] = o.look
 	} else {
 		delete(e.agent.evaluated, id)

@@ -122,7 +122,9 @@ func (a *Agent) recordHealth(ctx context.Context, err error, next time.Time) err
 	now := a.Config.Clock.Now()
 	h := a.health
 	if err == nil {
-		h.State, h.Message, h.CheckedAt, h.FailedSince = record.Pullable, "", now, time.Time{}
+		// Not now: a database that lost rows since the read, and began a new incarnation,
+		// must not take this pass for one that saw what is left.
+		h.State, h.Message, h.CheckedAt, h.FailedSince = record.Pullable, "", a.readAt, time.Time{}
 	} else {
 		if h.State != record.Failed || h.FailedSince.IsZero() {
 			h.FailedSince = now
