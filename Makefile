@@ -15,6 +15,8 @@ BINARIES := axle axle-hub axle-agent axle-operator axle-render axle-render-rare 
 RACE := ./hub/... ./agent/... ./operator/... ./internal/...
 # But for SQLite's C, which is Go by translation: half of what the hub's tests cost (ADR 120).
 UNWATCHED := -gcflags=modernc.org/sqlite/lib=-race=false
+# The other tests are compiled as the programs are, so that no package is compiled twice.
+PLAIN := GOFLAGS="$${GOFLAGS:-} -trimpath" CGO_ENABLED=0
 # The longest go first, so that nothing waits for them alone at the end.
 REST := ./test/world/... ./test/e2e/... ./test/kube/... ./api/... ./cli/... ./cmd/... ./render/... ./sdk/... ./terraform/... ./test/... ./deploy/...
 
@@ -32,11 +34,11 @@ test: deps kubedev web ## everything that must hold (RUN=Name runs one test by n
 	$(if $(RUN),,@echo "== the console")
 	$(if $(RUN),,npm --prefix web run lint && npm --prefix web test)
 	@echo "== vet"
-	go vet $(RACE) $(REST)
+	$(PLAIN) go vet $(RACE) $(REST)
 	@echo "== tests under the race detector"
 	go test -race $(UNWATCHED) -timeout 20m $(if $(RUN),-run '$(RUN)') $(RACE)
 	@echo "== the other tests"
-	go test -timeout 45m -parallel 4 $(if $(RUN),-run '$(RUN)') $(REST)
+	$(PLAIN) go test -timeout 45m -parallel 4 $(if $(RUN),-run '$(RUN)') $(REST)
 
 build: web ## build the programs into bin/
 	@mkdir -p bin
@@ -80,7 +82,7 @@ generate: ## make all generated files anew
 
 lint: ## look for what the compiler does not
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "run make generate: not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
-	go vet $(RACE) $(REST)
+	$(PLAIN) go vet $(RACE) $(REST)
 	go test -count=1 ./cmd/release -run TestProgramsFitEveryTarget
 	$(TOOL) buf lint
 	$(TOOL) staticcheck ./...

@@ -63,7 +63,7 @@ func buildReference(t *testing.T) reference {
 	bin := filepath.Join(t.TempDir(), "bin")
 	command := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin+"/", "tool")
 	command.Dir = goldens
-	command.Env = append(os.Environ(), "GOWORK=off")
+	command.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("build helm and kustomize: %v\n%s", err, out)
 	}

@@ -26,7 +26,7 @@ func TestUnwatchedHasNoGenericCode(t *testing.T) {
 		t.Helper()
 		command := exec.CommandContext(t.Context(), "go", args...)
 		var errs bytes.Buffer
-		command.Stderr = &errs
+		command.Stderr, command.Env = &errs, append(os.Environ(), "CGO_ENABLED=1") // the race detector needs it
 		out, err := command.Output()
 		if err != nil {
 			t.Fatalf("go %s: %v: %s", strings.Join(args, " "), err, errs.Bytes())

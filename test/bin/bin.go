@@ -110,12 +110,13 @@ func build(ctx context.Context, root, dir, name string, o Options) (string, erro
 	if o.Version != "" {
 		flags += " -X github.com/axle-cd/axle/internal/buildinfo.Version=" + o.Version
 	}
-	args := []string{"build", "-o", compiled, "-ldflags", flags, "-tags", strings.Join(o.Tags, ",")}
+	args := []string{"build", "-trimpath", "-o", compiled, "-ldflags", flags, "-tags", strings.Join(o.Tags, ",")}
+	cgo := "CGO_ENABLED=0" // as releases are built, and with the packages that are compiled for them
 	if o.Race {
-		args = append(args, "-race")
+		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, o.Package)...)
-	cmd.Dir = root
+	cmd.Dir, cmd.Env = root, append(os.Environ(), cgo)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build %s: %w\n%s", o.Package, err, bytes.TrimSpace(out))
 	}

@@ -28,7 +28,7 @@ var helmOnce = sync.OnceValues(func() (string, error) {
 	helmDir = dir
 	program := filepath.Join(dir, "helm")
 	build := exec.Command("go", "build", "-trimpath", "-o", program, "helm.sh/helm/v4/cmd/helm")
-	build.Dir, build.Env = filepath.Join("..", "goldens"), append(os.Environ(), "GOWORK=off")
+	build.Dir, build.Env = filepath.Join("..", "goldens"), append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build helm: %w\n%s", err, out)
 	}
