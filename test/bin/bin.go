@@ -4,12 +4,11 @@
 //
 // A program is built at most once per process, one build at a time on the machine (a
 // lock file), into <cache>/bin/<variant>, where the variant is the checkout and the
-// options. It is compiled as what ships is, without cgo but under the race detector. With
-// the Go build cache, building unchanged code takes about a second. A
-// file is replaced only as a whole, by rename, so that a running program keeps its
-// version. The next build of any variant removes variants that were not requested for
-// 3 days, and those whose checkout is gone, unless a process that requested one still
-// runs.
+// options. It is compiled as what ships is, without cgo but under the race detector.
+// With the Go build cache, building unchanged code takes about a second. A file is
+// replaced only as a whole, by rename, so that a running program keeps its version. The
+// next build of any variant removes variants that were not requested for 3 days, and
+// those whose checkout is gone, unless a process that requested one still runs.
 package bin
 
 import (
