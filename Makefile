@@ -38,7 +38,7 @@ test: deps kubedev web ## everything that must hold (RUN=Name runs one test by n
 	@echo "== tests under the race detector"
 	go test -race $(UNWATCHED) -timeout 20m $(if $(RUN),-run '$(RUN)') $(RACE)
 	@echo "== the other tests"
-	$(PLAIN) go test -timeout 45m -parallel 4 $(if $(RUN),-run '$(RUN)') $(REST)
+	$(PLAIN) go test -timeout 60m -parallel 4 $(if $(RUN),-run '$(RUN)') $(REST)
 
 build: web ## build the programs into bin/
 	@mkdir -p bin
