@@ -66,6 +66,10 @@ nodedev: ## build the kubelet and kube-proxy of the real node (once, cached by c
 opentofu: ## build OpenTofu for the soak, 4 minutes (once, cached by its versions)
 	@./test/terraform/opentofu.sh
 
+# With cold caches these would compile all packages once more than the tests did.
+generate check-generated lint docs: export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+generate check-generated lint docs: export CGO_ENABLED := 0
+
 generate: ## make all generated files anew
 	go test ./api/spec/v1 -run TestMessagesAreTheSpec -update
 	$(TOOL) buf generate
@@ -82,7 +86,7 @@ generate: ## make all generated files anew
 
 lint: ## look for what the compiler does not
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "run make generate: not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
-	$(PLAIN) go vet $(RACE) $(REST)
+	go vet $(RACE) $(REST)
 	go test -count=1 ./cmd/release -run TestProgramsFitEveryTarget
 	$(TOOL) buf lint
 	$(TOOL) staticcheck ./...

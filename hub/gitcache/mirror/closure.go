@@ -23,7 +23,7 @@ type Reader struct {
 }
 
 // NewReader returns a Reader of a mirror.
-func NewReader(m *Mirror) *Reader { return &Reader{mirror: m, trees: newTrees(m)} }
+func NewReader(m *Mirror) *Reader { return &Reader{mirror: m, trees: newTrees(m, maxTreeEntries)} }
 
 // Ask describes the content that a source needs of a commit.
 type Ask struct {

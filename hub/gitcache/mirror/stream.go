@@ -58,43 +58,21 @@ type lister struct {
 	content *Content
 	limit   int
 	seen    int // folders and files: trees that share trees multiply both
-	trees   map[string][]treeEntry
-	kept    int // entries of trees
+	// trees are the last ones: one that stands in 300,000 places must not cost as
+	// many questions to git.
+	trees *trees
 	// attributes are the attribute files by their ids.
 	attributes map[string]references.Attributes
 	out        []file
 }
 
 func newLister(r *Reader, c *Content, limit int) *lister {
-	return &lister{reader: r, content: c, limit: limit, trees: map[string][]treeEntry{}, attributes: map[string]references.Attributes{}}
+	return &lister{reader: r, content: c, limit: limit, trees: newTrees(r.mirror, maxListedEntries), attributes: map[string]references.Attributes{}}
 }
-
-// maxListedEntries limits what a listing remembers of the trees that it has
-// read, in entries of about 150 bytes.
-const maxListedEntries = 10_000
 
 // maxListedAttributes limits the attribute files that a listing remembers, of
 // up to 10,000 lines each.
 const maxListedAttributes = 16
-
-// tree reads a folder. It remembers the last ones: the same tree often stands
-// in many places, and a repository that repeats one 300,000 times must not
-// cost as many questions to git.
-func (l *lister) tree(ctx context.Context, id string) ([]treeEntry, error) {
-	if got, ok := l.trees[id]; ok {
-		return got, nil
-	}
-	got, err := l.reader.trees.read(ctx, id, false)
-	if err != nil {
-		return nil, err
-	}
-	if l.kept += len(got) + 1; l.kept > maxListedEntries {
-		clear(l.trees)
-		l.kept = len(got) + 1
-	}
-	l.trees[id] = got
-	return got, nil
-}
 
 // walk visits p, a path from the repository's root, and everything below.
 func (l *lister) walk(ctx context.Context, p string, e treeEntry, depth int, scopes []scope) error {
@@ -113,7 +91,7 @@ func (l *lister) walk(ctx context.Context, p string, e treeEntry, depth int, sco
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	entries, err := l.tree(ctx, e.id)
+	entries, err := l.trees.read(ctx, e.id, true)
 	if err != nil {
 		return err
 	}

@@ -68,20 +68,22 @@ type trees struct {
 	mu      sync.Mutex
 	entries map[string][]treeEntry
 	size    int // of entries
+	most    int // for size
 	facts   map[string]*facts
 	known   int // of facts
 }
 
 // maxTreeEntries and maxFacts limit the cache, in pieces of about 150 bytes
 // each. It keeps entries of the folders on the way to what sources follow; of
-// those below, only the facts.
+// those below, only the facts. A listing has a cache of its own, of maxListedEntries.
 const (
-	maxTreeEntries = 100_000
-	maxFacts       = 100_000
+	maxTreeEntries   = 100_000
+	maxListedEntries = 10_000
+	maxFacts         = 100_000
 )
 
-func newTrees(m *Mirror) *trees {
-	return &trees{mirror: m, entries: map[string][]treeEntry{}, facts: map[string]*facts{}}
+func newTrees(m *Mirror, most int) *trees {
+	return &trees{mirror: m, most: most, entries: map[string][]treeEntry{}, facts: map[string]*facts{}}
 }
 
 // read returns the entries of a tree, and caches them if the tree will be
@@ -106,7 +108,7 @@ func (t *trees) read(ctx context.Context, id string, keep bool) ([]treeEntry, er
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.size += len(got) + 1; t.size > maxTreeEntries {
+	if t.size += len(got) + 1; t.size > t.most {
 		// Trees of the current commit are cached again at the next read.
 		t.entries, t.size = map[string][]treeEntry{}, len(got)+1
 	}
