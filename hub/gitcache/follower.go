@@ -163,7 +163,7 @@ func (f *follower) follow(ctx context.Context, repositoryID string, wake <-chan 
 	for ctx.Err() == nil {
 		wait := jitter.Add(followEvery, followEvery/2)
 		began := time.Now()
-		news, err := f.followOnce(ctx, repositoryID, &looked, began.Sub(pinned) > followedEvery)
+		news, current, err := f.followOnce(ctx, repositoryID, &looked, began.Sub(pinned) > followedEvery)
 		if err == nil && (news || began.Sub(pinned) > followedEvery) {
 			pinned = began
 		}
@@ -175,7 +175,7 @@ func (f *follower) follow(ctx context.Context, repositoryID string, wake <-chan 
 			f.config.Log.Warn("a second copy cannot be brought up to date", logkey.Repository, repositoryID, logkey.Error, err)
 		default:
 			backoff.Reset()
-			if news || time.Since(said) > followedEvery {
+			if current && (news || time.Since(said) > followedEvery) {
 				said = time.Now()
 				if err := f.config.Replicas.Placement.Followed(ctx, repositoryID, f.config.Replica); err != nil {
 					said = time.Time{}
@@ -197,6 +197,7 @@ type lastLook struct {
 	at      time.Time
 	owner   string
 	fetched time.Time // by the owner
+	empty   bool      // there was nothing to copy
 }
 
 // enough reports whether nothing happened since that needs another comparison.
@@ -207,32 +208,35 @@ func (l lastLook) enough(owner string, r Repository) bool {
 // followOnce copies what the owner has and this replica lacks: the mirror, and
 // the tarballs that must remain servable, some of which the mirror cannot
 // rebuild. It checks tarballs when the mirror had changes, or when all is set.
-func (f *follower) followOnce(ctx context.Context, repositoryID string, looked *lastLook, all bool) (news bool, err error) {
+// current means that this replica has everything that the owner has; it is false
+// while nobody owns the repository, or the owner has fetched nothing yet.
+func (f *follower) followOnce(ctx context.Context, repositoryID string, looked *lastLook, all bool) (news, current bool, err error) {
 	owner, err := f.owners.Owner(ctx, repositoryID)
 	switch {
 	case errcode.Is(err, errcode.Unavailable), err == nil && (owner.Self || owner.URL == ""):
-		return false, nil // there is no owner to follow right now
+		return false, false, nil // there is no owner to follow right now
 	case err != nil:
-		return false, err
+		return false, false, err
 	}
 	r, err := f.store.Repository(ctx, repositoryID)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	if r.Kind == record.Git && !all && looked.enough(owner.Replica, r) {
-		return false, nil
+		return false, !looked.empty, nil
 	}
 	if r.Kind == record.Git {
-		look := lastLook{time.Now(), owner.Replica, r.Health.FetchedAt}
+		look := lastLook{at: time.Now(), owner: owner.Replica, fetched: r.Health.FetchedAt}
 		if news, err = f.copyMirror(ctx, r.Copy(), owner.peer()); err != nil {
-			return news, err
+			return news, false, err
 		}
-		if *looked = look; !(news || all) {
-			return false, nil
+		look.empty = !news && !f.mirror(r.Copy()).Exists(ctx)
+		if *looked = look; look.empty || !(news || all) {
+			return false, !look.empty, nil
 		}
 	}
 	copied, err := f.copyPinned(ctx, repositoryID)
-	return news || copied, err
+	return news || copied, err == nil, err
 }
 
 // copyMirror copies from another replica and reports whether anything new came.

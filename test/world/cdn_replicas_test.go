@@ -43,6 +43,14 @@ func (s *cdn) placed(repo string) (p world.Placed) {
 		}
 		return nil
 	})
+	for _, e := range s.Git.Log(repo) {
+		if e.Kind == gitserver.Fetch {
+			if followed := time.UnixMicro(p.FollowedAt); followed.Before(e.End) {
+				s.t.Errorf("%s was followed completely at %s, before the end of its first fetch at %s", repo, followed, e.End)
+			}
+			break
+		}
+	}
 	return p
 }
 
@@ -117,7 +125,10 @@ func killedDuringHandover(s *cdn) {
 // pausedPastItsLease stops the owner's process for longer than its lease lasts and
 // resumes it: it notices that it is no longer the owner.
 func pausedPastItsLease(s *cdn) {
+	// With a slow first fetch the other replica asks for a copy before there is one.
+	s.Git.SetFault("fleet", gitserver.Fault{Only: gitserver.Fetch, Delay: 3 * time.Second})
 	s.simple()
+	s.Git.SetFault("fleet", gitserver.Fault{})
 	owner := s.owner("fleet")
 	s.must(owner.Freeze())
 	s.closers = append(s.closers, func() { _ = owner.Thaw() })
