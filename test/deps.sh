@@ -6,7 +6,7 @@ set -euo pipefail
 missing=()
 command -v zstd >/dev/null || missing+=(zstd)
 command -v sqlite3 >/dev/null || missing+=(sqlite3)
-command -v chromium >/dev/null || missing+=(chromium)
+command -v chromium-headless-shell >/dev/null || missing+=(chromium-headless-shell)
 command -v kubectl >/dev/null || missing+=(kubectl)
 for tool in busybox curl jq openssl; do # the jobs of examples/ci and install.sh
 	command -v "$tool" >/dev/null || missing+=("$tool")

@@ -46,9 +46,12 @@ type reply struct {
 // New starts a Chromium with its own profile, which ends with the test.
 func New(t testing.TB) *Browser {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
+	path, err := exec.LookPath("chromium-headless-shell")
 	if err != nil {
-		t.Fatal("no Chromium on this machine: run make deps (apt-get install chromium)")
+		path, err = exec.LookPath("chromium")
+	}
+	if err != nil {
+		t.Fatal("no Chromium on this machine: run make deps (apt-get install chromium-headless-shell)")
 	}
 	readers, writers := [2]*os.File{}, [2]*os.File{}
 	for i := range readers {

@@ -84,22 +84,32 @@ test('next leads to this hub alone', { timeout: 300_000 }, async (t) => {
     left.push(route.request().url());
     return route.abort();
   });
+  const page = await context.newPage();
   for (const next of elsewhere) {
     await t.test(JSON.stringify(next), async () => {
-      await context.clearCookies();
-      // The page of the login before may still be on its way.
-      const page = await context.newPage();
       await page.goto(`/login?next=${encodeURIComponent(next)}`);
+      // Where the browser itself would go from there.
+      const to = await page.locator('form[action="/login"] input[name=next]').evaluate((one) => new URL(one.value, location.href).href);
+      assert.equal(new URL(to).origin, new URL(stack.url).origin, to);
+    });
+  }
+  // The hub reads the form again, so a form that a person did not get from it leads nowhere else either.
+  for (const next of ['//evil.test/', '/\\evil.test/', 'https://evil.test/']) {
+    await t.test(`${JSON.stringify(next)}, with the login`, async () => {
+      await context.clearCookies();
+      const page = await context.newPage();
+      await page.goto('/login');
+      await page.locator('form[action="/login"] input[name=next]').evaluate((one, next) => (one.value = next), next);
       await page.fill('#email', stack.people.viewer);
       await page.fill('#password', stack.password);
       await page.click('form[action="/login"] button');
       await page.waitForURL((url) => url.origin === new URL(stack.url).origin && !url.pathname.startsWith('/login'));
       await page.locator('h1').first().waitFor();
       assert.equal(new URL(page.url()).origin, new URL(stack.url).origin);
-      assert.deepEqual(left, []);
       await page.close();
     });
   }
+  assert.deepEqual(left, []);
   await context.close();
 });
 
