@@ -48,6 +48,8 @@ func pauseCommand(a *command.App) *cobra.Command {
 			return c.Services.Pause(ctx, connect.NewRequest(&hubv1.PauseServiceRequest{Ref: ref, Reason: reason}))
 		})
 	c.Flags().StringVar(&reason, "reason", "", reasonHelp)
+	c.Example = `  axle services pause edge-1/web --wait
+  axle services pause edge-1/web edge-2/web --reason "the database moves"`
 	return c
 }
 
@@ -213,7 +215,7 @@ func (v serviceView) syncText() string {
 	if v.Deleting {
 		return "Deleting"
 	}
-	if v.Reason != "" && v.Sync == "Held" {
+	if v.Reason != "" && (v.Sync == "Held" || v.Sync == "Paused") {
 		return v.Sync + "/" + v.Reason
 	}
 	return v.Sync
@@ -410,8 +412,13 @@ func verbCommand(a *command.App, verb, about, done string, call func(context.Con
 		}),
 	}
 	selected.flags(c)
-	if verb == "sync" || verb == "resume" {
+	switch verb {
+	case "sync", "resume":
 		wait.flags(c)
+	case "pause":
+		wait.stopped = true
+		wait.flags(c)
+		c.Flags().Lookup("wait").Usage = "wait until the agents said that they stopped"
 	}
 	return c
 }

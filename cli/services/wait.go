@@ -23,6 +23,8 @@ import (
 // waiting says whether, for what and how long to wait.
 type waiting struct {
 	wanted bool
+	// stopped waits until agents have heard of a pause, instead of until services are ready.
+	stopped bool
 	// cluster limits waiting for all services to those of one cluster.
 	cluster string
 	// revision is what they must have beside being ready; empty is any.
@@ -85,7 +87,12 @@ func waitFor(ctx context.Context, a *command.App, client *sdk.Client, refs []*hu
 		}
 		lacking, count = lacking[:0], len(services)
 		for _, s := range services {
-			if why := newServiceView(a, s).lacks(w.revision); why != "" {
+			v := newServiceView(a, s)
+			if w.stopped {
+				if why := v.acts(); why != "" {
+					lacking = append(lacking, fmt.Sprintf("%s/%s: %s", s.GetCluster(), s.GetName(), why))
+				}
+			} else if why := v.lacks(w.revision); why != "" {
 				if never := watch.Why(s, time.Now()); never != "" {
 					return false, exitcode.With(errcode.New(errcode.Unprocessable, "waiting cannot make %s/%s ready: %s", s.GetCluster(), s.GetName(), never), exitcode.Never)
 				}
@@ -93,7 +100,7 @@ func waitFor(ctx context.Context, a *command.App, client *sdk.Client, refs []*hu
 			}
 		}
 		if len(lacking) > 0 {
-			p.Say("%d of %d ready; %s", count-len(lacking), count, output.OneLine(lacking[0]))
+			p.Say("%d of %d %s; %s", count-len(lacking), count, w.state(), output.OneLine(lacking[0]))
 		}
 		return len(lacking) == 0, nil
 	})
@@ -101,10 +108,22 @@ func waitFor(ctx context.Context, a *command.App, client *sdk.Client, refs []*hu
 		return err
 	}
 	if !ok {
-		return errcode.New(errcode.Unavailable, "not ready within %s:\n  %s", w.timeout, strings.Join(lacking, "\n  "))
+		return errcode.New(errcode.Unavailable, "not %s within %s:\n  %s", w.state(), w.timeout, strings.Join(lacking, "\n  "))
 	}
-	_, err = fmt.Fprintf(a.Err, "%s synced and healthy\n", output.Count(count, "service"))
+	done := "synced and healthy"
+	if w.stopped {
+		done = "paused and no longer acted on"
+	}
+	_, err = fmt.Fprintf(a.Err, "%s %s\n", output.Count(count, "service"), done)
 	return err
+}
+
+// state is what is waited for, in a word.
+func (w *waiting) state() string {
+	if w.stopped {
+		return "stopped"
+	}
+	return "ready"
 }
 
 func getServices(ctx context.Context, client *sdk.Client, refs []*hubv1.ServiceRef, cluster string) ([]*hubv1.Service, error) {
@@ -120,6 +139,19 @@ func getServices(ctx context.Context, client *sdk.Client, refs []*hubv1.ServiceR
 		services = append(services, s.Msg)
 	}
 	return services, nil
+}
+
+// acts says why an agent may still act on a paused service; it is empty if none does.
+func (v serviceView) acts() string {
+	switch {
+	case v.Sync != "Paused":
+		return "it is " + v.Sync + " again"
+	case v.Reason == "Stopping" && v.Freshness == "Stale":
+		return "its cluster has not polled since " + command.Ago(v.PolledAge)
+	case v.Reason == "Stopping":
+		return "its agent has not said that it stopped"
+	}
+	return ""
 }
 
 // lacks says why a service is not ready; it is empty if the service is ready.

@@ -62,6 +62,34 @@ func TestReportsMakeAServiceSynced(t *testing.T) {
 	})
 }
 
+// TestAPauseHoldsOnceTheAgentSaidSo: until then, the agent heals what a person changes by hand.
+func TestAPauseHoldsOnceTheAgentSaidSo(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env := fleettest.New(t, d)
+		c := env.AddCluster("edge-1")
+		web := env.AddService("edge-1", "web")
+		ref := fleet.Ref{Cluster: "edge-1", Name: "web"}
+		env.Must(env.PauseService(t.Context(), "ann", ref))
+		if got := env.Get(web); got.Sync != fleet.Paused || got.Reason != "" {
+			t.Errorf("with nothing to deliver it is %s/%s", got.Sync, got.Reason)
+		}
+		env.Must(env.ResumeService(t.Context(), "ann", ref))
+		env.Move(web, 1)
+		web = env.Get(web)
+		env.Report(fleet.ReportBatch{ClusterID: c.ID, Reports: []fleet.Report{fleettest.ReportOf(web, "", "h1")}})
+		env.Must(env.PauseService(t.Context(), "ann", ref))
+		if got := env.Get(web); got.Sync != fleet.Paused || got.Reason != fleet.ReasonStopping {
+			t.Errorf("before the agent knows it is %s/%s", got.Sync, got.Reason)
+		}
+		stopped := fleettest.ReportOf(web, "h1", "h2")
+		stopped.Status.Sync = fleet.Paused
+		env.Report(fleet.ReportBatch{ClusterID: c.ID, Reports: []fleet.Report{stopped}})
+		if got := env.Get(web); got.Sync != fleet.Paused || got.Reason != "" {
+			t.Errorf("once the agent said so it is %s/%s", got.Sync, got.Reason)
+		}
+	})
+}
+
 func TestWrongBaseAsksForResync(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		env := fleettest.New(t, d)

@@ -26,6 +26,7 @@ const (
 	ReasonDeleting    = "Deleting"
 	ReasonOldAgent    = "AgentTooOld"
 	ReasonNoOutputs   = "WaitingForOutputs"
+	ReasonStopping    = "Stopping" // is paused, and its agent may not know yet
 	ReasonDependency  = "Dependency" // agents give it too
 )
 
@@ -232,24 +233,21 @@ func (f *serviceViews) view(s Service, c Cluster, status StoredStatus, known ups
 // failure or a hold that the agent reported stands, since it is about what the
 // agent last got; Synced stands only while the same content is still desired.
 func effective(s Service, c Cluster, status StoredStatus) (Sync, string, string) {
-	if s.Paused && s.Deleting == "" {
-		return Paused, "", "paused; resume it to continue"
-	}
-	if status.Sync == "" {
-		switch {
-		case !c.Registered():
-			return Pending, ReasonNoAgent, "no agent has registered for cluster " + s.Cluster + " yet"
-		case s.Deleting != "":
-			return Pending, ReasonDeleting, "waits for the agent to remove it"
-		case s.Desired.Digest == "":
-			return Pending, "", "the source has no content yet"
-		}
-		return Pending, "", "the agent has not reported on it yet"
-	}
+	paused, silent := s.Paused && s.Deleting == "", status.Sync == ""
 	settled := status.Sync == Synced || status.Sync == Drifted || status.Sync == Paused
 	switch {
-	case settled && s.Deleting != "":
+	case paused && c.Registered() && s.Desired.Digest != "" && status.Sync != Paused && status.Sync != Held:
+		return Paused, ReasonStopping, "paused, but its agent has not said that it stopped; until then it applies and heals"
+	case paused:
+		return Paused, "", "paused; resume it to continue"
+	case silent && !c.Registered():
+		return Pending, ReasonNoAgent, "no agent has registered for cluster " + s.Cluster + " yet"
+	case (silent || settled) && s.Deleting != "":
 		return Pending, ReasonDeleting, "waits for the agent to remove it"
+	case silent && s.Desired.Digest == "":
+		return Pending, "", "the source has no content yet"
+	case silent:
+		return Pending, "", "the agent has not reported on it yet"
 	case settled && (status.Status.Sync == Paused || status.TarballDigest != s.Desired.Digest || status.SpecDigest != s.SpecDigest):
 		return Pending, "", "the agent has not taken revision " + short(s.Desired.SourceRevision) + " yet"
 	}
