@@ -9,9 +9,16 @@ import (
 	"time"
 )
 
-// interval is how often a condition is checked: short compared with what tests wait
-// for, and long enough not to load a machine with two cores.
-const interval = 20 * time.Millisecond
+const (
+	// interval is the shortest pause between two checks: short compared with what tests
+	// wait for.
+	interval = 20 * time.Millisecond
+	// share is how many times as long as a check the pause after it is, at most longest.
+	// Many checks run a program; one after the other they would keep a processor busy
+	// that the awaited thing needs.
+	share   = 4
+	longest = time.Second
+)
 
 // Testing is the part of *testing.T that For needs.
 type Testing interface {
@@ -30,19 +37,23 @@ func For(t Testing, limit time.Duration, what string, condition func() error) {
 }
 
 // Wait calls condition until it returns nil, the limit has passed or the context has
-// ended. In the latter cases it returns the condition's last error.
+// ended. In the latter cases it returns the condition's last error. A check that takes
+// long is made less often.
 func Wait(ctx context.Context, limit time.Duration, condition func() error) error {
-	return WaitEvery(ctx, limit, interval, condition)
+	return wait(ctx, limit, func(took time.Duration) time.Duration { return min(max(interval, share*took), longest) }, condition)
 }
 
 // WaitEvery is Wait for a condition whose cost would affect the measurement: it is
 // called once per every.
 func WaitEvery(ctx context.Context, limit, every time.Duration, condition func() error) error {
+	return wait(ctx, limit, func(took time.Duration) time.Duration { return every - took }, condition)
+}
+
+func wait(ctx context.Context, limit time.Duration, pause func(took time.Duration) time.Duration, condition func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
 	for {
+		began := time.Now()
 		err := condition()
 		if err == nil {
 			return nil
@@ -50,7 +61,7 @@ func WaitEvery(ctx context.Context, limit, every time.Duration, condition func()
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w (%w)", err, ctx.Err())
-		case <-ticker.C:
+		case <-time.After(pause(time.Since(began))):
 		}
 	}
 }
