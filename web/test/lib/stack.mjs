@@ -122,14 +122,16 @@ export async function logIn(context, email = stack.email, path = '/') {
 export async function eventually(check, within = patience) {
   const end = Date.now() + within;
   let last;
-  // Most of what is waited for is there in a moment.
+  // Most of what is waited for is there in a moment. A check that takes long, as a command does, is made less often.
   for (let pause = 10; ; pause = Math.min(200, pause * 2)) {
+    const began = Date.now();
     try {
       return await check();
     } catch (error) {
       last = error;
     }
     if (Date.now() > end) throw last;
-    await new Promise((resolve) => setTimeout(resolve, pause));
+    const took = Date.now() - began;
+    await new Promise((resolve) => setTimeout(resolve, Math.max(pause, Math.min(1_000, 2 * took))));
   }
 }
