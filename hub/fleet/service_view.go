@@ -26,7 +26,7 @@ const (
 	ReasonDeleting    = "Deleting"
 	ReasonOldAgent    = "AgentTooOld"
 	ReasonNoOutputs   = "WaitingForOutputs"
-	ReasonStopping    = "Stopping" // is paused, and its agent may not know yet
+	ReasonStopping    = "Stopping"   // is paused, and its agent may not know yet
 	ReasonDependency  = "Dependency" // agents give it too
 )
 
