@@ -231,12 +231,13 @@ func (f *follower) followOnce(ctx context.Context, repositoryID string, looked *
 			return news, false, err
 		}
 		look.empty = !news && !f.mirror(r.Copy()).Exists(ctx)
-		if *looked = look; look.empty || !(news || all) {
+		if *looked = look; !(news || all) {
 			return false, !look.empty, nil
 		}
 	}
+	// Also without a mirror: what was delivered before the repository moved remains servable.
 	copied, err := f.copyPinned(ctx, repositoryID)
-	return news || copied, err == nil, err
+	return news || copied, err == nil && !looked.empty, err
 }
 
 // copyMirror copies from another replica and reports whether anything new came.
