@@ -39,7 +39,7 @@ func TestSlowChecksLeaveTheProcessorAlone(t *testing.T) {
 			calls := 0
 			_ = eventually.Wait(t.Context(), 10_250*time.Millisecond, func() error {
 				calls++
-				time.Sleep(took) // of the fake clock
+				<-time.After(took) // of the bubble's clock
 				return errors.New("not yet")
 			})
 			if calls != want {
