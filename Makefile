@@ -150,7 +150,7 @@ soak: deps kubedev nodedev opentofu web ## a release on a real node (needs root)
 	$(if $(RUN),,./test/deps.sh node && AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/node/story -v)
 	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall|TestPeopleInAClusterOfProcesses)'
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -tags soak -timeout 30m ./test/install -v -run 'FromThePreviousRelease|TestPreviousStoreOnThisSchema|TestKilledInstallGoesOn')
-	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/console -v -run TestBrowser)
+	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 30m ./test/console -v -run TestBrowser/huge)
 	$(if $(RUN),,$(MAKE) screenshots)
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./agent/apply -v -run TestServiceOfThousandsOfObjects)
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 90m ./cmd/release -v -run 'TestRelease$$')

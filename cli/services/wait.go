@@ -88,14 +88,16 @@ func waitFor(ctx context.Context, a *command.App, client *sdk.Client, refs []*hu
 		lacking, count = lacking[:0], len(services)
 		for _, s := range services {
 			v := newServiceView(a, s)
+			why, never := v.lacks(w.revision), ""
 			if w.stopped {
-				if why := v.acts(); why != "" {
-					lacking = append(lacking, fmt.Sprintf("%s/%s: %s", s.GetCluster(), s.GetName(), why))
-				}
-			} else if why := v.lacks(w.revision); why != "" {
-				if never := watch.Why(s, time.Now()); never != "" {
-					return false, exitcode.With(errcode.New(errcode.Unprocessable, "waiting cannot make %s/%s ready: %s", s.GetCluster(), s.GetName(), never), exitcode.Never)
-				}
+				why = v.acts()
+			} else if why != "" {
+				never = watch.Why(s, time.Now())
+			}
+			switch {
+			case never != "":
+				return false, exitcode.With(errcode.New(errcode.Unprocessable, "waiting cannot make %s/%s ready: %s", s.GetCluster(), s.GetName(), never), exitcode.Never)
+			case why != "":
 				lacking = append(lacking, fmt.Sprintf("%s/%s: %s", s.GetCluster(), s.GetName(), why))
 			}
 		}

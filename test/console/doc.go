@@ -10,8 +10,8 @@
 // share its hub.
 //
 // `make deps` installs Chromium, `make web` builds the console and installs Node's
-// packages. `make soak` looks at every dialog in every look, plays the profile huge at its own
-// size, 10,000 clusters and 100,000 services, and takes the pictures.
+// packages. `make soak` plays the profile huge at its own size, 10,000 clusters and
+// 100,000 services, and takes the pictures.
 //
 // It also tests what the hub does for its console, from outside: operations on many
 // services, and the enrollment of clusters.

@@ -90,12 +90,11 @@ const looks = [
   { name: 'forced colours', media: { colorScheme: 'dark', forcedColors: 'active' } },
 ];
 
-/** Runs axe in the looks: everything in dark, what depends on colours in the others, or with `darkOnly` not. */
-export async function checkAxe(page, what, { forced = false, darkOnly = false, covers = false, part } = {}) {
+/** Runs axe in the looks: everything in dark, what depends on colours in the others. */
+export async function checkAxe(page, what, { forced = false, covers = false, part } = {}) {
   // A menu may lie above half of a button, or close to one below it, until it is closed.
   const found = (await findings(page, undefined, part)).filter((one) => !covers || !one.startsWith('target-size'));
   assert.deepEqual(found, [], `${what}: axe, dark`);
-  if (darkOnly) return;
   for (const look of looks.slice(0, forced ? 2 : 1)) {
     await page.emulateMedia(look.media);
     try {
