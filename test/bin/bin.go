@@ -2,10 +2,11 @@
 // as processes: the world, e2e and the agent's tests call it, and cmd/dev
 // through the world. It does not run anything.
 //
-// A program is built at most once per process, one build at a time on the machine (a
-// lock file), into <cache>/bin/<variant>, where the variant is the checkout and the
-// options. It is compiled as what ships is, without cgo but under the race detector.
-// With the Go build cache, building unchanged code takes about a second. A file is
+// A program is built at most once per process, and once for all test binaries of one
+// go test, one build at a time on the machine (a lock file), into
+// <cache>/bin/<variant>, where the variant is the checkout and the options. It is
+// compiled as what ships is, without cgo but under the race detector. With the Go build
+// cache, building unchanged code takes 2 s of processor time. A file is
 // replaced only as a whole, by rename, so that a running program keeps its version. The
 // next build of any variant removes variants that were not requested for 3 days, and
 // those whose checkout is gone, unless a process that requested one still runs.
@@ -106,6 +107,9 @@ func build(ctx context.Context, root, dir, name string, o Options) (string, erro
 		return "", err
 	}
 	compiled, path := filepath.Join(dir, "build", name), filepath.Join(dir, name)
+	if builtBy(path, goTest()) {
+		return path, nil
+	}
 	flags := "-w"
 	if o.Version != "" {
 		flags += " -X github.com/axle-cd/axle/internal/buildinfo.Version=" + o.Version
@@ -120,7 +124,10 @@ func build(ctx context.Context, root, dir, name string, o Options) (string, erro
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build %s: %w\n%s", o.Package, err, bytes.TrimSpace(out))
 	}
-	return path, refresh(compiled, path)
+	if err := refresh(compiled, path); err != nil {
+		return "", err
+	}
+	return path, sign(path, goTest())
 }
 
 // refresh makes path a copy of compiled unless it is one already.

@@ -53,6 +53,31 @@ func TestSecondCallBuildsNothing(t *testing.T) {
 	}
 }
 
+// The test binaries of one go test build a program once; the next go test builds it anew.
+func TestOneGoTestBuildsOnce(t *testing.T) {
+	options := bin.Options{Package: hello, Version: "once"}
+	path, err := bin.Path(t.Context(), "hello", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := os.ReadFile(path + ".run")
+	if err != nil || len(signed) == 0 {
+		t.Fatalf("it does not say which go test built it: %q, %v; run it by go test", signed, err)
+	}
+	t.Setenv("PATH", "") // where go is not to be found
+	bin.Forget()
+	if again, err := bin.Path(t.Context(), "hello", options); err != nil || again != path {
+		t.Errorf("another test binary of this run gets %q, %v; want %q", again, err, path)
+	}
+	if err := os.WriteFile(path+".run", []byte("another run"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	bin.Forget()
+	if _, err := bin.Path(t.Context(), "hello", options); err == nil || !strings.Contains(err.Error(), "go") {
+		t.Errorf("what another go test built is taken: %v", err)
+	}
+}
+
 func TestCompilerIsQuoted(t *testing.T) {
 	_, err := bin.Path(t.Context(), "no-such-program", bin.Options{})
 	if err == nil || !strings.Contains(err.Error(), "no-such-program") || !strings.Contains(err.Error(), "directory not found") {

@@ -17,7 +17,9 @@ import (
 	"github.com/axle-cd/axle/test/port"
 )
 
-const limit = 2 * time.Minute
+// limit bounds a command, and a condition that is waited for; the command's own --timeout of
+// 5 min ends before.
+const limit = 6 * time.Minute
 
 // bed is a cluster whose pods run the programs of this tree.
 type bed struct {

@@ -102,7 +102,7 @@ func TestPreflightAsksTheDatabase(t *testing.T) {
 func (h *ha) refusedDatabase() {
 	h.t.Helper()
 	h.setDatabase(unsuitable(h.t, "ascii"))
-	_, errs, code := h.axle("install", "--kubeconfig", h.Kubeconfig(), "--values", h.values, "--skip-preflight", "--timeout", "90s")
+	_, errs, code := h.axle("install", "--kubeconfig", h.Kubeconfig(), "--values", h.values, "--skip-preflight")
 	if code == 0 || !strings.Contains(errs, "its last words") || !strings.Contains(errs, "encoding SQL_ASCII") || !strings.Contains(errs, "run the same command again") {
 		h.t.Errorf("a database of another encoding: %d %s", code, errs)
 	}
@@ -171,7 +171,7 @@ func TestCertificateThatDoesNotCome(t *testing.T) {
 	public, private := pair(t, "127.0.0.1", time.Now().Add(time.Hour))
 	secret(t, client, "axle", b.kubectl("-n", "axle", "get", "certificate", "axle", "-o", "jsonpath={.spec.secretName}"), map[string][]byte{"tls.crt": public, "tls.key": private})
 	say(`{"type": "Ready", "status": "True", "message": "Certificate is up to date"}`)
-	install[len(install)-1] = "90s"
+	install[len(install)-1] = "5m"
 	if _, errs, _ := b.axle(install...); strings.Contains(errs, "not everything runs") {
 		t.Errorf("when it came: %s", errs)
 	}

@@ -86,7 +86,7 @@ func TestStockHelmGivesTheSameObjects(t *testing.T) {
 	sideBySide(t)
 	b := newBed(t)
 	kubeconfig := b.Kubeconfig()
-	b.helm("install", "axle", "../../deploy/charts/axle", "--namespace", "axle", "--create-namespace", "--values", b.values, "--wait", "--timeout", "100s")
+	b.helm("install", "axle", "../../deploy/charts/axle", "--namespace", "axle", "--create-namespace", "--values", b.values, "--wait")
 	stock := b.objects()
 	b.must("uninstall", "--kubeconfig", kubeconfig, "--force", "--yes", "--delete-data")
 	b.eventually("all is gone", func() string {

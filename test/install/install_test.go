@@ -5,9 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -18,7 +19,7 @@ import (
 func TestInstallUpgradeAndUninstall(t *testing.T) {
 	sideBySide(t)
 	b := newBed(t)
-	install := []string{"install", "--kubeconfig", b.Kubeconfig(), "--values", b.values, "--email", "you@example.test", "--timeout", "90s"}
+	install := []string{"install", "--kubeconfig", b.Kubeconfig(), "--values", b.values, "--email", "you@example.test"}
 	out := b.must(install...)
 	if !strings.Contains(out, "Axle is at "+b.url) || !strings.Contains(out, "next: axle clusters connect") {
 		t.Errorf("it ends with %q", out)
@@ -61,7 +62,7 @@ func (b *bed) goOn() {
 		b.t.Errorf("axle upgrade left the annotation %q", have)
 	}
 	chart := "../../deploy/charts/axle"
-	b.helm("upgrade", "axle", chart, "--namespace", "axle", "--reuse-values", "--set", "operator.annotations.by=helm,networkPolicy.enabled=false", "--wait", "--timeout", "90s")
+	b.helm("upgrade", "axle", chart, "--namespace", "axle", "--reuse-values", "--set", "operator.annotations.by=helm,networkPolicy.enabled=false", "--wait")
 	if have := b.kubectl("get", "networkpolicy", "-n", "axle", "-o", "name"); have != "" {
 		b.t.Errorf("Helm left %s", have)
 	}
@@ -84,13 +85,14 @@ func (b *bed) refusals() {
 	if code == 0 || !strings.Contains(errs, "keeps its data in SQLite") {
 		b.t.Errorf("another database: %d %s", code, errs)
 	}
-	begun := time.Now()
 	_, errs, code = b.axle("upgrade", "--kubeconfig", b.Kubeconfig(), "--set", "operator.image.tag=none,operator.image.repository=nobody")
-	if code == 0 || !strings.Contains(errs, "axle.test/nobody:none is not known") {
-		b.t.Errorf("an image that nobody has: %d %s", code, errs)
+	named := regexp.MustCompile(`waiting: .*axle\.test/nobody:none is not known.* \((\d+)s\)`).FindStringSubmatch(errs)
+	if code == 0 || !strings.Contains(errs, "Error: pod axle-operator-") || named == nil {
+		b.t.Fatalf("an image that nobody has: %d %s", code, errs)
 	}
-	if took := time.Since(begun); took > 20*time.Second {
-		b.t.Errorf("the image was named after %s", took)
+	// The wait's own seconds: how fast this machine applies the release is not the promise.
+	if took, err := strconv.Atoi(named[1]); err != nil || took > 20 {
+		b.t.Errorf("the image was named after %s s of waiting (%v)", named[1], err)
 	}
 	b.must("upgrade", "--kubeconfig", b.Kubeconfig()) // from the last values that ran
 }

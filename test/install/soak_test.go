@@ -126,14 +126,14 @@ func TestUpgradeFromThePreviousRelease(t *testing.T) {
 func TestOneHubFromThePreviousRelease(t *testing.T) {
 	b := newBed(t)
 	old := b.previous()
-	old("install", "--kubeconfig", b.Kubeconfig(), "--values", b.values, "--email", "you@example.test", "--timeout", "90s")
+	old("install", "--kubeconfig", b.Kubeconfig(), "--values", b.values, "--email", "you@example.test")
 	ca, fleet := b.fleet(fleetUpgraded)
 	away := map[string]time.Duration{}
 	away["upgrade"] = b.interrupted("upgrade", ca, fleet, func() { b.must("upgrade", "--kubeconfig", b.Kubeconfig()) })
 	if have := b.must("hub", "status"); !strings.Contains(have, buildinfo.Version) {
 		t.Errorf("after the upgrade: %s", have)
 	}
-	away["back"] = b.interrupted("back", ca, fleet, func() { old("upgrade", "--kubeconfig", b.Kubeconfig(), "--timeout", "90s") })
+	away["back"] = b.interrupted("back", ca, fleet, func() { old("upgrade", "--kubeconfig", b.Kubeconfig()) })
 	if have := b.must("hub", "status"); !strings.Contains(have, before) {
 		t.Errorf("after the way back: %s", have)
 	}

@@ -27,7 +27,7 @@ func TestReplicasServeWhilePodsGoAndVersionsChange(t *testing.T) {
 	sideBySide(t)
 	h := prepareHA(t)
 	h.refusedDatabase()
-	h.must("install", "--kubeconfig", h.Kubeconfig(), "--values", h.values, "--email", "you@example.test", "--without-mgmt", "--timeout", "90s")
+	h.must("install", "--kubeconfig", h.Kubeconfig(), "--values", h.values, "--email", "you@example.test", "--without-mgmt")
 	h.populate(playedAgents)
 	h.otherShape()
 
@@ -47,14 +47,14 @@ func TestReplicasServeWhilePodsGoAndVersionsChange(t *testing.T) {
 	h.give(next)
 	h.version = next
 	h.calmly("upgrade", func() {
-		if _, _, code := h.axle("upgrade", "--kubeconfig", h.Kubeconfig(), "--timeout", "110s"); code != 0 {
+		if _, _, code := h.axle("upgrade", "--kubeconfig", h.Kubeconfig()); code != 0 {
 			t.Errorf("axle upgrade ends with %d", code)
 		}
 	})
 	h.replicasAre(next)
 	h.version = ""
 	h.calmly("rollback", func() {
-		h.helm("rollback", "axle", h.goodRevision(first), "--namespace", "axle", "--wait", "--timeout", "110s")
+		h.helm("rollback", "axle", h.goodRevision(first), "--namespace", "axle", "--wait")
 	})
 	h.replicasAre(first)
 	h.connectedAgents()
@@ -89,7 +89,7 @@ func (b *bed) goodRevision(version string) string {
 func TestOneHubComesBackWithinAMinute(t *testing.T) {
 	sideBySide(t)
 	b := newBed(t)
-	b.must("install", "--kubeconfig", b.Kubeconfig(), "--values", b.values, "--email", "you@example.test", "--timeout", "90s")
+	b.must("install", "--kubeconfig", b.Kubeconfig(), "--values", b.values, "--email", "you@example.test")
 	ca, fleet := b.fleet(5)
 	b.give(next)
 	interrupted := func(what string, do func()) { b.interrupted(what, ca, fleet, do) }
@@ -109,7 +109,7 @@ func TestOneHubComesBackWithinAMinute(t *testing.T) {
 	}
 	must(t, fleet.PassAll(t.Context(), nil))
 	b.must("uninstall", "--kubeconfig", b.Kubeconfig(), "--force")
-	b.must("install", "--kubeconfig", b.Kubeconfig(), "--values", b.values, "--timeout", "90s")
+	b.must("install", "--kubeconfig", b.Kubeconfig(), "--values", b.values)
 	must(t, fleet.PassAll(t.Context(), nil))
 }
 
