@@ -40,7 +40,7 @@ func (o *opened) revoke(ctx context.Context, id []byte, d *diag.Diagnostics) {
 	defer cancel()
 	_, err := o.session.client.Tokens.Revoke(ctx, connect.NewRequest(&hubv1.RevokeTokenRequest{Id: text}))
 	if err = sdk.Error(err, o.session.client.URL); err != nil && !sdk.IsNotFound(err) {
-		d.AddWarning("A token was not revoked", "It ends by itself when its time is over: "+errcode.Message(err))
+		d.AddWarning("A token was not revoked", "It ends by itself when its time is over: "+errcode.Text(err))
 	}
 }
 
@@ -120,7 +120,7 @@ func (t *token) Open(ctx context.Context, r ephemeral.OpenRequest, answer *ephem
 		made, err = t.session.client.Tokens.Create(ctx, connect.NewRequest(&hubv1.CreateTokenRequest{Name: m.Name.ValueString(), Scopes: scopes, LifetimeMicros: lifetime(m.Lifetime)}))
 	}
 	if err != nil {
-		answer.Diagnostics.AddError("Cannot create a token", errcode.Message(sdk.Error(err, t.session.client.URL)))
+		answer.Diagnostics.AddError("Cannot create a token", errcode.Text(sdk.Error(err, t.session.client.URL)))
 		return
 	}
 	m.ID, m.Token, m.Expires = types.StringValue(made.Msg.GetToken().GetId()), types.StringValue(made.Msg.GetSecret()), stamp(made.Msg.GetToken().GetExpiresAt())
@@ -191,7 +191,7 @@ func (b *bootstrap) Open(ctx context.Context, r ephemeral.OpenRequest, answer *e
 		LifetimeMicros: lifetime(m.Lifetime), Approved: m.Approved.ValueBool(), Management: &hubv1.Management{By: b.session.by},
 	}))
 	if err != nil {
-		answer.Diagnostics.AddError("Cannot create a bootstrap token", errcode.Message(sdk.Error(err, b.session.client.URL)))
+		answer.Diagnostics.AddError("Cannot create a bootstrap token", errcode.Text(sdk.Error(err, b.session.client.URL)))
 		return
 	}
 	m.ID, m.Token, m.Expires = types.StringValue(made.Msg.GetToken().GetId()), types.StringValue(made.Msg.GetSecret()), stamp(made.Msg.GetToken().GetExpiresAt())
@@ -243,7 +243,7 @@ func (k *kubeconfig) Open(ctx context.Context, r ephemeral.OpenRequest, answer *
 	}
 	made, err := k.session.client.ClusterAPI.CreateCredential(ctx, connect.NewRequest(&hubv1.CreateClusterCredentialRequest{Cluster: m.Cluster.ValueString(), LifetimeMicros: lifetime(m.Lifetime)}))
 	if err != nil {
-		answer.Diagnostics.AddError("Cannot reach cluster "+m.Cluster.ValueString(), errcode.Message(sdk.Error(err, k.session.client.URL)))
+		answer.Diagnostics.AddError("Cannot reach cluster "+m.Cluster.ValueString(), errcode.Text(sdk.Error(err, k.session.client.URL)))
 		return
 	}
 	c := made.Msg

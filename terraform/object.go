@@ -96,7 +96,7 @@ func limited(ctx context.Context, v tftypes.Value, operation string, otherwise t
 
 // fail says what the hub says, and for an object of another manager how to go on.
 func (o *object) fail(d *diag.Diagnostics, doing, id string, err error) {
-	text := errcode.Message(err)
+	text := errcode.Text(err)
 	if errcode.Is(err, errcode.Internal) {
 		text = err.Error()
 	}
@@ -205,7 +205,7 @@ func (o *object) make(ctx context.Context, v shape.Values) (made, request proto.
 	made, lost, err := o.session.send(ctx, o.create, request)
 	switch {
 	case errcode.Is(err, errcode.Unavailable):
-		err = errcode.New(errcode.Unavailable, "%s\n\nThe hub may have made it. If the next apply says that it exists, take it over:\n\n  terraform import %s_%s.NAME %s", errcode.Message(err), Type, o.name, o.idOf(v.Plan))
+		err = errcode.New(errcode.Unavailable, "%s\n\nThe hub may have made it. If the next apply says that it exists, take it over:\n\n  terraform import %s_%s.NAME %s", errcode.Text(err), Type, o.name, o.idOf(v.Plan))
 	case errcode.Is(err, errcode.Conflict) && len(o.keys) > 0:
 		if lost {
 			if have, by, err := o.session.reads.find(ctx, o.kind, v.Plan); err == nil && have != nil && managerText(by) == managerText(o.session.by) && len(o.otherwise(v.Plan, shape.Read(have.ProtoReflect(), o.attributes, v.Plan))) == 0 {
@@ -213,7 +213,7 @@ func (o *object) make(ctx context.Context, v shape.Values) (made, request proto.
 			}
 		}
 		if text, there := exists(); there {
-			err = errcode.New(errcode.Conflict, "%s\n\n%s", errcode.Message(err), text)
+			err = errcode.New(errcode.Conflict, "%s\n\n%s", errcode.Text(err), text)
 		}
 	}
 	return made, request, err
@@ -480,7 +480,7 @@ type private interface {
 func (o *object) remember(ctx context.Context, p private, message proto.Message, d *diag.Diagnostics) {
 	text, err := o.secrets(ctx, message)
 	if err != nil {
-		d.AddWarning("Drift of secrets is not seen", "The hub did not say what it stored: "+errcode.Message(err))
+		d.AddWarning("Drift of secrets is not seen", "The hub did not say what it stored: "+errcode.Text(err))
 	}
 	if text == "" {
 		d.Append(p.SetKey(ctx, hidden, nil)...)

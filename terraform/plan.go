@@ -80,11 +80,11 @@ func (o *object) ask(ctx context.Context, v shape.Values, r resource.ModifyPlanR
 	case errcode.Is(err, errcode.Conflict) && v.State == nil && o.session.ours(ctx, o.kind, v.Plan):
 		// The same run deletes it first, with terraform apply -replace. Otherwise the
 		// apply says that it exists.
-	case errcode.Is(err, errcode.NotFound) && o.session.plans("%s", errcode.Message(err)), errcode.Is(err, errcode.Invalid) && o.session.plans("%q", errcode.Message(err)):
+	case errcode.Is(err, errcode.NotFound) && o.session.plans("%s", errcode.Text(err)), errcode.Is(err, errcode.Invalid) && o.session.plans("%q", errcode.Text(err)):
 		// The same run creates what is missing. A template's repository is Invalid, and
 		// quoted.
 	case errcode.Is(err, errcode.NotFound):
-		d.AddWarning("The plan may fail", errcode.Message(err)+". If something else in this configuration creates it, refer to that resource or name it in depends_on.")
+		d.AddWarning("The plan may fail", errcode.Text(err)+". If something else in this configuration creates it, refer to that resource or name it in depends_on.")
 	default:
 		o.fail(d, "plan", o.idOf(v.Plan), err)
 	}

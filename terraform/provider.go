@@ -130,7 +130,7 @@ func (p *axle) Configure(ctx context.Context, r provider.ConfigureRequest, answe
 	}
 	s, err := p.session(ctx, m)
 	if err != nil {
-		answer.Diagnostics.AddError("Cannot log in to the hub", errcode.Message(err))
+		answer.Diagnostics.AddError("Cannot log in to the hub", errcode.Text(err))
 		return
 	}
 	answer.ResourceData, answer.DataSourceData, answer.EphemeralResourceData = s, s, s

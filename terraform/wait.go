@@ -84,7 +84,7 @@ func (w *serviceWait) Create(ctx context.Context, r resource.CreateRequest, answ
 	timeout, _ := time.ParseDuration(m.Timeout.ValueString())
 	s, err := waitFor(ctx, w.session.client, &hubv1.ServiceRef{Cluster: m.Cluster.ValueString(), Name: m.Service.ValueString()}, warmup, timeout)
 	if err != nil {
-		answer.Diagnostics.AddError(fmt.Sprintf("Service %s/%s is not healthy", m.Cluster.ValueString(), m.Service.ValueString()), errcode.Message(err))
+		answer.Diagnostics.AddError(fmt.Sprintf("Service %s/%s is not healthy", m.Cluster.ValueString(), m.Service.ValueString()), errcode.Text(err))
 		return
 	}
 	m.ID = types.StringValue(m.Cluster.ValueString() + "/" + m.Service.ValueString())
@@ -113,7 +113,7 @@ func waitFor(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef, warmup, 
 				return nil, errcode.New(errcode.Unprocessable, "%s", last)
 			}
 		case errcode.Is(err, errcode.Unavailable), errcode.Is(err, errcode.NotFound): // a global service makes it in a moment
-			last = errcode.Message(err)
+			last = errcode.Text(err)
 		case ctx.Err() == nil:
 			return nil, err
 		}

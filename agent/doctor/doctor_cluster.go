@@ -23,14 +23,14 @@ func checkCluster(ctx context.Context, cfg agent.Config) Check {
 	cfg.SetDefaults()
 	k, err := kube.New(cfg.Kubeconfig, cfg.Clock, cfg.Log)
 	if err != nil {
-		return c.fails(errcode.Message(err), "give --kubeconfig, or run in a pod of the cluster")
+		return c.fails(errcode.Text(err), "give --kubeconfig, or run in a pod of the cluster")
 	}
 	s, err := k.Serves(ctx)
 	switch {
 	case errcode.Is(err, errcode.Forbidden):
-		return c.fails(errcode.Message(err), "give the agent a service account that the API server accepts")
+		return c.fails(errcode.Text(err), "give the agent a service account that the API server accepts")
 	case err != nil:
-		return c.fails(errcode.Message(err), "let this machine or pod reach the API server, and look at its health")
+		return c.fails(errcode.Text(err), "let this machine or pod reach the API server, and look at its health")
 	}
 	if s.Partial != "" {
 		return c.fails(s.Partial, "fix or remove the failing APIService; until then nothing is pruned")
@@ -70,7 +70,7 @@ func checkRights(ctx context.Context, cfg agent.Config) Check {
 	cfg.SetDefaults()
 	k, err := kube.New(cfg.Kubeconfig, cfg.Clock, cfg.Log)
 	if err != nil {
-		return c.fails(errcode.Message(err), "give --kubeconfig, or run in a pod of the cluster")
+		return c.fails(errcode.Text(err), "give --kubeconfig, or run in a pod of the cluster")
 	}
 	needs := ownRights(cfg.Namespace)
 	if cfg.SelfUpgrade {

@@ -43,13 +43,13 @@ func checkTunnel(ctx context.Context, cfg agent.Config) Check {
 	case errors.Is(err, tunnel.ErrOldHub):
 		c.Detail = err.Error() + "; `axle clusters get NAME` shows the tunnel of a running agent"
 	case errcode.Is(err, errcode.Invalid):
-		return c.fails(errcode.Message(err), "let "+who+" pass the headers Connection: Upgrade and Upgrade: websocket on, over HTTP/1.1"+withoutTunnel)
+		return c.fails(errcode.Text(err), "let "+who+" pass the headers Connection: Upgrade and Upgrade: websocket on, over HTTP/1.1"+withoutTunnel)
 	case errcode.Is(err, errcode.Exhausted):
-		return c.fails(errcode.Message(err), "look again in a few seconds")
+		return c.fails(errcode.Text(err), "look again in a few seconds")
 	case errcode.Is(err, errcode.Unavailable) && checkHub(ctx, cfg).Problem != "":
 		return c.hubIsAway()
 	default:
-		return c.fails(errcode.Message(err), "let "+who+" forward WebSockets without buffering, and allow "+tunnel.Path+" there"+withoutTunnel)
+		return c.fails(errcode.Text(err), "let "+who+" forward WebSockets without buffering, and allow "+tunnel.Path+" there"+withoutTunnel)
 	}
 	return c
 }

@@ -127,7 +127,7 @@ func (r *applying) apply(ctx context.Context, items []manifest.Item) {
 		if err := r.one(ctx, item, &view); err != nil {
 			r.failed++
 			view.Result = "failed: " + err.Error()
-			r.problems = append(r.problems, fmt.Sprintf("%s: %s %s: %s", item.Where, item.Kind, item.Name, errcode.Message(err)))
+			r.problems = append(r.problems, fmt.Sprintf("%s: %s %s: %s", item.Where, item.Kind, item.Name, errcode.Text(err)))
 		}
 		if view.Result == "created" {
 			added[item.Kind+"/"+item.Name] = true

@@ -63,7 +63,7 @@ func (r *applying) one(ctx context.Context, item manifest.Item, view *appliedVie
 		object.Fields, err = r.fields(ctx, item, have)
 	}
 	if err != nil {
-		object.Action, object.Reason = plan.Refused, errcode.Message(err)
+		object.Action, object.Reason = plan.Refused, errcode.Text(err)
 	}
 	r.plan.Add(object)
 	return err
@@ -87,7 +87,7 @@ func (r *applying) planNew(ctx context.Context, item manifest.Item, view applied
 		object.Fields = append(object.Fields, given(have, secretsOf(item))...)
 	}
 	if err != nil {
-		object.Action, object.Reason = plan.Refused, errcode.Message(err)
+		object.Action, object.Reason = plan.Refused, errcode.Text(err)
 		r.failed++
 	}
 	r.plan.Add(object)

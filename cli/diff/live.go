@@ -124,7 +124,7 @@ func (l live) all(ctx context.Context, wanted []*hubv1.PreviewServiceRequest) []
 	one := func(i int) {
 		d, err := l.ask.Preview(ctx, wanted[i])
 		if err != nil {
-			d = &hubv1.ServiceDiff{Error: errcode.Message(err)}
+			d = &hubv1.ServiceDiff{Error: errcode.Text(err)}
 		}
 		views[i] = diffview.Of(wanted[i].GetRef(), "ref "+wanted[i].GetSourceRef(), d)
 	}

@@ -129,7 +129,7 @@ func (a Asker) All(ctx context.Context, services []*hubv1.Service, repository, r
 			SourceRef: ref, Repository: repository, Refresh: n == 0, ChangedOnly: true}
 		d, err := a.Preview(ctx, want)
 		if err != nil {
-			d = &hubv1.ServiceDiff{Error: errcode.Message(err)}
+			d = &hubv1.ServiceDiff{Error: errcode.Text(err)}
 		}
 		mu.Lock()
 		defer mu.Unlock()

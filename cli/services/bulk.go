@@ -246,7 +246,7 @@ func (s *selector) run(ctx context.Context, a *command.App, client *sdk.Client, 
 	for i, err := range errs {
 		if results[i].Result = s.done; err != nil {
 			failed++
-			results[i].Result, results[i].Error = "failed", errcode.Message(err)
+			results[i].Result, results[i].Error = "failed", errcode.Text(err)
 			continue
 		}
 		refs = append(refs, &hubv1.ServiceRef{Cluster: results[i].Cluster, Name: results[i].Name})

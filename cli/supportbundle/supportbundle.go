@@ -124,7 +124,7 @@ func (b *bundle) part(ctx context.Context, name string, read func(ctx context.Co
 		err = errors.Join(err, b.put(name, text))
 	}
 	if err != nil {
-		b.failed = append(b.failed, name+": "+plain.Line(errcode.Message(err), 500))
+		b.failed = append(b.failed, name+": "+plain.Line(errcode.Text(err), 500))
 	}
 }
 

@@ -113,6 +113,15 @@ func Message(err error) string {
 	return "internal error; the hub's log has the details"
 }
 
+// Text is Message in a program that its user runs: a fault of that program is in no
+// hub's log, so it is told as it is.
+func Text(err error) string {
+	if err == nil || errors.As(err, new(*Error)) || Of(err) == Unavailable {
+		return Message(err)
+	}
+	return err.Error()
+}
+
 // RetryAfter returns how long the outermost coded error asks to wait.
 func RetryAfter(err error) time.Duration {
 	var coded *Error

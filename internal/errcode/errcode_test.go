@@ -32,6 +32,13 @@ func TestOnlyCodedMessagesReachUsers(t *testing.T) {
 			if got := errcode.Message(tc.err); got != tc.message {
 				t.Errorf("message = %q, want %q", got, tc.message)
 			}
+			text := tc.message
+			if tc.code == errcode.Internal { // of a program that its user runs
+				text = tc.err.Error()
+			}
+			if got := errcode.Text(tc.err); got != text {
+				t.Errorf("text = %q, want %q", got, text)
+			}
 		})
 	}
 }

@@ -240,7 +240,7 @@ func (c checked) ValidateString(_ context.Context, r validator.StringRequest, an
 		return
 	}
 	if err := c.check(r.ConfigValue.ValueString()); err != nil {
-		answer.Diagnostics.AddAttributeError(r.Path, "Invalid value", errcode.Message(err))
+		answer.Diagnostics.AddAttributeError(r.Path, "Invalid value", errcode.Text(err))
 	}
 }
 
@@ -258,7 +258,7 @@ func (c each) ValidateSet(_ context.Context, r validator.SetRequest, answer *val
 			continue
 		}
 		if err := c.check(text.ValueString()); err != nil {
-			answer.Diagnostics.AddAttributeError(r.Path, "Invalid value", errcode.Message(err))
+			answer.Diagnostics.AddAttributeError(r.Path, "Invalid value", errcode.Text(err))
 		}
 	}
 }

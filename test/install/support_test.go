@@ -46,4 +46,7 @@ func (b *bed) support() {
 			b.t.Errorf("%s does not have %q: %.300s; left out: %s", name, says, files[name], files["errors.txt"])
 		}
 	}
+	if strings.Contains(files["errors.txt"], "internal error") {
+		b.t.Errorf("what was left out does not say why: %s", files["errors.txt"])
+	}
 }
