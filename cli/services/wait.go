@@ -91,12 +91,15 @@ func waitFor(ctx context.Context, a *command.App, client *sdk.Client, refs []*hu
 			why, never := v.lacks(w.revision), ""
 			if w.stopped {
 				why = v.acts()
+				if !v.Paused {
+					never = fmt.Sprintf("somebody resumed it; axle services pause %s/%s pauses it again", s.GetCluster(), s.GetName())
+				}
 			} else if why != "" {
 				never = watch.Why(s, time.Now())
 			}
 			switch {
 			case never != "":
-				return false, exitcode.With(errcode.New(errcode.Unprocessable, "waiting cannot make %s/%s ready: %s", s.GetCluster(), s.GetName(), never), exitcode.Never)
+				return false, exitcode.With(errcode.New(errcode.Unprocessable, "waiting cannot make %s/%s %s: %s", s.GetCluster(), s.GetName(), w.state(), never), exitcode.Never)
 			case why != "":
 				lacking = append(lacking, fmt.Sprintf("%s/%s: %s", s.GetCluster(), s.GetName(), why))
 			}
@@ -147,7 +150,7 @@ func getServices(ctx context.Context, client *sdk.Client, refs []*hubv1.ServiceR
 func (v serviceView) acts() string {
 	switch {
 	case v.Sync != "Paused":
-		return "it is " + v.Sync + " again"
+		return "it is " + v.Sync
 	case v.Reason == "Stopping" && v.Freshness == "Stale":
 		return "its cluster has not polled since " + command.Ago(v.PolledAge)
 	case v.Reason == "Stopping":

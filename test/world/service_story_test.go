@@ -27,6 +27,7 @@ func TestServiceStories(t *testing.T) {
 		tell func(*stage)
 	}{
 		{"diff", (*stage).diffs},
+		{"a pause taken back", (*stage).pauseTakenBack},
 		{"rare renderers", (*stage).rareRenderers},
 		{"limits of a project", (*stage).projectLimits},
 		{"sync windows", (*stage).syncWindows},
@@ -129,6 +130,20 @@ type diffView struct {
 	}
 }
 
+// pauseTakenBack waits for a pause of which the agent never hears, and that somebody takes back.
+func (s *stage) pauseTakenBack() {
+	s.deploy("edge-1", "back", "app")
+	s.must(s.agents["edge-1"].Kill())
+	waited := make(chan string, 1)
+	go func() { waited <- s.differs(3, "services", "pause", "edge-1/back", "--wait") }()
+	s.eventual("it is paused", func() error { return s.contains("services get edge-1/back", "Stopping") })
+	s.axle("services", "resume", "edge-1/back")
+	if out := <-waited; !strings.Contains(out, "axle services pause edge-1/back pauses it again") {
+		s.t.Errorf("the wait ends with %s", out)
+	}
+	s.must(s.agents["edge-1"].Start())
+}
+
 // diffs requests what an apply would change while the service is paused: nothing is
 // written, and differences are shown without secret values.
 func (s *stage) diffs() {
@@ -138,7 +153,7 @@ func (s *stage) diffs() {
 	uses := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: uses}\ndata: {url: \"https://user:{{ configuration.word }}@db\"}\n"
 	s.commitFiles("fleet", "before", map[string]string{"diff/one.yaml": object("one", "before"), "diff/two.yaml": object("two", "goes"), "diff/same.yaml": object("same", "same"), "diff/secret.yaml.liquid": secret("before")})
 	s.axle("services", "create", "edge-1/diff", "--repo", "fleet", "--ref", "main", "--folder", "diff", "--secret-file", "word="+s.write("diff-secret", "hunter2-hunter2"))
-	s.axle("services", "wait", "edge-1/diff", "--timeout", "90s")
+	s.axle("services", "wait", "edge-1/diff", "--timeout", "5m")
 	if result, err := s.Axle(s.t.Context(), "services", "diff", "edge-1/diff", "--last"); err == nil || !strings.Contains(err.Error(), "there is no diff of edge-1/diff yet") {
 		s.t.Errorf("the last of none: %v, %s", err, result.Out)
 	}
@@ -262,7 +277,7 @@ func (s *stage) syncWindows() {
 		}
 		s.axle(level.open...)
 		s.says("edge-1", "windows", waiting)
-		s.axle("services", "wait", "edge-1/windows", "--timeout", "90s")
+		s.axle("services", "wait", "edge-1/windows", "--timeout", "5m")
 	}
 }
 
