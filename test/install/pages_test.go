@@ -117,7 +117,7 @@ spec:
 	}
 	must(b.t, os.WriteFile(file, []byte(kinds.String()), 0o600))
 	b.kubectl("apply", "-f", file)
-	b.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/clusterissuers.cert-manager.io", "crd/certificates.cert-manager.io")
+	b.kubectl("wait", "--for=condition=Established", "--timeout=5m", "crd/clusterissuers.cert-manager.io", "crd/certificates.cert-manager.io")
 	must(b.t, os.WriteFile(file, []byte("apiVersion: cert-manager.io/v1\nkind: ClusterIssuer\nmetadata: {name: "+issuer+"}\nstatus: {conditions: [{type: Ready, status: 'True'}]}\n"), 0o600))
 	b.kubectl("apply", "-f", file)
 }

@@ -64,7 +64,7 @@ const loopback = "127.0.0.1"
 
 // startLimit bounds how long a cluster may take to become ready. It takes about 2 s
 // on an idle machine; the rest is for busy machines.
-const startLimit = 2 * time.Minute
+const startLimit = 5 * time.Minute
 
 // Cluster is one API server with the requested components.
 type Cluster struct {

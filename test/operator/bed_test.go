@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -141,13 +142,13 @@ func (b *bed) install() {
 		}
 		b.apply(string(text))
 	}
+	// All at once: the API server lets the first who lists a kind come again a second later.
 	eventually.For(b, limit, "the CRDs are served", func() error {
+		group, ctx := errgroup.WithContext(b.Context())
 		for _, list := range lists() {
-			if err := b.List(b.Context(), list); err != nil {
-				return err
-			}
+			group.Go(func() error { return b.List(ctx, list) })
 		}
-		return nil
+		return group.Wait()
 	})
 }
 

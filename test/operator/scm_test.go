@@ -1,11 +1,13 @@
 package operator_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/internal/eventually"
 )
 
 // A GitRepository logs in with the account of a ScmConnection, and follows its Secret.
@@ -35,10 +37,13 @@ func TestScmConnection(t *testing.T) {
 	writes := b.gate.count("Repositories/Update")
 	b.secret("token", b.namespace, map[string]string{"token": "second"})
 	b.counted(writes+1, "Repositories/Update")
-	b.want(c, "Ready", "True", "Ready", "")
-	if *c.Status.SHA == sha {
-		t.Error("the hash of the connection does not show the Secret")
-	}
+	eventually.For(t, limit, "the hash of the connection shows the Secret", func() error {
+		b.want(c, "Ready", "True", "Ready", "")
+		if *c.Status.SHA == sha {
+			return errors.New("it is that of the first")
+		}
+		return nil
+	})
 
 	// The account does not follow the connection to another server, nor to a repository of one.
 	if err := b.try(connection("baseUrl: 'https://evil.example', tokenSecretRef: {name: token, namespace: " + b.namespace + "}")); err == nil || !strings.Contains(err.Error(), "the server cannot be changed") {

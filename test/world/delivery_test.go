@@ -141,7 +141,7 @@ func TestRevisionsNeverGoBack(t *testing.T) {
 		t.Errorf("only these were answered with older answers: %v", replayed)
 	}
 	s.proxy.Replay(false)
-	s.axle("services", "wait", "edge/app", "--timeout", "60s")
+	s.axle("services", "wait", "edge/app", "--timeout", "5m")
 }
 
 func TestAbsenceNeverDeletes(t *testing.T) {
@@ -171,7 +171,7 @@ func TestAbsenceNeverDeletes(t *testing.T) {
 	s.same("edge", "app", "one", before.Metadata.UID)
 
 	// The judge: a tombstone does delete.
-	s.axle("services", "delete", "edge/other", "--timeout", "90s")
+	s.axle("services", "delete", "edge/other", "--timeout", "5m")
 	if _, err := s.get("edge", "other", "one"); err == nil {
 		t.Error("a deleted service's object is still there: the test proves nothing")
 	}
@@ -202,7 +202,7 @@ func TestLostReportResyncs(t *testing.T) {
 			}
 		}
 		s.proxy.Lose("/Report", world.DropNothing)
-		s.axle("services", "wait", "edge/app", "--revision", commit, "--timeout", "90s")
+		s.axle("services", "wait", "edge/app", "--revision", commit, "--timeout", "5m")
 	}
 }
 
@@ -229,6 +229,6 @@ func TestKillsDuringDeliveryConverge(t *testing.T) {
 	for _, cluster := range []string{"edge", "mile"} {
 		s.says(cluster, "app", "7")
 	}
-	s.axle("services", "wait", "--all", "--timeout", "90s")
+	s.axle("services", "wait", "--all", "--timeout", "5m")
 	s.same("edge", "app", "two", before.Metadata.UID)
 }

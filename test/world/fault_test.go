@@ -74,7 +74,7 @@ func TestOwnedByAnotherServiceIsRefused(t *testing.T) {
 	s.axle("services", "create", "edge/thief", "--repo", "fleet", "--ref", "main", "--folder", "app", "--namespace", "app")
 	s.state("edge", "thief", "Failed", "belongs to service")
 	s.same("edge", "app", "one", before.Metadata.UID)
-	s.axle("services", "delete", "edge/thief", "--timeout", "90s")
+	s.axle("services", "delete", "edge/thief", "--timeout", "5m")
 	s.same("edge", "app", "one", before.Metadata.UID)
 	s.axle("services", "wait", "edge/app")
 }
@@ -90,7 +90,7 @@ func TestAPIServerAwayHeals(t *testing.T) {
 	s.state("edge", "app", "Failed")
 	s.must(s.Cluster("edge").Restart(t.Context()))
 	s.says("edge", "app", "2")
-	s.axle("services", "wait", "edge/app", "--timeout", "90s")
+	s.axle("services", "wait", "edge/app", "--timeout", "5m")
 	s.same("edge", "app", "one", before.Metadata.UID)
 }
 

@@ -177,7 +177,7 @@ func TestTenRendersOfGeneratedValuesWriteNothing(t *testing.T) {
 		})
 		s.polls(1) // the pass has a second for itself before the next kill
 	}
-	s.axle("services", "wait", "edge/random", "--timeout", "90s")
+	s.axle("services", "wait", "edge/random", "--timeout", "5m")
 	s.polls(5)
 	events, err := s.Cluster("edge").AuditSince(mark)
 	s.must(err)
@@ -194,7 +194,7 @@ func TestTenRendersOfGeneratedValuesWriteNothing(t *testing.T) {
 		}
 		return nil
 	})
-	s.axle("services", "wait", "edge/random", "--timeout", "90s")
+	s.axle("services", "wait", "edge/random", "--timeout", "5m")
 	s.eventual("the pods have another checksum", func() error {
 		if s.random()["podtemplate/web"]["checksum/secret"] == first["podtemplate/web"]["checksum/secret"] {
 			return fmt.Errorf("it is the same")

@@ -52,7 +52,7 @@ func TestObjectsMoveIntoServicesThatCannotTakeThem(t *testing.T) {
 		s.commitFiles("fleet", story.name+": at first", files(loser, own(heir+"-2")))
 		for _, name := range []string{loser, heir} {
 			create(name)
-			s.axle("services", "wait", "edge-1/"+name, "--timeout", "90s")
+			s.axle("services", "wait", "edge-1/"+name, "--timeout", "5m")
 		}
 		before, err := s.get("edge-1", "moves", object)
 		s.must(err)
@@ -72,7 +72,7 @@ func TestObjectsMoveIntoServicesThatCannotTakeThem(t *testing.T) {
 			s.commitFiles("fleet", story.name+": mended", map[string]string{heir + "/heir.yaml": own(heir + "-2")})
 		}
 		for _, name := range []string{heir, loser} {
-			s.axle("services", "wait", "edge-1/"+name, "--timeout", "90s")
+			s.axle("services", "wait", "edge-1/"+name, "--timeout", "5m")
 		}
 		s.same("edge-1", "moves", object, before.Metadata.UID)
 		s.ownedBy(object, heir)
@@ -87,7 +87,7 @@ func TestObjectsMoveIntoServicesThatCannotTakeThem(t *testing.T) {
 	// A part of a service that is left out: nothing goes, and it says which.
 	s.commitFiles("fleet", "parts", map[string]string{"parts/one.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n", "parts/sub/two.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n"})
 	create("parts")
-	s.axle("services", "wait", "edge-1/parts", "--timeout", "90s")
+	s.axle("services", "wait", "edge-1/parts", "--timeout", "5m")
 	two, err := s.get("edge-1", "moves", "two")
 	s.must(err)
 	s.commitFiles("fleet", "a chart in it", map[string]string{"parts/sub/Chart.yaml": "apiVersion: v2\nname: sub\nversion: 1.0.0\n"})

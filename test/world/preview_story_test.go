@@ -34,13 +34,13 @@ func TestPreviews(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		s.axle("services", "create", "edge-1/"+name, "--repo", "fleet", "--ref", "main", "--folder", name)
 	}
-	s.axle("services", "wait", "edge-1/a", "edge-1/b", "--timeout", "90s")
+	s.axle("services", "wait", "edge-1/a", "edge-1/b", "--timeout", "5m")
 	if out := s.differs(0, "services", "diff", "edge-1/a"); !strings.Contains(out, "# revision 1 (") {
 		t.Errorf("it does not name its revision: %s", out)
 	}
 	s.commitFiles("fleet", "second", files("second"))
 	s.says("edge-1", "a", "second")
-	s.axle("services", "wait", "edge-1/a", "edge-1/b", "--timeout", "90s")
+	s.axle("services", "wait", "edge-1/a", "edge-1/b", "--timeout", "5m")
 
 	// A branch that no service follows, with one service changed.
 	_, err := s.Git.Commit(t.Context(), "fleet", "proposal", "third", files("third"))

@@ -109,7 +109,7 @@ func (s *stage) commit(folder, word string) string {
 func (s *stage) deploy(cluster, name, folder string) {
 	s.t.Helper()
 	s.axle("services", "create", cluster+"/"+name, "--repo", "fleet", "--ref", "main", "--folder", folder)
-	s.axle("services", "wait", cluster+"/"+name, "--timeout", "90s")
+	s.axle("services", "wait", cluster+"/"+name, "--timeout", "5m")
 }
 
 // live is a ConfigMap as the API server has it.

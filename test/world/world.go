@@ -239,4 +239,4 @@ func tail(path string) string {
 }
 
 // readyWithin bounds the start of each of our programs.
-const readyWithin = 60 * time.Second
+const readyWithin = 4 * time.Minute
