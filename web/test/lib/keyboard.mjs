@@ -1,11 +1,20 @@
 // What somebody without a mouse does. Nothing here touches an element but by keys.
 
-/** Presses Tab until an element has the focus; returns how often. */
+/**
+ * Presses Tab until an element has the focus; returns how often. One row of a list is a stop of Tab: from there, arrows lead to
+ * a row below.
+ */
 export async function tabTo(page, locator, most = 200) {
   await locator.first().waitFor();
   for (let n = 0; n <= most; n++) {
-    if (await locator.first().evaluate((e) => e === document.activeElement)) return n;
-    await page.keyboard.press('Tab');
+    const key = await locator.first().evaluate((e) => {
+      const at = document.activeElement;
+      if (e === at) return '';
+      const inList = e.role === 'row' && at?.role === 'row' && e.closest('[role="grid"], [role="treegrid"]').contains(at);
+      return inList && Number(at.dataset.index) < Number(e.dataset.index) ? 'ArrowDown' : 'Tab';
+    });
+    if (!key) return n;
+    await page.keyboard.press(key);
   }
   throw new Error(`${most} times Tab do not reach ${locator}`);
 }
