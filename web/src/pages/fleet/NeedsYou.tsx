@@ -44,8 +44,9 @@ export function NeedsYou({ project }: { project: string }) {
         </p>
       ) : (
         <ul className={styles.list}>
-          {items.map((item) => (
-            <li key={`${item.kind} ${item.title}`} className={styles.item}>
+          {/* Its title changes with the count; the link that has somebody's focus stays. */}
+          {items.map((item, n) => (
+            <li key={`${item.kind} ${item.href} ${items.slice(0, n).filter((one) => one.href === item.href).length}`} className={styles.item}>
               <StatusIcon word={words[item.kind] ?? 'NeedsYou'} size={16} />
               <div className={styles.text}>
                 <p>
