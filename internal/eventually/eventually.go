@@ -31,8 +31,8 @@ type Testing interface {
 	Context() context.Context
 }
 
-// For waits until condition returns nil. It fails the test with the last error after
-// four times the limit, which is what a machine with free processors needs at most.
+// For waits until condition returns nil. The limit is what a machine with free
+// processors needs at most; after four times that it fails the test with the last error.
 func For(t Testing, limit time.Duration, what string, condition func() error) {
 	t.Helper()
 	limit *= slowest

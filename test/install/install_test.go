@@ -86,13 +86,14 @@ func (b *bed) refusals() {
 		b.t.Errorf("another database: %d %s", code, errs)
 	}
 	_, errs, code = b.axle("upgrade", "--kubeconfig", b.Kubeconfig(), "--set", "operator.image.tag=none,operator.image.repository=nobody")
-	named := regexp.MustCompile(`waiting: .*axle\.test/nobody:none is not known.* \((\d+)s\)`).FindStringSubmatch(errs)
-	if code == 0 || !strings.Contains(errs, "Error: pod axle-operator-") || named == nil {
-		b.t.Fatalf("an image that nobody has: %d %s", code, errs)
+	if code == 0 || !regexp.MustCompile(`Error: pod axle-operator-.*axle\.test/nobody:none is not known`).MatchString(errs) {
+		b.t.Errorf("an image that nobody has: %d %s", code, errs)
 	}
-	// The wait's own seconds: how fast this machine applies the release is not the promise.
-	if took, err := strconv.Atoi(named[1]); err != nil || took > 20 {
-		b.t.Errorf("the image was named after %s s of waiting (%v)", named[1], err)
+	// The wait says every 10 s for how long: its own seconds, because how fast this machine applies the release is not the promise.
+	for _, said := range regexp.MustCompile(`waiting: .*\((\d+)s\)`).FindAllStringSubmatch(errs, -1) {
+		if took, err := strconv.Atoi(said[1]); err != nil || took >= 20 {
+			b.t.Errorf("after %s s the image was not named (%v)", said[1], err)
+		}
 	}
 	b.must("upgrade", "--kubeconfig", b.Kubeconfig()) // from the last values that ran
 }
