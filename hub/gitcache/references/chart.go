@@ -1,33 +1,25 @@
 package references
 
 import (
+	"cmp"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 )
 
 // Chart returns what a Chart.yaml or a requirements.yaml refers to, together
 // with its lock: the folders of dependencies in the same repository, relative
 // to its own folder, and the dependencies in chart repositories. When the lock
-// names the same chart of the same repository, its version replaces a range.
+// names the same chart of the same repository, its version replaces a range. A lock that
+// contradicts the chart is a problem of each dependency in a chart repository.
 func Chart(raw, lock []byte) (local []string, external []External) {
 	if len(raw) > maxText || len(lock) > maxText {
 		return nil, nil
 	}
-	locked := map[string]string{}
-	var l struct {
-		Dependencies []struct{ Name, Repository, Version string }
-	}
-	if yaml.Unmarshal(lock, &l) == nil {
-		for _, d := range l.Dependencies {
-			locked[d.Name+"\x00"+trimURL(d.Repository)] = d.Version
-		}
-	}
+	l := readLock(raw, lock)
 	for _, f := range mapping(raw) {
 		if f.name != "dependencies" {
 			continue
 		}
-		for _, entry := range f.value.Content {
+		for i, entry := range f.value.Content {
 			repository := child(entry, "repository")
 			if p, ok := strings.CutPrefix(repository, "file://"); ok {
 				if !strings.HasPrefix(p, "/") {
@@ -40,10 +32,9 @@ func Chart(raw, lock []byte) (local []string, external []External) {
 				continue // it is in charts/, or the renderer reports the error
 			}
 			n.Text = n.Name
-			if v := locked[n.Name+"\x00"+trimURL(n.URL)]; v != "" {
-				n.Version = v
-			}
-			n.Problem = chartProblem(n.URL, n.Name)
+			locked, problem := l.version(i, n.Name, n.URL, n.Version)
+			n.Version = cmp.Or(locked, n.Version)
+			n.Problem = cmp.Or(chartProblem(n.URL, n.Name), problem)
 			external = append(external, n)
 		}
 	}

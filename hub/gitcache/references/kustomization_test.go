@@ -96,7 +96,7 @@ dependencies:
 - {name: nats, version: 1.0.0, repository: "oci://r.example.test/charts"}
 - {name: x, version: 1.0.0, repository: "@stable"}
 `
-	const lock = "dependencies:\n- {name: redis, version: 17.1.2, repository: https://charts.example.test}\n- {name: nats, version: 9.9.9, repository: https://elsewhere.test}\n"
+	const lock = "dependencies:\n- {name: redis, version: 17.1.2, repository: https://charts.example.test}\n- {name: other, version: 9.9.9, repository: https://elsewhere.test}\n"
 	local, external := references.Chart([]byte(text), []byte(lock))
 	if diff := cmp.Diff([]string{"../lib"}, local); diff != "" {
 		t.Errorf("local (-want +got):\n%s", diff)
