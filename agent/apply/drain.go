@@ -180,9 +180,12 @@ func (d *drain) deleteAll(ctx context.Context) error {
 	return d.deleteNamespace(ctx)
 }
 
-// othersFirst reports whether the drain waits for other services, and sets the
-// message.
+// othersFirst reports, with the message, whether the drain waits for others or a person.
 func (d *drain) othersFirst() bool {
+	if ask := prune.Confirmation(d.next, d.next.Sorted(), d.owners.Claims.HeirsOf(d.service.ID)); ask != "" && !d.service.Released {
+		d.result.Message = "nothing is deleted yet, because " + ask + ": `axle services approve-prune` gives it, `axle services delete --detach` leaves the objects"
+		return true
+	}
 	awaited := d.owners.Claims.Awaited(d.service, d.next.Sorted())
 	since := d.owners.Claims.Waited(d.service.ID, len(awaited), d.cfg.Clock.Now())
 	if len(awaited) == 0 || d.service.Released {

@@ -57,7 +57,7 @@ func TestExamplesOfThePages(t *testing.T) {
 	if err := yaml.Unmarshal(example("ownership.md"), &kept); err != nil {
 		t.Fatal(err)
 	}
-	if got := wave.PruningOf(kept.Metadata.Annotations); got != wave.PruneNever {
+	if got := wave.PruningOf(nil, kept.Metadata.Annotations); got != wave.PruneNever {
 		t.Errorf("the example's object is pruned: %v", got)
 	}
 }

@@ -150,7 +150,7 @@ func (r *run) pruneLimit(leaving []inventory.Entry) string {
 	case count > pruneLimitCount && float64(count) > pruneLimitShare*float64(len(r.next.Entries)):
 		return fmt.Sprintf("%d of %d objects are no longer rendered", count, len(r.next.Entries))
 	}
-	return ""
+	return prune.Confirmation(r.next, leaving, r.owners.Claims.HeirsOf(r.service.ID))
 }
 
 func (r *run) hold(ctx context.Context, leaving []inventory.Entry, reason, why string) error {

@@ -28,6 +28,8 @@ type Live struct {
 	Deleting bool
 	// ApplySet is another tool's inventory that the object belongs to.
 	ApplySet string
+	// Kept says that its labels or annotations forbid deploying tools to delete it.
+	Kept bool
 	// CreatedFor says that it is a namespace that we created for a service.
 	CreatedFor bool
 	Print      Fingerprint
@@ -85,6 +87,7 @@ func Reduce(ref Ref, object metav1.Object) Live {
 		Controlled:      metav1.GetControllerOfNoCopy(object) != nil,
 		Deleting:        object.GetDeletionTimestamp() != nil,
 		ApplySet:        object.GetLabels()[ApplySetLabel],
+		Kept:            Kept(object.GetLabels(), annotations),
 		CreatedFor:      annotations[CreatedForAnnotation] != "",
 		Print:           Print(object.GetManagedFields()),
 		Generation:      object.GetGeneration(),

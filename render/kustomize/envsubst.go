@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 // variable matches ${NAME}, ${NAME:-default}, and $${…}, which is an escape.
@@ -38,6 +39,19 @@ func (s *substitution) apply(data map[string]any) (map[string]any, error) {
 		return nil, fmt.Errorf("the variable %s is not in the service's configuration; set it, or give a default: ${%s:-value}", s.missing, s.missing)
 	}
 	return out, nil
+}
+
+// unsubstituted reports whether an object's label or annotation of Flux forbids the
+// substitution, as for scripts whose own variables look the same.
+func unsubstituted(data map[string]any) bool {
+	metadata, _ := data["metadata"].(map[string]any)
+	for _, of := range []string{"labels", "annotations"} {
+		marks, _ := metadata[of].(map[string]any)
+		if value, _ := marks["kustomize.toolkit.fluxcd.io/substitute"].(string); strings.EqualFold(value, "disabled") {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *substitution) value(v any, text bool) any {

@@ -109,7 +109,7 @@ func (r Request) decode(built resmap.ResMap, source string) (objects []manifest.
 		}
 		warnings = append(warnings, more...)
 		for i := range found {
-			if r.Variables == nil {
+			if r.Variables == nil || unsubstituted(found[i].Data) {
 				continue
 			}
 			replace := substitution{variables: r.Variables}

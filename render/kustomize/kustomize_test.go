@@ -142,3 +142,26 @@ func TestVariableAsNumber(t *testing.T) {
 		t.Errorf("object (-want +got):\n%s", diff)
 	}
 }
+
+// Flux's mark leaves an object's text as it is: a script's own variables look the same.
+func TestMarkAgainstVariables(t *testing.T) {
+	for mark, want := range map[string]string{
+		"labels: {kustomize.toolkit.fluxcd.io/substitute: disabled}":      "${COLOR} ${HOME}",
+		"annotations: {kustomize.toolkit.fluxcd.io/substitute: Disabled}": "${COLOR} ${HOME}",
+		"annotations: {kustomize.toolkit.fluxcd.io/substitute: enabled}":  "green /",
+	} {
+		objects, _, err := kustomize.Render(kustomize.Request{
+			Tree: seal(t, map[string]string{
+				"kustomization.yaml": "resources: [a.yaml]\n",
+				"a.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, " + mark + "}\ndata: {x: '${COLOR} ${HOME}'}\n",
+			}),
+			Dir: ".", Variables: map[string]string{"COLOR": "green", "HOME": "/"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]any{"x": want}, objects[0].Data["data"]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", mark, diff)
+		}
+	}
+}

@@ -118,6 +118,14 @@ func (c *Claims) Heir(service string, ref kubeobj.Ref) (heir, cannot string) {
 	return heir, cannot
 }
 
+// HeirsOf reports for objects of a service whether another one renders them.
+func (c *Claims) HeirsOf(service string) func(kubeobj.Ref) bool {
+	return func(ref kubeobj.Ref) bool {
+		heir, _ := c.Heir(service, ref)
+		return heir != ""
+	}
+}
+
 // Waited is how long a service has waited for others. Without others the wait ends.
 func (c *Claims) Waited(service string, others int, now time.Time) time.Duration {
 	c.mu.Lock()

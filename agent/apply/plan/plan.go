@@ -54,6 +54,7 @@ type Planner struct {
 func (p Planner) Plan(ctx context.Context, objects []*unstructured.Unstructured) (*Plan, error) {
 	out := &Plan{ByRef: map[kubeobj.Ref]*wave.Item{}, defines: map[string]bool{}}
 	objects = flatten(objects)
+	unheeded := marks{}
 	for _, o := range objects {
 		if o.GroupVersionKind().GroupKind() == wave.CRDKind {
 			p.Kinds.Learn(kubeclient.DefinedKinds(o)...)
@@ -73,8 +74,10 @@ func (p Planner) Plan(ctx context.Context, objects []*unstructured.Unstructured)
 			out.Problems = append(out.Problems, Problem{Source: "apply", Ref: ref, Message: fmt.Sprintf("%s: %v", ref, err)})
 		case it != nil:
 			out.add(it)
+			unheeded.note(it.Ref, o)
 		}
 	}
+	out.Problems = append(out.Problems, unheeded.problems()...)
 	for _, list := range [][]*wave.Item{out.Items, out.Fail, out.DrainHooks} {
 		slices.SortStableFunc(list, func(a, b *wave.Item) int {
 			return cmp.Or(cmp.Compare(a.Order.Stage, b.Order.Stage), cmp.Compare(a.Order.Wave, b.Order.Wave),
@@ -164,8 +167,8 @@ func (p Planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 		Order:    wave.OrderOf(object, kind, h.Moment),
 		Once:     wave.RunsOnce(object, kind, h),
 		Recreate: wave.MayRecreate(object.GetAnnotations(), h),
-		Prune:    wave.PruningOf(object.GetAnnotations()),
-		Shared:   object.GetAnnotations()[wave.SharedAnnotation] == "true",
+		Prune:    wave.PruningOf(object.GetLabels(), object.GetAnnotations()),
+		Shared:   wave.SharesOf(object.GetLabels(), object.GetAnnotations()),
 		Hook:     h,
 	}
 	if it.Body, err = p.body(object, it); err != nil {

@@ -3,6 +3,7 @@ package prune
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +26,9 @@ const (
 	Forget
 	// Wait: it is already being deleted.
 	Wait
+	// Keep: it is ours, and a mark on the live object forbids to delete it. It is left
+	// alone without our marks.
+	Keep
 )
 
 // Guard decides from live annotations, never from labels, what may happen to an
@@ -37,6 +41,8 @@ func Guard(service string, live kubeobj.Live, found bool) Decision {
 		return Forget
 	case live.Deleting:
 		return Wait
+	case live.Kept:
+		return Keep
 	}
 	return Delete
 }
@@ -56,6 +62,17 @@ func Prunable(i *inventory.Inventory, e inventory.Entry) bool {
 	return !same
 }
 
+// Confirmation says which object asks by its annotations for a person's confirmation before
+// it is deleted; empty if none does. Another service's objects are handed over.
+func Confirmation(i *inventory.Inventory, leaving []inventory.Entry, handed func(kubeobj.Ref) bool) string {
+	for _, e := range leaving {
+		if e.Prune == wave.PruneConfirmed && !e.Hook.Runs && !handed(e.Ref) && Prunable(i, e) {
+			return fmt.Sprintf("%s asks for a confirmation by its annotation (Prune=confirm or Delete=confirm)", e.Ref)
+		}
+	}
+	return ""
+}
+
 // Dispose deletes one object if the guard allows it. decisionGone: it is gone. decisionWait:
 // finalizers hold it. decisionForget: it was left alone.
 func Dispose(ctx context.Context, c *kubeclient.Client, service string, e inventory.Entry, live kubeobj.Live, found, synced bool) (Decision, error) {
@@ -68,7 +85,11 @@ func Dispose(ctx context.Context, c *kubeclient.Client, service string, e invent
 		}
 	}
 	for range 3 {
+		live.Kept = live.Kept && !e.Hook.Runs // a hook goes as its own policy says
 		what := Guard(service, live, found)
+		if what == Keep {
+			return Forget, Unmark(ctx, c, service, e)
+		}
 		if what != Delete {
 			return what, nil
 		}

@@ -20,7 +20,7 @@ const (
 	RecreateAnnotation = "axle-cd.github.io/recreate"
 	// PruneAnnotation "true" allows pruning of kinds that are kept by default;
 	// "false" keeps an object for ever.
-	PruneAnnotation = "axle-cd.github.io/prune"
+	PruneAnnotation = kubeobj.PruneAnnotation
 	// SharedAnnotation "true" leaves the fields that others wrote to an object that
 	// the service takes over, and that it does not render.
 	SharedAnnotation = "axle-cd.github.io/shared"
@@ -118,23 +118,18 @@ func RunsOnce(object *unstructured.Unstructured, kind kubeobj.Kind, h Hook) bool
 	return h.Runs || endsByItself(object, kind)
 }
 
-// option reports whether an Argo or Plural list of sync options has an option.
-func option(annotations map[string]string, name string) bool {
-	for _, key := range []string{"argocd.argoproj.io/sync-options", "deployment.plural.sh/sync-options"} {
-		for one := range strings.SplitSeq(annotations[key], ",") {
-			if strings.EqualFold(strings.TrimSpace(one), name) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // MayRecreate reports whether an object may be deleted and created again when an
 // immutable field changed.
 func MayRecreate(annotations map[string]string, h Hook) bool {
-	return h.Runs || annotations[RecreateAnnotation] == "true" ||
-		option(annotations, "Force=true") || option(annotations, "Replace=true")
+	return h.Runs || annotations[RecreateAnnotation] == "true" || strings.EqualFold(annotations["kustomize.toolkit.fluxcd.io/force"], "enabled") ||
+		kubeobj.SyncOption(annotations, "Force=true") || kubeobj.SyncOption(annotations, "Replace=true")
+}
+
+// SharesOf reports whether fields that others wrote to an object stay when it is taken over,
+// as Flux leaves them to an object that it merges into.
+func SharesOf(labels, annotations map[string]string) bool {
+	const flux = "kustomize.toolkit.fluxcd.io/ssa"
+	return annotations[SharedAnnotation] == "true" || strings.EqualFold(annotations[flux], "merge") || strings.EqualFold(labels[flux], "merge")
 }
 
 // Pruning is what an object's annotations say about its removal.
@@ -144,16 +139,19 @@ const (
 	pruneByKind Pruning = iota
 	PruneAlways
 	PruneNever
+	// PruneConfirmed is deleted once a person released the prune.
+	PruneConfirmed
 )
 
-// PruningOf reads what the annotations say about the object's removal.
-func PruningOf(annotations map[string]string) Pruning {
+// PruningOf reads what the labels and annotations say about the object's removal.
+func PruningOf(labels, annotations map[string]string) Pruning {
 	switch {
 	case annotations[PruneAnnotation] == "true":
 		return PruneAlways
-	case annotations[PruneAnnotation] == "false", option(annotations, "Prune=false"), option(annotations, "Delete=false"),
-		annotations["helm.sh/resource-policy"] == "keep":
+	case kubeobj.Kept(labels, annotations):
 		return PruneNever
+	case kubeobj.SyncOption(annotations, "Prune=confirm"), kubeobj.SyncOption(annotations, "Delete=confirm"):
+		return PruneConfirmed
 	}
 	return pruneByKind
 }
