@@ -95,6 +95,7 @@ lint: ## look for what the compiler does not
 	@test -z "$$($(TOOL) deadcode -test -generated=false ./... | tee /dev/stderr)" || { echo "nothing reaches what is listed above: take it out"; exit 1; }
 	@go mod tidy -diff > /dev/null || { echo "go.mod or go.sum is not tidy: run go mod tidy"; exit 1; }
 	go test -count=1 ./internal/archtest
+	@go test -count=1 -v ./internal/archtest -run 'TestSizes$$' | grep -E '^ |reported'
 
 check-generated: generate ## fail when a generated file was not committed
 	@git diff --exit-code --stat || { echo "generated files differ: commit the result of make generate"; exit 1; }

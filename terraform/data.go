@@ -2,6 +2,7 @@ package terraform
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -251,6 +252,32 @@ func secretsOf(ctx context.Context, session *session, s *hubv1.Service) (string,
 		}
 	}
 	return toJSON(hashes), nil
+}
+
+// sameSecrets compares what the hub reported of secrets then and now. It is not known where
+// the hub changed the form of its hashes meanwhile, or shows this caller another one: that is
+// no change of a secret, so no plan may differ for it.
+func sameSecrets(before, now string) (same, known bool) {
+	if before == now {
+		return true, true
+	}
+	var then, present map[string]string
+	if json.Unmarshal([]byte(before), &then) != nil || json.Unmarshal([]byte(now), &present) != nil || len(then) != len(present) {
+		return false, true
+	}
+	unknown := false
+	for key, hash := range then {
+		other, there := present[key]
+		switch {
+		case !there:
+			return false, true
+		case len(other) != len(hash):
+			unknown = true
+		case other != hash:
+			return false, true
+		}
+	}
+	return false, !unknown
 }
 
 var serviceConfig = via(services, hubv1connect.ServicesClient.Config)

@@ -264,7 +264,9 @@ func (o *object) Read(ctx context.Context, r resource.ReadRequest, answer *resou
 			o.fail(&answer.Diagnostics, "read the secrets of", o.idOf(guide), err)
 			return
 		}
-		if now != string(before) {
+		if same, known := sameSecrets(string(before), now); !known {
+			answer.Diagnostics.Append(answer.Private.SetKey(ctx, hidden, []byte(now))...)
+		} else if !same {
 			// Somebody changed a secret: the plan sends ours again.
 			for _, n := range o.attributes {
 				if n.VersionOf != "" {

@@ -64,11 +64,7 @@ func (b *bundle) ofCluster(ctx context.Context) {
 		}
 		for i := range pods.Items {
 			pods.Items[i].ManagedFields, pods.Items[i].Annotations = nil, nil
-			for _, list := range [][]corev1.Container{pods.Items[i].Spec.InitContainers, pods.Items[i].Spec.Containers} {
-				for j := range list {
-					hide(&list[j])
-				}
-			}
+			hideIn(&pods.Items[i].Spec)
 		}
 		return marshal(pods, nil)
 	})
@@ -77,15 +73,6 @@ func (b *bundle) ofCluster(ctx context.Context) {
 	}
 	for _, pod := range pods.Items {
 		b.ofPod(ctx, pod)
-	}
-}
-
-// hide removes what people may have put secrets into.
-func hide(c *corev1.Container) {
-	for i := range c.Env {
-		if c.Env[i].Value != "" {
-			c.Env[i].Value = "(left out)"
-		}
 	}
 }
 

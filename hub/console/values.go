@@ -12,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -38,17 +39,31 @@ func (s *services) Config(ctx context.Context, r *connect.Request[hubv1.GetServi
 	if err != nil {
 		return nil, err
 	}
+	changes, err := s.mayChange(ctx, ref(r.Msg.GetRef()))
+	if err != nil {
+		return nil, err
+	}
 	out := &hubv1.ServiceConfig{Revision: revision}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		value := &hubv1.ConfigValue{Key: key}
+		hashes := values[key].Hashes
+		if changes { // until Terraform's states of version 1 are gone
+			hashes = values[key].Former
+		}
 		for i, l := range values[key].Layers {
 			value.Layers = append(value.Layers, &hubv1.ConfigLayer{
-				Layer: string(l.Layer), Source: l.Source, Value: l.Value, Secret: l.Secret, Hash: values[key].Hashes[i],
+				Layer: string(l.Layer), Source: l.Source, Value: l.Value, Secret: l.Secret, Hash: hashes[i],
 			})
 		}
 		out.Values = append(out.Values, value)
 	}
 	return connect.NewResponse(out), nil
+}
+
+// mayChange reports whether the caller may change a service.
+func (s *services) mayChange(ctx context.Context, of fleet.Ref) (bool, error) {
+	_, scope, err := s.config.Fleet.Declared(ctx, of)
+	return err == nil && s.config.Identity.Authorize(ctx, caller(ctx), identity.ActionWrite, scope) == nil, err
 }
 
 func valueSetMessage(v config.ValueSetView) (*hubv1.Context, error) {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -158,8 +159,10 @@ type ConfigValue struct {
 	// Layers are all layers that have the key, the winning one first. Values of
 	// secrets are left out.
 	Layers []LayerValue
-	// Hashes belong to the layers: a keyed short hash of each secret's value.
-	Hashes []string
+	// Hashes belong to the layers: a short hash of each secret's value, keyed by the service
+	// and the key. Former are the hashes of version 1, keyed by the hub alone, which compare
+	// values of all services: only who may change the service may see them.
+	Hashes, Former []string
 }
 
 // ServiceConfig returns what templates see as configuration at the current
@@ -197,10 +200,11 @@ func (f *Fleet) ServiceConfig(ctx context.Context, ref Ref) (revision int64, val
 	}
 	values = make(map[string]ConfigValue, len(layers))
 	for key, all := range layers {
-		c := ConfigValue{Key: key, Layers: all, Hashes: make([]string, len(all))}
+		c := ConfigValue{Key: key, Layers: all, Hashes: make([]string, len(all)), Former: make([]string, len(all))}
 		for i := range all {
 			if all[i].Secret {
-				c.Hashes[i] = f.shortHash(all[i].Value)
+				c.Hashes[i] = f.shortHash("axle secret of a service", 8, s.ID, key, all[i].Value)
+				c.Former[i] = f.shortHash("axle shown secret", 4, all[i].Value)
 				all[i].Value = ""
 			}
 		}
@@ -209,9 +213,10 @@ func (f *Fleet) ServiceConfig(ctx context.Context, ref Ref) (revision int64, val
 	return s.Revision, values, nil
 }
 
-// shortHash shows whether a value changed, and nothing else.
-func (f *valueReader) shortHash(value string) string {
+// shortHash shows whether a value changed, and nothing else. Of texts other than the last,
+// none has a line break.
+func (f *valueReader) shortHash(purpose string, bytes int, texts ...string) string {
 	mac := hmac.New(sha256.New, f.key)
-	mac.Write([]byte("axle shown secret\n" + value))
-	return hex.EncodeToString(mac.Sum(nil)[:4])
+	mac.Write([]byte(purpose + "\n" + strings.Join(texts, "\n")))
+	return hex.EncodeToString(mac.Sum(nil)[:bytes])
 }

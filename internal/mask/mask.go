@@ -35,7 +35,7 @@ var (
 	secretName = regexp.MustCompile(`(?i)passw|passphrase|secret|token|private_?key|client_?key|access_?key|api_?key|credential|service_account_json|otp|verifier|ticket|cookie|recovery|assertion|(^|[_.-])(code|pin|pwd|auth)$`)
 	plainName  = regexp.MustCompile(`(?i)^(auth|(next_)?page_token|.*token_type|.*_?token_id|token_id|secret_?refs?|secret_?name|existing_?secret|service_account)$`)
 	// Bearer tokens, credentials in URLs, and private keys are recognised anywhere.
-	bearerText  = regexp.MustCompile(`axle_[0-9A-Za-z]{20,}`)
+	bearerText  = regexp.MustCompile(`axle_(?:[0-9A-Za-z]{20,}|k8s_[0-9A-Za-z_-]{20,})`)
 	jwtText     = regexp.MustCompile(`eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]*`)
 	userInfo    = regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)[^/\s"'@]+@`)
 	privateText = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)

@@ -33,6 +33,20 @@ func TestMarkedFieldsHoldSecrets(t *testing.T) {
 	}
 }
 
+// A credential is recognised in any text, and a metric's name is none.
+func TestCredentialsInTexts(t *testing.T) {
+	for text, want := range map[string]string{
+		"the token axle_" + strings.Repeat("a0Z", 14) + "x is wrong":                 "the token " + Mask + " is wrong",
+		`{"token":"axle_k8s_` + strings.Repeat("aB_-9", 30) + `"}`:                   `{"token":"` + Mask + `"}`,
+		"axle_hub_certificate_expiry_timestamp_seconds 1":                            "axle_hub_certificate_expiry_timestamp_seconds 1",
+		"postgres://hub:hunter22@db/axle and https://x.example.test/a?b=c@d.example": "postgres://" + Mask + "@db/axle and https://x.example.test/a?b=c@d.example",
+	} {
+		if got := (&Masker{}).Clean(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
 func FuzzDocument(f *testing.F) {
 	f.Add("a: b\n")
 	f.Add("{\"password\": \"x\"}")

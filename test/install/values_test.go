@@ -185,3 +185,57 @@ func TestValuesThatContradictEachOther(t *testing.T) {
 		})
 	}
 }
+
+// TestEverySecretOfTheControlPlaneIsItsOwn: a custom resource may name none of the Secrets
+// that a value of the chart names, whichever is added next.
+func TestEverySecretOfTheControlPlaneIsItsOwn(t *testing.T) {
+	raw, err := os.ReadFile("../../deploy/charts/axle/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values map[string]any
+	if err := yaml.Unmarshal(raw, &values); err != nil {
+		t.Fatal(err)
+	}
+	var planted []string
+	plant(values, "", &planted)
+	if len(planted) < 7 {
+		t.Fatalf("the chart names the Secrets %q: the test does not find them", planted)
+	}
+	values["url"] = "https://axle.example.com"
+	values["tls"].(map[string]any)["mode"] = "secret"
+	values["backup"].(map[string]any)["to"] = "s3://backups/axle"
+	text, err := yaml.Marshal(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, flags, _ := strings.Cut(renderedFile(t, file), "--own-secrets=")
+	own, _, _ := strings.Cut(flags, "\n")
+	for _, name := range planted {
+		if !strings.Contains(","+own+",", ","+name+",") {
+			t.Errorf("the operator's own Secrets are %q, without %q", own, name)
+		}
+	}
+}
+
+// plant names a Secret of its own wherever values name one.
+func plant(values map[string]any, at string, planted *[]string) {
+	for key, value := range values {
+		inner, _ := value.(map[string]any)
+		name := "planted-" + strings.ToLower(strings.ReplaceAll(strings.Trim(at+"-"+key, "-"), ".", "-"))
+		switch {
+		case inner != nil && strings.HasSuffix(key, "Secret"):
+			inner["name"] = name
+			*planted = append(*planted, name)
+		case key == "secretName":
+			values[key] = name
+			*planted = append(*planted, name)
+		case inner != nil:
+			plant(inner, at+"-"+key, planted)
+		}
+	}
+}

@@ -84,7 +84,7 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- define "axle.databaseSecret" -}}{{ if .Values.postgres.trial }}{{ include "axle.name" . }}-postgres{{ else }}{{ .Values.database.urlSecret.name }}{{ end }}{{- end -}}
 {{- /* Secrets that no custom resource may name. */ -}}
 {{- define "axle.ownSecrets" -}}
-{{- $names := list (include "axle.databaseSecret" .) .Values.hub.keySecret.name .Values.hub.valueBackendsSecret.name .Values.hub.loginProvidersSecret.name -}}
+{{- $names := list (include "axle.databaseSecret" .) .Values.hub.keySecret.name .Values.hub.valueBackendsSecret.name .Values.hub.loginProvidersSecret.name .Values.backup.credentialsSecret.name .Values.tls.ca.secretName -}}
 {{- if has .Values.tls.mode (list "secret" "certManager") }}{{ $names = append $names (include "axle.tlsSecret" .) }}{{ end -}}
 {{- $names | compact | uniq | join "," -}}
 {{- end -}}
