@@ -94,7 +94,7 @@ lint: ## look for what the compiler does not
 	$(TOOL) staticcheck ./...
 	@test -z "$$($(TOOL) deadcode -test -generated=false ./... | tee /dev/stderr)" || { echo "nothing reaches what is listed above: take it out"; exit 1; }
 	@go mod tidy -diff > /dev/null || { echo "go.mod or go.sum is not tidy: run go mod tidy"; exit 1; }
-	go test -count=1 ./internal/archtest
+	go test -count=1 ./internal/archtest ./test/pages
 
 check-generated: generate ## fail when a generated file was not committed
 	@git diff --exit-code --stat || { echo "generated files differ: commit the result of make generate"; exit 1; }
@@ -146,7 +146,8 @@ dashboard-pictures: deps ## draw deploy/dashboards from real metrics into docs/p
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev dashboard-pictures $(ARGS)
 
-soak: deps kubedev nodedev opentofu web ## a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice (RUN=scale_1_3_5_2 plays one)
+soak: deps kubedev nodedev opentofu web ## a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, the docs site (RUN=scale_1_3_5_2 plays one)
+	$(if $(RUN),,$(MAKE) docs)
 	$(if $(RUN),,./test/deps.sh node && AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/node/story -v)
 	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall|TestPeopleInAClusterOfProcesses)'
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -tags soak -timeout 30m ./test/install -v -run 'FromThePreviousRelease|TestPreviousStoreOnThisSchema|TestKilledInstallGoesOn')
