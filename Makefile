@@ -104,7 +104,7 @@ lint: $(INSTALLED) ## look for what the compiler does not
 check-generated: generate ## fail when a generated file was not committed
 check-generated-code: generate-code ## the part of make check-generated that make test does not check
 check-generated check-generated-code:
-	@git diff --exit-code --stat || { echo "generated files differ: commit the result of make generate"; exit 1; }
+	@git diff --exit-code --stat && test -z "$$(git ls-files --others --exclude-standard api deploy docs | tee /dev/stderr)" || { echo "generated files differ: commit the result of make generate"; exit 1; }
 
 bench: kubedev build ## measure; results as a table and as JSON in docs/benchmarks
 	@go run ./cmd/dev bench $(ARGS)
