@@ -69,36 +69,43 @@ opentofu: ## build OpenTofu for the soak, 4 minutes (once, cached by its version
 	@./test/terraform/opentofu.sh
 
 # With cold caches these would compile all packages once more than the tests did.
-generate check-generated lint docs: export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
-generate check-generated lint docs: export CGO_ENABLED := 0
+generate generate-code check-generated check-generated-code lint docs: export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+generate generate-code check-generated check-generated-code lint docs: export CGO_ENABLED := 0
 
-generate: ## make all generated files anew
-	go test ./api/spec/v1 -run TestMessagesAreTheSpec -update
-	$(TOOL) buf generate
-	go test ./test/kinds/lists -count=1 -update
-	go test ./test/skew -count=1 -run TestTodayIsRecorded -update
+# buf comes as a program in a package of the console (ADR 122).
+BUF := web/node_modules/.bin/buf
+INSTALLED := web/node_modules/.package-lock.json
+$(INSTALLED): web/package-lock.json
+	npm --prefix web ci --no-audit --no-fund
+
+UPDATE := go test -vet=off $(NODWARF) -count=1
+# Files that tests compare with what they are made of, whenever they run, and write with -update.
+PAGES := TestTodayIsRecorded|TestPages|TestPagesAreCurrent|TestPagesOfWritesAreCurrent|TestHookKnowsOurDefinitions|TestArchitectureHoldsTheRules|TestMetricsPageListsEveryMetric
+
+generate: generate-code ## make all generated files anew
+	$(UPDATE) ./test/skew ./test/kinds ./test/apidocs ./terraform ./internal/archtest -run '^($(PAGES))$$' -update
+
+generate-code: $(INSTALLED) ## the part of make generate that is compiled: protocols, kinds and their definitions
+	$(UPDATE) ./api/spec/v1 ./test/kinds/lists -run '^(TestMessagesAreTheSpec|TestListsAreCurrent)$$' -update
+	$(BUF) generate
 	$(TOOL) controller-gen object crd:allowDangerousTypes=true paths=./api/v1alpha1/... paths=./api/axle/... output:crd:dir=deploy/crds
-	go test ./test/kinds -count=1 -run '^TestPages' -update
-	go test ./test/apidocs -count=1 -run '^TestPages' -update
-	go test ./terraform -count=1 -run '^TestPages' -update
-	go test ./test/install -count=1 -run TestHookKnowsOurDefinitions -update
-	go test ./internal/archtest -run TestArchitectureHoldsTheRules -update
-	go test ./hub -run TestMetricsPageListsEveryMetric -update
 	gofmt -w $$(git ls-files '*.go')
 
-lint: ## look for what the compiler does not
+lint: $(INSTALLED) ## look for what the compiler does not
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "run make generate: not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet $(RACE) $(REST)
 	go test -count=1 ./cmd/release -run TestProgramsFitEveryTarget
-	$(TOOL) buf lint
+	$(BUF) lint
 	$(TOOL) staticcheck ./...
 	@test -z "$$($(TOOL) deadcode -test -generated=false ./... | tee /dev/stderr)" || { echo "nothing reaches what is listed above: take it out"; exit 1; }
 	@go mod tidy -diff > /dev/null || { echo "go.mod or go.sum is not tidy: run go mod tidy"; exit 1; }
-	go test -count=1 ./internal/archtest
+	go test -count=1 ./internal/archtest ./test/pages
 	@go test -count=1 -v ./internal/archtest -run 'TestSizes$$' | grep -E '^ |reported'
 
 check-generated: generate ## fail when a generated file was not committed
-	@git diff --exit-code --stat || { echo "generated files differ: commit the result of make generate"; exit 1; }
+check-generated-code: generate-code ## the part of make check-generated that make test does not check
+check-generated check-generated-code:
+	@git diff --exit-code --stat && test -z "$$(git ls-files --others --exclude-standard api deploy docs | tee /dev/stderr)" || { echo "generated files differ: commit the result of make generate"; exit 1; }
 
 bench: kubedev build ## measure; results as a table and as JSON in docs/benchmarks
 	@go run ./cmd/dev bench $(ARGS)
@@ -147,7 +154,8 @@ dashboard-pictures: deps ## draw deploy/dashboards from real metrics into docs/p
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev dashboard-pictures $(ARGS)
 
-soak: deps kubedev nodedev opentofu web ## a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice (RUN=scale_1_3_5_2 plays one)
+soak: deps kubedev nodedev opentofu web ## a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, the docs site (RUN=scale_1_3_5_2 plays one)
+	$(if $(RUN),,$(MAKE) docs)
 	$(if $(RUN),,./test/deps.sh node && AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/node/story -v)
 	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall|TestPeopleInAClusterOfProcesses)'
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -tags soak -timeout 30m ./test/install -v -run 'FromThePreviousRelease|TestPreviousStoreOnThisSchema|TestKilledInstallGoesOn')
@@ -183,4 +191,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test build docs web release image-lock deps kubedev nodedev opentofu generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz dashboard-pictures soak clean
+.PHONY: help demo node test build docs web release image-lock deps kubedev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz dashboard-pictures soak clean

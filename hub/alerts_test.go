@@ -145,17 +145,13 @@ func asks(t *testing.T, name, query string, served map[string]string) map[string
 // servedMetrics are the labels of all metrics of a hub, by name.
 func servedMetrics(t *testing.T) map[string]string {
 	t.Helper()
-	descriptions := make(chan *prometheus.Desc)
-	h := hubtest.New(t, hubtest.Config{})
-	go func() {
-		h.Metrics().Describe(descriptions)
-		close(descriptions)
-	}()
+	all, err := hubtest.New(t, hubtest.Config{}).Exported()
+	if err != nil {
+		t.Fatal(err)
+	}
 	served := map[string]string{}
-	for d := range descriptions {
-		if m := described.FindStringSubmatch(d.String()); m != nil {
-			served[m[1]] = m[3]
-		}
+	for _, m := range all {
+		served[m.Name] = m.Labels
 	}
 	return served
 }

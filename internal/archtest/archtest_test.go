@@ -200,62 +200,6 @@ func TestFlowsNameRealCode(t *testing.T) {
 	report(t, bad)
 }
 
-func TestNoLinkIsDead(t *testing.T) {
-	root, err := archtest.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bad, err := archtest.CheckLinks(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	report(t, bad)
-}
-
-// TestSiteNamesEveryPage checks what make docs would refuse minutes later: a page that
-// readers of the site cannot find.
-func TestSiteNamesEveryPage(t *testing.T) {
-	root, err := archtest.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	nav, err := os.ReadFile(filepath.Join(root, "docs/site/data/nav.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := strings.FieldsFunc(string(nav), func(r rune) bool { return strings.ContainsRune("[], \n", r) })
-	for _, pattern := range []string{"*.md", "start/*.md", "howto/*.md", "from/*.md"} {
-		pages, err := filepath.Glob(filepath.Join(root, "docs", pattern))
-		if err != nil || len(pages) == 0 {
-			t.Fatalf("%s: %d pages, %v", pattern, len(pages), err)
-		}
-		for _, page := range pages {
-			name, _ := strings.CutPrefix(strings.TrimSuffix(page, ".md"), filepath.Join(root, "docs")+"/")
-			if base := filepath.Base(name); base != "README" && base != "_index" && !slices.Contains(named, name) {
-				t.Errorf("docs/site/data/nav.yaml does not name %s", name)
-			}
-		}
-	}
-}
-
-func TestDeadLinkIsCaught(t *testing.T) {
-	dir := t.TempDir()
-	page := "# One page\n[itself](#one-page) [other](other.md#second-part) [nowhere](gone.md) [no heading](other.md#third) `[code](gone.md)` [web](https://example.com/x)\n"
-	for name, text := range map[string]string{"page.md": page, "other.md": "# Other\n## Second: part\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	bad, err := archtest.CheckLinks(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"page.md: the link to gone.md leads to no file", "page.md: the link to other.md#third leads to no heading"}
-	if !slices.Equal(bad, want) {
-		t.Errorf("got %q, want %q", bad, want)
-	}
-}
-
 func TestArchitectureHoldsTheRules(t *testing.T) {
 	root, rules, _, _ := load(t)
 	path := filepath.Join(root, "ARCHITECTURE.md")

@@ -1,6 +1,7 @@
 // Package apidocs generates docs/api, the reference of the hub's API, from the
 // definitions in api/hub/v1, the actions in hub/console/access.go and the examples in
-// examples.txt; `make generate` runs TestPages with -update. It has only tests.
+// examples.txt, and the table of docs/metrics.md from what a hub exports; `make generate`
+// runs the tests of these pages with -update. It has only tests.
 //
 // TestExamples runs the curl commands of the pages as a shell would, and the same
 // requests as gRPC, against a real hub, and compares the answers. It does not test what

@@ -3,8 +3,6 @@ package install_test
 import (
 	"context"
 	"encoding/base64"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/cli/install"
 	"github.com/axle-cd/axle/internal/kubeapply"
@@ -95,32 +92,6 @@ func TestRightsOfTheControlPlane(t *testing.T) {
 		if answer.Status.Allowed != want.allowed {
 			t.Errorf("%s may %s %s %s/%s: %v %s", want.account, want.verb, want.resource, want.namespace, want.name, answer.Status.Allowed, answer.Status.Reason)
 		}
-	}
-}
-
-// The hook of stock Helm may change the definitions of this tree and no others.
-func TestHookKnowsOurDefinitions(t *testing.T) {
-	const list = "../../deploy/charts/axle/files/definitions.txt"
-	files, err := filepath.Glob("../../deploy/crds/*.yaml")
-	must(t, err)
-	var names []string
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		must(t, err)
-		var definition struct{ Metadata struct{ Name string } }
-		must(t, yaml.Unmarshal(text, &definition))
-		names = append(names, definition.Metadata.Name)
-	}
-	slices.Sort(names)
-	want := strings.Join(names, "\n") + "\n"
-	if *update {
-		must(t, os.WriteFile(list, []byte(want), 0o600))
-		return
-	}
-	have, err := os.ReadFile(list)
-	must(t, err)
-	if string(have) != want || len(names) < 50 {
-		t.Errorf("%s differs from deploy/crds: run make generate", list)
 	}
 }
 

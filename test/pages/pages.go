@@ -1,7 +1,8 @@
 // Package pages reads what the documents show: the commands that readers type,
 // those that sentences name, and the shell blocks of a page. Tests of the
 // programs ask it whether what is shown exists; the tutorial's test runs what it
-// finds. It runs nothing itself.
+// finds. It runs nothing itself. It also checks links, blocks and the navigation of
+// all documents, as the build of the docs site would, with the site's parser.
 //
 // A command to type stands in a fenced block without a language or in sh, or is
 // indented by four spaces. A command that is named stands in backquotes, without

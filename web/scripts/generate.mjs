@@ -16,6 +16,6 @@ for (const name of readdirSync(protos).filter((n) => n.endsWith('.proto')).toSor
 }
 const from = hash.digest('hex')
 if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== from) {
-  execFileSync('go', ['tool', '-modfile=tools/go.mod', 'buf', 'generate', '--template', 'web/buf.gen.es.yaml'], { cwd: root, stdio: 'inherit' })
+  execFileSync('web/node_modules/.bin/buf', ['generate', '--template', 'web/buf.gen.es.yaml'], { cwd: root, stdio: 'inherit' })
   writeFileSync(stamp, from)
 }

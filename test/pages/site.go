@@ -1,0 +1,199 @@
+package pages
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// tree is the docs site, as docs/site/hugo.toml and its layouts put it together: pages
+// are known by their path in it, without .md.
+type tree struct {
+	root  string
+	pages map[string]sitePage
+	// sections are the folders that have a page of their own.
+	sections map[string]bool
+}
+
+// sitePage is a page of the site.
+type sitePage struct {
+	*document
+	// file is its path below the root of the repository.
+	file string
+}
+
+// The folders of the site's pages, and what of the first is left out.
+const docs, introductions = "docs/", "docs/site/content/"
+
+var leftOut = []string{"docs/site/", "docs/benchmarks/", "docs/pictures/", "docs/images/"}
+
+// CheckSite returns a sentence for each thing in the pages below root that the build of
+// the docs site (make docs) would refuse.
+func CheckSite(root string) ([]string, error) {
+	t, bad, err := newTree(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.pages)) {
+		bad = append(bad, t.refused(name)...)
+	}
+	return bad, nil
+}
+
+func newTree(root string) (*tree, []string, error) {
+	all, err := documents(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := &tree{root: root, pages: map[string]sitePage{}, sections: map[string]bool{}}
+	var bad []string
+	for _, file := range slices.Sorted(maps.Keys(all)) {
+		name, isDoc := strings.CutPrefix(file, introductions)
+		if !isDoc {
+			name, isDoc = strings.CutPrefix(file, docs)
+			isDoc = isDoc && !slices.ContainsFunc(leftOut, func(folder string) bool { return strings.HasPrefix(file, folder) })
+		}
+		if !isDoc {
+			continue
+		}
+		name = strings.TrimSuffix(name, ".md")
+		folder, base := path.Split(name)
+		first, _, nested := strings.Cut(name, "/")
+		switch {
+		case base == "index":
+			bad = append(bad, file+": a page named index.md takes the folder's other pages off the site")
+		case nested:
+			t.sections[first] = true
+		}
+		if base == "_index" {
+			t.sections[path.Clean(folder)] = true
+		}
+		t.pages[name] = sitePage{all[file], file}
+	}
+	for section := range t.sections {
+		if page, there := t.pages[section]; there {
+			bad = append(bad, page.file+": a folder has the same address on the site")
+		}
+	}
+	slices.Sort(bad)
+	return t, bad, nil
+}
+
+// page reports whether the site has a page or section of this name.
+func (t *tree) page(name string) bool {
+	_, there := t.pages[name]
+	return there || t.sections[name]
+}
+
+// shortcode is what Hugo reads as a call, in code too.
+var shortcode = regexp.MustCompile(`\{\{[<%]`)
+
+// header is the beginning of a page that Hugo reads as its properties.
+var header = regexp.MustCompile(`^\s*(---|\+\+\+|\{)`)
+
+// refused returns what the build does not take of a page.
+func (t *tree) refused(name string) (bad []string) {
+	p := t.pages[name]
+	say := func(line int, format string, args ...any) {
+		bad = append(bad, fmt.Sprintf("%s:%d: ", p.file, line)+fmt.Sprintf(format, args...))
+	}
+	for _, line := range p.html {
+		say(line, "the site leaves HTML out")
+	}
+	for _, at := range shortcode.FindAllIndex(p.text, -1) {
+		say(1+strings.Count(string(p.text[:at[0]]), "\n"), "the site takes %s for a call", p.text[at[0]:at[1]])
+	}
+	if why := properties(string(p.text), path.Base(name) == "_index"); why != "" {
+		say(1, "%s", why)
+	}
+	for _, l := range p.links {
+		if strings.HasPrefix(l.to, "https://") || strings.HasPrefix(l.to, "http://") || strings.HasPrefix(l.to, "mailto:") || strings.HasPrefix(l.to, "#") {
+			continue
+		}
+		file, _, _ := strings.Cut(l.to, "#")
+		to := path.Join(path.Dir(name), file)
+		if page, ok := strings.CutSuffix(to, ".md"); ok && !strings.HasPrefix(to, "..") && !t.page(page) {
+			say(l.line, "the site has no page %s", to)
+		}
+	}
+	for _, i := range p.images {
+		to := path.Join(path.Dir(name), i.to)
+		_, err := os.Stat(filepath.Join(t.root, docs, to))
+		if err != nil || !strings.HasPrefix(to, "pictures/") && !strings.HasPrefix(to, "images/") {
+			say(i.line, "the site has no picture %s", to)
+		}
+	}
+	return bad
+}
+
+// properties says what is wrong with the head of a page: introductions have one with a
+// title, other pages have none.
+func properties(page string, introduction bool) string {
+	if !introduction {
+		if header.MatchString(page) {
+			return "the site takes the first line for properties of the page"
+		}
+		return ""
+	}
+	rest, begins := strings.CutPrefix(page, "---\n")
+	head, _, ends := strings.Cut(rest, "\n---\n")
+	var properties struct{ Title string }
+	if err := yaml.Unmarshal([]byte(head), &properties); !begins || !ends || err != nil || properties.Title == "" {
+		return "an introduction begins with its title between two lines of ---"
+	}
+	return ""
+}
+
+// CheckNavigation returns a sentence for each page that docs/site/data/nav.yaml does not
+// name, itself or by its folder, and for each name there that is no page.
+func CheckNavigation(root string) ([]string, error) {
+	t, _, err := newTree(root)
+	if err != nil {
+		return nil, err
+	}
+	const file = "docs/site/data/nav.yaml"
+	text, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		return nil, err
+	}
+	var parts []struct {
+		Title, About string
+		Pages        []string
+	}
+	if err := yaml.UnmarshalStrict(text, &parts); err != nil {
+		return []string{file + ": " + err.Error()}, nil
+	}
+	var bad []string
+	named := map[string]bool{}
+	for _, part := range parts {
+		for _, name := range part.Pages {
+			named[name] = true
+			if !t.page(name) {
+				bad = append(bad, file+": there is no page "+name)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.pages)) {
+		if path.Base(name) != "_index" && !named[name] && !named[t.section(name)] {
+			bad = append(bad, file+" does not name "+name)
+		}
+	}
+	return bad, nil
+}
+
+// section is the folder to which a page belongs on the site.
+func (t *tree) section(name string) string {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if t.sections[dir] {
+			return dir
+		}
+	}
+	return ""
+}
