@@ -11,16 +11,15 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/axle-cd/axle/internal/buildinfo.Version=$(VERSION)
 BINARIES := axle axle-hub axle-agent axle-operator axle-render axle-render-rare terraform-provider-axle
 
-# What runs under the race detector: everything concurrent that ships.
-RACE := ./hub/... ./agent/... ./operator/... ./internal/...
-# But for SQLite's C, which is Go by translation: half of what the hub's tests cost (ADR 120).
+# Which packages run under the race detector: internal/archtest/race.txt (ADR 123).
+PACKAGES = $(PLAIN) go run ./cmd/dev/packages
+# All of their code but for SQLite's C, which is Go by translation: half of what the hub's tests cost (ADR 120).
 UNWATCHED := -gcflags=modernc.org/sqlite/lib=-race=false
 # Nobody debugs what only tests run; without the tables for that, linking takes two thirds.
 NODWARF := -ldflags=-w
 # The other tests are compiled as the programs are, so that no package is compiled twice.
 PLAIN := GOFLAGS="$${GOFLAGS:-} -trimpath" CGO_ENABLED=0
-# The longest go first, so that nothing waits for them alone at the end.
-REST := ./test/world/... ./test/e2e/... ./test/kube/... ./api/... ./cli/... ./cmd/... ./render/... ./sdk/... ./terraform/... ./test/... ./deploy/...
+RACED = go test -race -vet=off $(UNWATCHED) $(NODWARF) -timeout 20m $(if $(RUN),-run '$(RUN)')
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1mmake %-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST) | sed -e "$$(test -t 1 || echo 's/\x1b\[[0-9;]*m//g')"
@@ -36,11 +35,15 @@ test: deps kubedev web ## everything that must hold (RUN=Name runs one test by n
 	$(if $(RUN),,@echo "== the console")
 	$(if $(RUN),,npm --prefix web run lint && npm --prefix web test)
 	@echo "== vet"
-	$(PLAIN) go vet $(RACE) $(REST)
+	$(PLAIN) go vet ./...
 	@echo "== tests under the race detector"
-	go test -race -vet=off $(UNWATCHED) $(NODWARF) -timeout 20m $(if $(RUN),-run '$(RUN)') $(RACE)
+	packages=$$($(PACKAGES) raced); $(RACED) $$packages
 	@echo "== the other tests"
-	$(PLAIN) go test -vet=off $(NODWARF) -timeout 60m -parallel 4 $(if $(RUN),-run '$(RUN)') $(REST)
+	packages=$$($(PACKAGES) plain); $(PLAIN) go test -vet=off $(NODWARF) -timeout 60m -parallel 4 $(if $(RUN),-run '$(RUN)') $$packages
+
+race-all: deps kubedev web ## all packages under the race detector, not only those of make test; records the commit in test/race-passed.txt
+	packages=$$($(PACKAGES) all); $(RACED) $$packages
+	$(if $(RUN),,@test -z "$$(git status --porcelain)" && git rev-parse HEAD > test/race-passed.txt || echo "not recorded: the checkout has changes")
 
 build: web ## build the programs into bin/
 	@mkdir -p bin
@@ -93,7 +96,7 @@ generate-code: $(INSTALLED) ## the part of make generate that is compiled: proto
 
 lint: $(INSTALLED) ## look for what the compiler does not
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "run make generate: not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
-	go vet $(RACE) $(REST)
+	go vet ./...
 	go test -count=1 ./cmd/release -run TestProgramsFitEveryTarget
 	$(BUF) lint
 	$(TOOL) staticcheck ./...
@@ -154,8 +157,8 @@ dashboard-pictures: deps ## draw deploy/dashboards from real metrics into docs/p
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev dashboard-pictures $(ARGS)
 
-soak: deps kubedev nodedev opentofu web ## a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, the docs site (RUN=scale_1_3_5_2 plays one)
-	$(if $(RUN),,$(MAKE) docs)
+soak: deps kubedev nodedev opentofu web ## everything under the race detector, and a race that it must find, the docs site, a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice (RUN=scale_1_3_5_2 plays one)
+	$(if $(RUN),,$(MAKE) docs race-all && ./test/seedrace.sh)
 	$(if $(RUN),,./test/deps.sh node && AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/node/story -v)
 	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall|TestPeopleInAClusterOfProcesses)'
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -tags soak -timeout 30m ./test/install -v -run 'FromThePreviousRelease|TestPreviousStoreOnThisSchema|TestKilledInstallGoesOn')
@@ -191,4 +194,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test build docs web release image-lock deps kubedev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz dashboard-pictures soak clean
+.PHONY: help demo node test race-all build docs web release image-lock deps kubedev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz dashboard-pictures soak clean

@@ -343,11 +343,13 @@ func TestInterruptedApply(t *testing.T) {
 	command.Dir, command.Env = w.dir, w.env
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
+	started := make(chan struct{}) // before that the process has no number to be signalled by
 	f.set(func(call string, n int, w2 http.ResponseWriter, r *http.Request) bool {
 		if call != "Projects/Create" || n != 2 {
 			return false
 		}
 		answer := f.lose(r)
+		<-started
 		if err := command.Process.Signal(os.Interrupt); err != nil {
 			t.Error(err)
 		}
@@ -368,7 +370,11 @@ func TestInterruptedApply(t *testing.T) {
 		_, _ = w2.Write(answer.Body.Bytes())
 		return true
 	})
-	if err := command.Run(); err == nil {
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	close(started)
+	if err := command.Wait(); err == nil {
 		t.Fatalf("the apply was not interrupted:\n%s", out.String())
 	}
 	f.set(nil)

@@ -1,9 +1,17 @@
 // Package archtest checks the source tree against the policy in rules.txt: which
 // package may import which, directly and per binary transitively; what a package must
-// document; and a few conventions that readers can rely on.
+// document; a few conventions that readers can rely on; and against race.txt which
+// packages run under the race detector (ADR 123).
 //
-// It uses only go/parser, so that a violation shows at once; only the list of
-// packages that a binary links comes from the go command. Only its own test calls it.
+// It uses only go/parser, so that a violation shows at once; only the lists of
+// packages that binaries link come from the go command. Its own test calls it, and
+// cmd/dev/packages.
+//
+// A package is concurrent if its hand-written code or tests have a go statement, a select,
+// a channel's type, a send or a receive, or use sync, sync/atomic, golang.org/x/sync,
+// time.AfterFunc or context.AfterFunc. sync.OnceFunc, OnceValue and OnceValues do not
+// count, nor does t.Parallel, nor a handler that net/http calls: what those share without
+// a race, they share by one of the others.
 package archtest
 
 import (

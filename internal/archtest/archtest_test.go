@@ -39,7 +39,7 @@ func load(t *testing.T) (string, string, *archtest.Rules, map[string]*archtest.P
 	return root, string(text), rules, packages
 }
 
-// loaded reads the tree once: under the race detector it takes 10 s. Nothing writes to it.
+// loaded reads the tree once. Nothing writes to it.
 var loaded = sync.OnceValues(func() (map[string]*archtest.Package, error) {
 	root, err := archtest.Root()
 	if err != nil {

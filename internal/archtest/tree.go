@@ -27,12 +27,17 @@ type Package struct {
 	TestImports []string
 	// Outside are all other imports of non-test files.
 	Outside []string
+	// Tested is whether it has tests of its own.
+	Tested bool
+	// Concurrent is the place of its first goroutine, channel, lock or atomic, in the code
+	// or in the tests.
+	Concurrent string
 	// Habits are sentences about calls and aliases that this project avoids.
 	Habits []string
 }
 
-// skipped are folders with their own modules or without our Go code.
-var skipped = map[string]bool{".git": true, "node_modules": true, "testdata": true, "test/kube/kubedev": true, "test/goldens": true, "tools": true, "bin": true, "dist": true}
+// skipped are folders with their own modules or without our Go code, by name or by path.
+var skipped = map[string]bool{".git": true, "node_modules": true, "testdata": true, "test/kube/kubedev": true, "test/goldens": true, "tools": true, "dist": true}
 
 // ownModule reports whether a folder is a separate module, which is not part of the
 // product.
@@ -89,6 +94,7 @@ func Load(root string) (map[string]*Package, error) {
 func (p *Package) add(path string, file *ast.File, files *token.FileSet) {
 	test := strings.HasSuffix(path, "_test.go")
 	generated := ast.IsGenerated(file)
+	p.Tested = p.Tested || test
 	if !test {
 		p.Name = file.Name.Name
 		if file.Doc != nil && !generated {
@@ -114,6 +120,7 @@ func (p *Package) add(path string, file *ast.File, files *token.FileSet) {
 	}
 	if !generated {
 		p.habits(path, file, files, test)
+		p.concurrency(path, file, files)
 	}
 }
 
