@@ -19,6 +19,8 @@ UNWATCHED := -gcflags=modernc.org/sqlite/lib=-race=false
 NODWARF := -ldflags=-w
 # The other tests are compiled as the programs are, so that no package is compiled twice.
 PLAIN := GOFLAGS="$${GOFLAGS:-} -trimpath" CGO_ENABLED=0
+# Runs a step of the tests, measures it, and runs a failed test once more (ADR 124).
+SUITE := bin/suite
 # The longest go first, so that nothing waits for them alone at the end.
 REST := ./test/world/... ./test/e2e/... ./test/kube/... ./api/... ./cli/... ./cmd/... ./render/... ./sdk/... ./terraform/... ./test/... ./deploy/...
 
@@ -32,15 +34,22 @@ node: deps kubedev nodedev ## a real node with images of this checkout: kubelet,
 	@./test/deps.sh node
 	@go run ./cmd/dev node $(ARGS)
 
-test: deps kubedev web ## everything that must hold (RUN=Name runs one test by name)
+test: suite ## everything that must hold (RUN=Name runs one test by name); ends with a table of what it took
+	@$(SUITE) start
+	@$(SUITE) control-plane -- $(MAKE) --no-print-directory deps kubedev
+	@$(SUITE) programs -- $(MAKE) --no-print-directory web
 	$(if $(RUN),,@echo "== the console")
-	$(if $(RUN),,npm --prefix web run lint && npm --prefix web test)
+	$(if $(RUN),,$(SUITE) console -- npm --prefix web run lint && $(SUITE) console -- npm --prefix web test)
 	@echo "== vet"
-	$(PLAIN) go vet $(RACE) $(REST)
+	$(PLAIN) $(SUITE) vet -- go vet $(RACE) $(REST)
 	@echo "== tests under the race detector"
-	go test -race -vet=off $(UNWATCHED) $(NODWARF) -timeout 20m $(if $(RUN),-run '$(RUN)') $(RACE)
+	$(SUITE) race -- go test -race -vet=off $(UNWATCHED) $(NODWARF) -timeout=20m $(if $(RUN),-run='$(RUN)') $(RACE)
 	@echo "== the other tests"
-	$(PLAIN) go test -vet=off $(NODWARF) -timeout 60m -parallel 4 $(if $(RUN),-run '$(RUN)') $(REST)
+	$(PLAIN) $(SUITE) plain -- go test -vet=off $(NODWARF) -timeout=60m -parallel=4 $(if $(RUN),-run='$(RUN)') $(REST)
+	@$(SUITE) table --short
+
+suite: ## build what runs the tests' steps into bin/suite
+	@CGO_ENABLED=0 go build -trimpath -o $(SUITE) ./cmd/dev/suite
 
 build: web ## build the programs into bin/
 	@mkdir -p bin
@@ -86,7 +95,7 @@ generate: ## make all generated files anew
 	go test ./hub -run TestMetricsPageListsEveryMetric -update
 	gofmt -w $$(git ls-files '*.go')
 
-lint: ## look for what the compiler does not
+lint: suite ## look for what the compiler does not, and for what passes test/budgets.txt
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "run make generate: not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet $(RACE) $(REST)
 	go test -count=1 ./cmd/release -run TestProgramsFitEveryTarget
@@ -95,6 +104,7 @@ lint: ## look for what the compiler does not
 	@test -z "$$($(TOOL) deadcode -test -generated=false ./... | tee /dev/stderr)" || { echo "nothing reaches what is listed above: take it out"; exit 1; }
 	@go mod tidy -diff > /dev/null || { echo "go.mod or go.sum is not tidy: run go mod tidy"; exit 1; }
 	go test -count=1 ./internal/archtest
+	@$(SUITE) budgets
 
 check-generated: generate ## fail when a generated file was not committed
 	@git diff --exit-code --stat || { echo "generated files differ: commit the result of make generate"; exit 1; }
@@ -182,4 +192,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test build docs web release image-lock deps kubedev nodedev opentofu generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz dashboard-pictures soak clean
+.PHONY: help demo node test suite build docs web release image-lock deps kubedev nodedev opentofu generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz dashboard-pictures soak clean
