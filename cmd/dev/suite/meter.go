@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/axle-cd/axle/test/procuse"
 )
 
 // meter starts processes and measures them and all that they start. Everything below this
@@ -65,7 +67,7 @@ func (m *meter) watch() {
 func (m *meter) reap() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, pid := range ownChildren() {
+	for _, pid := range procuse.Children(os.Getpid()) {
 		if !m.started[pid] {
 			// It is gone, or it runs: both are right.
 			_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)

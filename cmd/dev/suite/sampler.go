@@ -3,15 +3,12 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
-)
 
-// tick is the unit of times in /proc, fixed for user space.
-const tick = time.Second / 100
+	"github.com/axle-cd/axle/test/procuse"
+)
 
 // key identifies a process: numbers come again.
 type key struct {
@@ -53,10 +50,10 @@ func (s *sampler) sample() {
 	if err != nil {
 		return
 	}
-	now := map[int]status{}
+	now := map[int]procuse.Process{}
 	for _, e := range entries {
 		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			if st, ok := readStatus(pid); ok {
+			if st, err := procuse.Read(pid); err == nil { // else it ended
 				now[pid] = st
 			}
 		}
@@ -72,7 +69,7 @@ func (s *sampler) sample() {
 }
 
 // find returns the process if it is below the root.
-func (s *sampler) find(pid int, now map[int]status, live map[int]*process, depth int) *process {
+func (s *sampler) find(pid int, now map[int]procuse.Process, live map[int]*process, depth int) *process {
 	if p := live[pid]; p != nil {
 		return p
 	}
@@ -80,25 +77,25 @@ func (s *sampler) find(pid int, now map[int]status, live map[int]*process, depth
 	if !ok || pid == s.root || depth > 100 {
 		return nil
 	}
-	k := key{pid, st.start}
+	k := key{pid, st.Start}
 	p := s.all[k]
 	if p == nil {
-		parent := s.find(st.parent, now, live, depth+1)
-		if parent == nil && st.parent != s.root {
+		parent := s.find(st.Parent, now, live, depth+1)
+		if parent == nil && st.Parent != s.root {
 			return nil
 		}
 		p = &process{key: k, parent: parent}
 		s.all[k] = p
 	}
-	if p.name != st.name {
-		p.name, p.program, p.folder = st.name, program(pid, st.name), ""
+	if p.name != st.Name {
+		p.name, p.program, p.folder = st.Name, program(pid, st.Name), ""
 		if p.program == testBinary {
 			// Empty if it has ended meanwhile.
 			p.folder, _ = os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 		}
 	}
-	p.own, p.waited, p.alive, p.zombie = st.own, st.waited, true, st.zombie
-	p.orphan = p.parent != nil && p.parent.pid != st.parent
+	p.own, p.waited, p.alive, p.zombie = st.Own, st.Waited, true, st.Ended
+	p.orphan = p.parent != nil && p.parent.pid != st.Parent
 	live[pid] = p
 	return p
 }
@@ -112,52 +109,4 @@ func (s *sampler) running() time.Duration {
 		}
 	}
 	return sum
-}
-
-// status is a line of /proc/PID/stat.
-type status struct {
-	parent      int
-	name, start string
-	own, waited time.Duration
-	zombie      bool
-}
-
-func readStatus(pid int) (status, bool) {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	line := string(content)
-	open, end := strings.IndexByte(line, '('), strings.LastIndexByte(line, ')')
-	if err != nil || open < 0 || end < open {
-		return status{}, false
-	}
-	f := strings.Fields(line[end+1:])
-	if len(f) < 20 {
-		return status{}, false
-	}
-	n := func(i int) time.Duration {
-		v, _ := strconv.ParseInt(f[i], 10, 64) // the kernel writes numbers
-		return time.Duration(v)
-	}
-	return status{
-		parent: int(n(1)), name: line[open+1 : end], start: f[19], zombie: f[0] == "Z" || f[0] == "X",
-		own: (n(11) + n(12)) * tick, waited: (n(13) + n(14)) * tick,
-	}, true
-}
-
-// ownChildren are the children of this process.
-func ownChildren() []int {
-	// No pattern is malformed.
-	lists, _ := filepath.Glob("/proc/self/task/*/children")
-	var pids []int
-	for _, list := range lists {
-		content, err := os.ReadFile(list)
-		if err != nil {
-			continue // the thread ended
-		}
-		for _, f := range strings.Fields(string(content)) {
-			if pid, err := strconv.Atoi(f); err == nil {
-				pids = append(pids, pid)
-			}
-		}
-	}
-	return pids
 }

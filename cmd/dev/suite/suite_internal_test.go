@@ -101,6 +101,18 @@ func TestFailuresAreToldApart(t *testing.T) {
 	}
 }
 
+// A flake that is not on the list fails a run that has no other failure.
+func TestUnlistedFlakeFailsTheRun(t *testing.T) {
+	m := newModule(t)
+	out, code := m.suite("plain", "--", "go", "test", "-vet=off", "./listed", "./once")
+	if code != 1 || strings.Count(out, "\nFLAKY: ") != 2 {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if s := m.record().Steps; len(s) != 1 || !s[0].Failed {
+		t.Errorf("recorded: %+v", s)
+	}
+}
+
 func TestListedFlakeIsLetThrough(t *testing.T) {
 	m := newModule(t)
 	out, code := m.suite("plain", "--", "go", "test", "-vet=off", "-run=/", "./good", "./listed")
@@ -143,7 +155,9 @@ func TestProcessesAreMeasured(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
-	if out, code := m.suite("other", "--", "sh", "-c", `echo axe >> "$AXLE_SUITE_COUNTS"; echo axe >> "$AXLE_SUITE_COUNTS"; exit 3`); code != 3 {
+	// The inner shell ends before what it started, which holds the output open.
+	orphan := `out=$(sh -c '"$STATE/kube-apiserver" & exit'); echo axe >> "$AXLE_SUITE_COUNTS"; echo axe >> "$AXLE_SUITE_COUNTS"; exit 3`
+	if out, code := m.suite("other", "--", "sh", "-c", orphan); code != 3 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	r := m.record()
@@ -156,6 +170,9 @@ func TestProcessesAreMeasured(t *testing.T) {
 	}
 	if tests.APIServers < 2 || tests.CPU < 0.5 {
 		t.Errorf("tests: %+v", tests)
+	}
+	if o := r.Steps[1]; o.CPU < 0.5 || o.Programs[apiServer].Started != 1 {
+		t.Errorf("an orphan is not counted: %+v", o)
 	}
 	sum := 0.0
 	for _, u := range r.Steps[0].Programs {
