@@ -189,7 +189,10 @@ argo-health: ## run every health script of a checkout of Argo CD, with its own c
 fuzz: ## run every fuzz test for FUZZTIME (30s)
 	@./test/fuzz.sh $(FUZZTIME)
 
+flakes: deps kubedev web ## run the tests that start processes 5 times in 0.67 of a processor and 5 times beside a load of 8, a day (COUNT LOAD PACKAGES='./test/pg')
+	@./test/flakes.sh
+
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test suite build docs web release image-lock deps kubedev nodedev opentofu generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz dashboard-pictures soak clean
+.PHONY: help demo node test suite build docs web release image-lock deps kubedev nodedev opentofu generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean
