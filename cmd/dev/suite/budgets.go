@@ -87,6 +87,9 @@ func (r *record) check(all []budget) []string {
 		unit = " (this machine is not measured: suite calibrate)"
 	}
 	t := r.total()
+	if t.Failed {
+		return []string{fmt.Sprintf("the run of %s at %s failed, so that it measures nothing", r.Began.Format("2006-01-02 15:04"), r.Commit)}
+	}
 	var lines []string
 	over := func(what string, cpu float64, servers int, b budget) {
 		if cpu*scale > b.seconds {
@@ -116,15 +119,12 @@ func (r *record) check(all []budget) []string {
 			over("the run as "+b.name, t.CPU, t.Programs[apiServer].Started, b)
 		}
 	}
-	if len(lines) == 0 {
-		lines = append(lines, fmt.Sprintf("the run of %s at %s (%s) is within them", r.Began.Format("2006-01-02 15:04"), r.Commit, kind(r.Kind)))
+	if len(lines) > 0 {
+		return lines
 	}
-	return lines
-}
-
-func kind(k string) string {
-	if k == "" {
-		return "no run that has a budget of its own"
+	within := fmt.Sprintf("the run of %s at %s is within them", r.Began.Format("2006-01-02 15:04"), r.Commit)
+	if r.Kind == "" {
+		within += "; AXLE_SUITE_RUN did not name the budget of a whole run"
 	}
-	return k
+	return []string{within}
 }

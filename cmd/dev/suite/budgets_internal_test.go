@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -39,7 +40,7 @@ func TestBudgetsOnTopOfEachOther(t *testing.T) {
 	}
 	r := &record{Kind: "css", Calibration: referenceCalibration * 2}
 	r.Steps = []step{{CPU: 690, Programs: map[string]use{apiServer: {Started: 3}}, Folders: map[string]use{"test/a": {CPU: 90, APIServers: 2}, "test/b": {CPU: 100}, "test/c": {CPU: 300}}}}
-	if lines := r.check(all); len(lines) != 1 || lines[0][:10] != "the run of" {
+	if lines := r.check(all); len(lines) != 1 || !strings.HasSuffix(lines[0], "is within them") {
 		t.Errorf("within all of them: %q", lines)
 	}
 	r.Steps = append(r.Steps, step{CPU: 10, Programs: map[string]use{apiServer: {Started: 1}}, Folders: map[string]use{"test/b": {CPU: 11, APIServers: 1}}})
@@ -51,5 +52,9 @@ func TestBudgetsOnTopOfEachOther(t *testing.T) {
 	}
 	if lines := r.check(all); !slices.Equal(lines, want) {
 		t.Errorf("above: %q", lines)
+	}
+	r.Steps[1].Failed = true
+	if lines := r.check(all); len(lines) != 1 || !strings.HasSuffix(lines[0], "failed, so that it measures nothing") {
+		t.Errorf("a run that failed: %q", lines)
 	}
 }
