@@ -45,6 +45,7 @@ func (b *bed) idle(object client.Object) {
 		}
 		return nil
 	})
+	b.rest()
 	if now := b.gate.count(); now != before {
 		b.Errorf("%s changed nothing and made %d calls: %v", object.GetName(), now-before, b.gate.since(before))
 	}

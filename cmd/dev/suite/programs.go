@@ -14,7 +14,7 @@ const testBinary = "test binaries"
 // programs are files of programs that count as one.
 var programs = map[string]string{
 	"compile": "go compile", "link": "go link", "asm": "go compile", "cgo": "go compile", "cc1": "go compile",
-	"vet": "go vet", "chrome": "chromium", "headless_shell": "chromium", "chrome-headless-shell": "chromium",
+	"vet": "go vet", "chrome": "chromium", "headless_shell": "chromium", "chromium-headless-shell": "chromium",
 	"chrome_crashpad_handler": "chromium", "npm": "node", "esbuild": "node",
 	"kube-controller": "kube-controller-manager", "terraform-provi": "terraform-provider-axle",
 }
