@@ -19,7 +19,9 @@ UNWATCHED := -gcflags=modernc.org/sqlite/lib=-race=false
 NODWARF := -ldflags=-w
 # The other tests are compiled as the programs are, so that no package is compiled twice.
 PLAIN := GOFLAGS="$${GOFLAGS:-} -trimpath" CGO_ENABLED=0
-RACED = go test -race -vet=off $(UNWATCHED) $(NODWARF) -timeout 20m $(if $(RUN),-run '$(RUN)')
+# Runs a step of the tests, measures it, and runs a failed test once more (ADR 124).
+SUITE := bin/suite
+RACED = -race -vet=off $(UNWATCHED) $(NODWARF) -timeout=20m $(if $(RUN),-run='$(RUN)')
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1mmake %-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST) | sed -e "$$(test -t 1 || echo 's/\x1b\[[0-9;]*m//g')"
@@ -31,18 +33,25 @@ node: deps kubedev nodedev ## a real node with images of this checkout: kubelet,
 	@./test/deps.sh node
 	@go run ./cmd/dev node $(ARGS)
 
-test: deps kubedev web ## everything that must hold (RUN=Name runs one test by name)
+test: suite ## everything that must hold (RUN=Name runs one test by name); ends with a table of what it took
+	@$(SUITE) start
+	@$(SUITE) control-plane -- $(MAKE) --no-print-directory deps kubedev
+	@$(SUITE) programs -- $(MAKE) --no-print-directory web
 	$(if $(RUN),,@echo "== the console")
-	$(if $(RUN),,npm --prefix web run lint && npm --prefix web test)
+	$(if $(RUN),,$(SUITE) console -- npm --prefix web run lint && $(SUITE) console -- npm --prefix web test)
 	@echo "== vet"
-	$(PLAIN) go vet ./...
+	$(PLAIN) $(SUITE) vet -- go vet ./...
 	@echo "== tests under the race detector"
-	packages=$$($(PACKAGES) raced); $(RACED) $$packages
+	packages=$$($(PACKAGES) raced); $(SUITE) race -- go test $(RACED) $$packages
 	@echo "== the other tests"
-	packages=$$($(PACKAGES) plain); $(PLAIN) go test -vet=off $(NODWARF) -timeout 60m -parallel 4 $(if $(RUN),-run '$(RUN)') $$packages
+	packages=$$($(PACKAGES) plain); $(PLAIN) $(SUITE) plain -- go test -vet=off $(NODWARF) -timeout=60m -parallel=4 $(if $(RUN),-run='$(RUN)') $$packages
+	@$(SUITE) table --short
+
+suite: ## build what runs the tests' steps into bin/suite
+	@CGO_ENABLED=0 go build -trimpath -o $(SUITE) ./cmd/dev/suite
 
 race-all: deps kubedev web ## all packages under the race detector, not only those of make test; records the commit in test/race-passed.txt
-	packages=$$($(PACKAGES) all); $(RACED) $$packages
+	packages=$$($(PACKAGES) all); go test $(RACED) $$packages
 	$(if $(RUN),,@test -z "$$(git status --porcelain)" && git rev-parse HEAD > test/race-passed.txt || echo "not recorded: the checkout has changes")
 
 build: web ## build the programs into bin/
@@ -94,7 +103,7 @@ generate-code: $(INSTALLED) ## the part of make generate that is compiled: proto
 	$(TOOL) controller-gen object crd:allowDangerousTypes=true paths=./api/v1alpha1/... paths=./api/axle/... output:crd:dir=deploy/crds
 	gofmt -w $$(git ls-files '*.go')
 
-lint: $(INSTALLED) ## look for what the compiler does not
+lint: suite $(INSTALLED) ## look for what the compiler does not, and for what passes test/budgets.txt
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "run make generate: not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	go test -count=1 ./cmd/release -run TestProgramsFitEveryTarget
@@ -104,6 +113,7 @@ lint: $(INSTALLED) ## look for what the compiler does not
 	@go mod tidy -diff > /dev/null || { echo "go.mod or go.sum is not tidy: run go mod tidy"; exit 1; }
 	go test -count=1 ./internal/archtest ./test/pages
 	@go test -count=1 -v ./internal/archtest -run 'TestSizes$$' | grep -E '^ |reported'
+	@$(SUITE) budgets
 
 check-generated: generate ## fail when a generated file was not committed
 check-generated-code: generate-code ## the part of make check-generated that make test does not check
@@ -191,7 +201,10 @@ argo-health: ## run every health script of a checkout of Argo CD, with its own c
 fuzz: ## run every fuzz test for FUZZTIME (30s)
 	@./test/fuzz.sh $(FUZZTIME)
 
+flakes: deps kubedev web ## run the tests that start processes 5 times in 0.67 of a processor and 5 times beside a load of 8, a day (COUNT LOAD PACKAGES='./test/pg')
+	@./test/flakes.sh
+
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test race-all build docs web release image-lock deps kubedev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz dashboard-pictures soak clean
+.PHONY: help demo node test suite race-all build docs web release image-lock deps kubedev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean

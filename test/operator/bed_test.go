@@ -59,6 +59,9 @@ type bed struct {
 	// namespace is an admin namespace, foreign is none.
 	namespace, foreign string
 	tokenFile          string
+	// dropped is how many objects operators of this process had not handled when they
+	// ended.
+	dropped float64
 }
 
 // installed is true once the shared API server has the CRDs. No test is parallel.
@@ -228,6 +231,7 @@ func (b *bed) operateWith(c operator.Config) (stop func()) {
 		c.Timing = quick
 	}
 	c.Log = slog.New(slog.NewTextHandler(b.Output(), nil))
+	b.dropped = b.queued()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	ended := make(chan error, 1)
 	go func() {
@@ -238,6 +242,7 @@ func (b *bed) operateWith(c operator.Config) (stop func()) {
 		if err := <-ended; err != nil {
 			b.Errorf("the operator ended: %v", err)
 		}
+		b.dropped = b.queued()
 	})
 	b.Cleanup(stop)
 	return stop
@@ -476,17 +481,6 @@ func (g *gate) count(names ...string) int {
 		}
 	}
 	return n
-}
-
-// counted waits until calls of a name were made so many times.
-func (b *bed) counted(want int, call string) {
-	b.Helper()
-	eventually.For(b, limit, fmt.Sprintf("%d calls of %s", want, call), func() error {
-		if n := b.gate.count(call); n < want {
-			return fmt.Errorf("%d calls", n)
-		}
-		return nil
-	})
 }
 
 func key(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }

@@ -168,6 +168,7 @@ func TestRestartIsQuiet(t *testing.T) {
 		}
 		return nil
 	})
+	b.rest()
 	if now := b.gate.count(); now != before {
 		t.Errorf("%d calls after a restart: %v", now-before, b.gate.since(before))
 	}

@@ -8,7 +8,6 @@ import (
 	"connectrpc.com/connect"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
@@ -46,32 +45,10 @@ func (b *bed) idle(object client.Object) {
 		}
 		return nil
 	})
+	b.rest()
 	if now := b.gate.count(); now != before {
 		b.Errorf("%s changed nothing and made %d calls: %v", object.GetName(), now-before, b.gate.since(before))
 	}
-}
-
-// reconciles is how many reconciles of a kind have ended in this process.
-func (b *bed) reconciles(kind string) float64 {
-	b.Helper()
-	families, err := metrics.Registry.Gather()
-	if err != nil {
-		b.Fatal(err)
-	}
-	total := 0.0
-	for _, family := range families {
-		if family.GetName() != "controller_runtime_reconcile_total" {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			for _, label := range m.GetLabel() {
-				if label.GetName() == "controller" && label.GetValue() == kind {
-					total += m.GetCounter().GetValue()
-				}
-			}
-		}
-	}
-	return total
 }
 
 func TestProject(t *testing.T) {

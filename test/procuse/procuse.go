@@ -27,11 +27,11 @@ type Usage struct {
 // Of reads a process from /proc.
 func Of(pid int) (Usage, error) {
 	var u Usage
-	fields, err := stat(pid)
+	p, err := Read(pid)
 	if err != nil {
 		return u, err
 	}
-	u.CPU, u.RSS = cpu(fields), rss(pid)
+	u.CPU, u.RSS = p.Own+p.Waited, rss(pid)
 	u.descend(pid)
 	return u, nil
 }
@@ -39,41 +39,78 @@ func Of(pid int) (Usage, error) {
 // descend adds the processes below a process. Those that end meanwhile are counted by
 // the process that waited for them, or not at all.
 func (u *Usage) descend(pid int) {
+	for _, child := range Children(pid) {
+		if p, err := Read(child); err == nil {
+			u.CPU += p.Own + p.Waited
+			if command(child) != command(pid) {
+				u.Children += rss(child)
+			} // else it was just forked, and its memory is its parent's
+			u.descend(child)
+		}
+	}
+}
+
+// Children are the processes that one started and did not wait for yet, and the orphans
+// that it was given.
+func Children(pid int) []int {
 	// No pattern is malformed.
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	var children []int
 	for _, list := range lists {
 		text, err := os.ReadFile(list)
 		if err != nil {
 			continue // the thread ended
 		}
 		for _, field := range strings.Fields(string(text)) {
-			child, err := strconv.Atoi(field)
-			if err != nil {
-				continue
-			}
-			if fields, err := stat(child); err == nil {
-				u.CPU += cpu(fields)
-				if command(child) != command(pid) {
-					u.Children += rss(child)
-				} // else it was just forked, and its memory is its parent's
-				u.descend(child)
+			if child, err := strconv.Atoi(field); err == nil {
+				children = append(children, child)
 			}
 		}
 	}
+	return children
 }
 
-// stat returns the fields behind the program's name, the state first.
-func stat(pid int) ([]string, error) {
+// Process is one process without its descendants.
+type Process struct {
+	Parent int
+	// Name is the kernel's, at most 15 bytes.
+	Name string
+	// Start is when it began, in the kernel's words: with its number, it identifies a
+	// process.
+	Start string
+	// Ended: nobody has waited for it yet.
+	Ended bool
+	// Own is its processor time, Waited that of the children that it waited for, with
+	// theirs.
+	Own, Waited time.Duration
+}
+
+// Read reads one process from /proc.
+func Read(pid int) (Process, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return nil, err
+		return Process{}, err
 	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	if len(fields) < 22 {
-		return nil, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	line := string(text)
+	// The name may contain blanks and parentheses. The state is the first field behind it.
+	open, end := strings.IndexByte(line, '('), strings.LastIndexByte(line, ')')
+	fields := strings.Fields(line[end+1:])
+	if open < 0 || end < open || len(fields) < 22 {
+		return Process{}, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
 	}
-	return fields, nil
+	var numbers [22]int64
+	for _, i := range []int{1, 11, 12, 13, 14} {
+		if numbers[i], err = strconv.ParseInt(fields[i], 10, 64); err != nil {
+			return Process{}, fmt.Errorf("/proc/%d/stat: %w", pid, err)
+		}
+	}
+	return Process{
+		Parent: int(numbers[1]), Name: line[open+1 : end], Start: fields[19], Ended: fields[0] == "Z" || fields[0] == "X",
+		Own: duration(numbers[11] + numbers[12]), Waited: duration(numbers[13] + numbers[14]),
+	}, nil
 }
+
+func duration(n int64) time.Duration { return time.Duration(n) * time.Second / ticks }
 
 // command is a process's command line, with zero bytes between the words.
 func command(pid int) string {
@@ -82,18 +119,6 @@ func command(pid int) string {
 		return ""
 	}
 	return string(text)
-}
-
-// cpu adds up utime, stime, cutime and cstime, which start at the 12th field.
-func cpu(fields []string) time.Duration {
-	var sum int64
-	for _, f := range fields[11:15] {
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err == nil {
-			sum += n
-		}
-	}
-	return time.Duration(sum) * time.Second / ticks
 }
 
 // rss is a process's memory in bytes, zero when it is gone.

@@ -1,6 +1,6 @@
 // The contract that every page keeps, whatever it shows.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { eventually, listen, logIn, newContext, patience } from './stack.mjs';
 
@@ -42,6 +42,7 @@ export async function findings(page, rules, part) {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
   const runOnly = rules ? { type: 'rule', values: rules } : { type: 'tag', values: tags };
   const root = part ?? (await page.evaluateHandle(() => document));
+  if (process.env.AXLE_SUITE_COUNTS) appendFileSync(process.env.AXLE_SUITE_COUNTS, 'axe\n'); // cmd/dev/suite counts
   const result = await page.evaluate(([where, only]) => window.axe.run(where, { runOnly: only, resultTypes: ['violations'] }), [root, runOnly]);
   return result.violations.flatMap((v) => v.nodes.map((n) => `${v.id} (${v.impact}): ${n.target.join(' ')}: ${n.failureSummary?.split('\n')[1]?.trim() ?? v.help}`));
 }

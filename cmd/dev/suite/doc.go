@@ -1,0 +1,13 @@
+// Command suite runs the steps of the test suite: make test and .ci/run call it, once
+// for each step. It never ships.
+//
+//	suite start                 begins a record in bin/suite.json
+//	suite STEP -- COMMAND ...   runs a step and adds what it took to the record
+//	suite table [--short]       prints the record
+//	suite calibrate             measures the machine, for the record
+//	suite budgets               prints what in the record is above test/budgets.txt
+//
+// A step that is a go test prints the lines that people know. A test that failed is run
+// once more, without others beside it. If it passes then, it is reported as FLAKY, and the
+// step fails unless test/flakes.txt has its name (ADR 124).
+package main

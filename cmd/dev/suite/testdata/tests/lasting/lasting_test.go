@@ -1,0 +1,6 @@
+package lasting
+
+import "testing"
+
+// TestLasting does not end.
+func TestLasting(t *testing.T) { <-t.Context().Done() }
