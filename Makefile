@@ -32,7 +32,8 @@ node: deps kubedev nodedev ## a real node with images of this checkout: kubelet,
 	@./test/deps.sh node
 	@go run ./cmd/dev node $(ARGS)
 
-test: deps kubedev web ## everything that must hold (RUN=Name runs one test by name)
+test: export AXLE_PROGRAMS := built
+test: deps kubedev programs ## everything that must hold (RUN=Name runs one test by name)
 	$(if $(RUN),,@echo "== the console")
 	$(if $(RUN),,npm --prefix web run lint && npm --prefix web test)
 	@echo "== vet"
@@ -41,6 +42,9 @@ test: deps kubedev web ## everything that must hold (RUN=Name runs one test by n
 	go test -race -vet=off $(UNWATCHED) $(NODWARF) -timeout 20m $(if $(RUN),-run '$(RUN)') $(RACE)
 	@echo "== the other tests"
 	$(PLAIN) go test -vet=off $(NODWARF) -timeout 60m -parallel 4 $(if $(RUN),-run '$(RUN)') $(REST)
+
+programs: web ## build what tests start, with its variants, into bin/test/ (what did not change keeps its time)
+	@go run ./test/bin/programs
 
 build: web ## build the programs into bin/
 	@mkdir -p bin
@@ -146,7 +150,7 @@ dashboard-pictures: deps ## draw deploy/dashboards from real metrics into docs/p
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev dashboard-pictures $(ARGS)
 
-soak: deps kubedev nodedev opentofu web ## a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice (RUN=scale_1_3_5_2 plays one)
+soak: deps kubedev nodedev opentofu web ## a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, panics that cached tests must not hide (RUN=scale_1_3_5_2 plays one)
 	$(if $(RUN),,./test/deps.sh node && AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/node/story -v)
 	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall|TestPeopleInAClusterOfProcesses)'
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -tags soak -timeout 30m ./test/install -v -run 'FromThePreviousRelease|TestPreviousStoreOnThisSchema|TestKilledInstallGoesOn')
@@ -155,6 +159,7 @@ soak: deps kubedev nodedev opentofu web ## a release on a real node (needs root)
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./agent/apply -v -run TestServiceOfThousandsOfObjects)
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 90m ./cmd/release -v -run 'TestRelease$$')
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/terraform -v -run TestInitFindsTheProviderAtTheHub)
+	$(if $(RUN),,./test/truecache.sh && ./test/truecache.sh all)
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./hub/store -v -run TestTwentyThousandRepositoriesAreOwnedWithinAMinute)
 
 conformance-suite: ## build Kubernetes' end-to-end tests (once, cached by content)
@@ -182,4 +187,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test build docs web release image-lock deps kubedev nodedev opentofu generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz dashboard-pictures soak clean
+.PHONY: help demo node test programs build docs web release image-lock deps kubedev nodedev opentofu generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz dashboard-pictures soak clean
