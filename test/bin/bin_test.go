@@ -224,7 +224,7 @@ func TestCacheIsTrue(t *testing.T) {
 			c.Env = append(c.Env, "AXLE_PROGRAMS=built")
 		}
 		out, err := c.CombinedOutput()
-	if (err != nil) == strings.HasPrefix(step.want, "^ok") || !regexp.MustCompile(step.want).Match(out) {
+		if (err != nil) == strings.HasPrefix(step.want, "^ok") || !regexp.MustCompile(step.want).Match(out) {
 			t.Errorf("%s: %v, want %q:\n%s", step.name, err, step.want, out)
 		}
 	}
