@@ -71,9 +71,9 @@ while read -r folder program package test; do
 			}
 		}
 	GO
-	if tests "$package" -run "^$test\$" </dev/null >"$copy/out" 2>&1; then fail "$package passed by hand with a panic in $folder: $(cat "$copy/out")"; fi
+	if out=$(tests "$package" -run "^$test\$" </dev/null 2>&1); then fail "$package passed by hand with a panic in $folder: $out"; fi
 	go run ./test/bin/programs >/dev/null
-	if made "$package" -run "^$test\$" </dev/null >"$copy/out" 2>&1; then fail "$package passed with a panic in $folder: $(cat "$copy/out")"; fi
+	if out=$(made "$package" -run "^$test\$" </dev/null 2>&1); then fail "$package passed with a panic in $folder: $out"; fi
 	rm "$folder/seeded.go"
 	echo "truecache: $package fails with a panic in $folder"
 done <<<"$cases"
