@@ -33,10 +33,11 @@ node: deps kubedev nodedev ## a real node with images of this checkout: kubelet,
 	@./test/deps.sh node
 	@go run ./cmd/dev node $(ARGS)
 
+test: export AXLE_PROGRAMS := built
 test: suite ## everything that must hold (RUN=Name runs one test by name); ends with a table of what it took
 	@$(SUITE) start
 	@$(SUITE) control-plane -- $(MAKE) --no-print-directory deps kubedev
-	@$(SUITE) programs -- $(MAKE) --no-print-directory web
+	@$(SUITE) programs -- $(MAKE) --no-print-directory programs
 	$(if $(RUN),,@echo "== the console")
 	$(if $(RUN),,$(SUITE) console -- npm --prefix web run lint && $(SUITE) console -- npm --prefix web test)
 	@echo "== vet"
@@ -53,6 +54,9 @@ suite: ## build what runs the tests' steps into bin/suite
 race-all: deps kubedev web ## all packages under the race detector, not only those of make test; records the commit in test/race-passed.txt
 	packages=$$($(PACKAGES) all); go test $(RACED) $$packages
 	$(if $(RUN),,@test -z "$$(git status --porcelain)" && git rev-parse HEAD > test/race-passed.txt || echo "not recorded: the checkout has changes")
+
+programs: web ## build what tests start, with its variants, into bin/test/ (what did not change keeps its time)
+	@go run ./test/bin/programs
 
 build: web ## build the programs into bin/
 	@mkdir -p bin
@@ -167,7 +171,7 @@ dashboard-pictures: deps ## draw deploy/dashboards from real metrics into docs/p
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev dashboard-pictures $(ARGS)
 
-soak: deps kubedev nodedev opentofu web ## everything under the race detector, and a race that it must find, the docs site, a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice (RUN=scale_1_3_5_2 plays one)
+soak: deps kubedev nodedev opentofu web ## everything under the race detector, and a race that it must find, the docs site, a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, panics that cached tests must not hide (RUN=scale_1_3_5_2 plays one)
 	$(if $(RUN),,$(MAKE) docs race-all && ./test/seedrace.sh)
 	$(if $(RUN),,./test/deps.sh node && AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/node/story -v)
 	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall|TestPeopleInAClusterOfProcesses)'
@@ -177,6 +181,7 @@ soak: deps kubedev nodedev opentofu web ## everything under the race detector, a
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./agent/apply -v -run TestServiceOfThousandsOfObjects)
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 90m ./cmd/release -v -run 'TestRelease$$')
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/terraform -v -run TestInitFindsTheProviderAtTheHub)
+	$(if $(RUN),,./test/truecache.sh && ./test/truecache.sh all)
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./hub/store -v -run TestTwentyThousandRepositoriesAreOwnedWithinAMinute)
 
 conformance-suite: ## build Kubernetes' end-to-end tests (once, cached by content)
@@ -207,4 +212,4 @@ flakes: deps kubedev web ## run the tests that start processes 5 times in 0.67 o
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test suite race-all build docs web release image-lock deps kubedev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean
+.PHONY: help demo node test programs suite race-all build docs web release image-lock deps kubedev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean

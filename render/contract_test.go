@@ -10,7 +10,7 @@ func TestMain(m *testing.M) {
 	if probing() || building() {
 		return
 	}
-	rendertest.Main(m)
+	m.Run()
 }
 
 const configMap = `apiVersion: v1

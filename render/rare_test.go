@@ -56,8 +56,8 @@ _hidden: base.#Map & {metadata: name: "hidden"}
 		"base/base.cue": "package base\n\n#Map: {\n\tapiVersion: \"v1\"\n\tkind: \"ConfigMap\"\n\tmetadata: name: string\n\tdata: [string]: string\n}\n",
 	}.In("app")
 	printed := rendertest.Files{"a.yaml": configMap, "b.yaml": deployment, "README.md": "x"}.In("app")
-	tool := rendertest.Build(t, printer)
-	module, err := os.ReadFile(rendertest.Build(t, printer, "GOOS=wasip1", "GOARCH=wasm"))
+	tool := rendertest.Printer(t, "")
+	module, err := os.ReadFile(rendertest.Printer(t, "wasip1/wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/render"
 	specv1 "github.com/axle-cd/axle/api/spec/v1"
+	"github.com/axle-cd/axle/test/bin"
 )
 
 // TestExamples renders what docs/spec/renderers.md points to.
@@ -18,7 +19,11 @@ func TestRendererExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	box := t.TempDir()
-	copyFile(t, built(t, "web.wasm", "examples/renderers/_module", "GOOS=wasip1", "GOARCH=wasm"), filepath.Join(box, "web.wasm"))
+	module, err := bin.Path(t.Context(), "_module", bin.Options{Package: "./examples/renderers/_module", Target: "wasip1/wasm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	copyFile(t, module, filepath.Join(box, "web.wasm"))
 	tests := map[string]struct {
 		tools string
 		step  render.Step

@@ -12,6 +12,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/render"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/render/rendertest"
 )
 
 // from is a config map that tells who rendered it.
@@ -23,7 +24,7 @@ func from(name, who string) string {
 // renders the same objects as the one before.
 func TestLaterMakersWin(t *testing.T) {
 	box := toolbox(t)
-	copyFile(t, built(t, "printer.wasm", printer, "GOOS=wasip1", "GOARCH=wasm"), filepath.Join(box, "module.wasm"))
+	copyFile(t, rendertest.Printer(t, "wasip1/wasm"), filepath.Join(box, "module.wasm"))
 	runner := rareRunner(t, render.Config{Tools: box})
 	dir := folder(t, map[string]string{
 		"a.yaml":                   from("a", "raw") + "---\n" + from("b", "raw"),

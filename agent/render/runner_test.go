@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/agent/render"
-	"github.com/axle-cd/axle/render/rendertest"
+	"github.com/axle-cd/axle/test/bin"
 )
 
-// binary is axle-render, built once for all tests of the package.
+// binary is axle-render.
 var binary string
 
 func TestMain(m *testing.M) {
@@ -19,17 +19,11 @@ func TestMain(m *testing.M) {
 		orphan()
 		return
 	}
-	dir, err := os.MkdirTemp("", "axle-render")
-	if err != nil {
+	var err error
+	if binary, err = bin.Path(context.Background(), "axle-render", bin.Options{}); err != nil {
 		panic(err)
 	}
-	binary = filepath.Join(dir, "axle-render")
-	if err := rendertest.Compile(binary, "cmd/axle-render"); err != nil {
-		panic(err)
-	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	m.Run()
 }
 
 // folder writes files and returns their folder.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,31 +19,10 @@ import (
 	"github.com/axle-cd/axle/render/rendertest"
 )
 
-// built builds a package beside binary once, and returns the program.
-var built = func() func(t *testing.T, name, pkg string, env ...string) string {
-	var mu sync.Mutex
-	done := map[string]bool{}
-	return func(t *testing.T, name, pkg string, env ...string) string {
-		t.Helper()
-		mu.Lock()
-		defer mu.Unlock()
-		path := filepath.Join(filepath.Dir(binary), name)
-		if !done[path] {
-			if err := rendertest.Compile(path, pkg, env...); err != nil {
-				t.Fatal(err)
-			}
-			done[path] = true
-		}
-		return path
-	}
-}()
-
-const printer = "render/rendertest/testdata/printer"
-
 // rareRunner has the program with all renderers, and tools.
 func rareRunner(t *testing.T, config render.Config) *render.Runner {
 	t.Helper()
-	built(t, filepath.Base(binary)+"-rare", "cmd/axle-render-rare")
+	rendertest.Rare(t)
 	return newRunner(t, config)
 }
 
@@ -52,7 +30,7 @@ func rareRunner(t *testing.T, config render.Config) *render.Runner {
 func toolbox(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	copyFile(t, built(t, "printer", printer), filepath.Join(dir, "printer"))
+	copyFile(t, rendertest.Printer(t, ""), filepath.Join(dir, "printer"))
 	for name, script := range map[string]string{
 		"many":  "#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8 9 10; do for j in 1 2 3 4 5 6 7 8 9 10; do sleep 600 & done; done; wait\n",
 		"stay":  "#!/bin/sh\ncat > where <<E\n$$\nE\nsetsid sleep 600.25 >/dev/null 2>&1 &\nsleep 600.25 >/dev/null 2>&1 &\necho 'apiVersion: v1'; echo 'kind: ConfigMap'; echo 'metadata: {name: stay}'\n",
@@ -287,7 +265,7 @@ func modulePass(t *testing.T, files map[string]string, step render.Step) render.
 
 func TestModules(t *testing.T) {
 	box := t.TempDir()
-	module := built(t, "printer.wasm", printer, "GOOS=wasip1", "GOARCH=wasm")
+	module := rendertest.Printer(t, "wasip1/wasm")
 	copyFile(t, module, filepath.Join(box, "printer.wasm"))
 	code, err := os.ReadFile(module)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/axle-cd/axle/test/bin"
 )
 
 // helmLimit bounds one command of Helm.
@@ -21,12 +23,10 @@ const helmName = "helm"
 // helm runs the life of a release with the real command, directly and through the
 // hub, and reports whether the output was equal.
 func (c *conform) helm(ctx context.Context, direct, hub string) (bool, error) {
-	program := filepath.Join(c.dir, "helm")
 	c.say("helm: building the real command")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "helm.sh/helm/v4/cmd/helm")
-	build.Dir, build.Env = filepath.Join("test", "goldens"), append(os.Environ(), "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
-		return false, fmt.Errorf("build helm: %w\n%s", err, out)
+	program, err := bin.Path(ctx, "helm", bin.Options{Module: "test/goldens", Package: "helm.sh/helm/v4/cmd/helm"})
+	if err != nil {
+		return false, err
 	}
 	chart := filepath.Join(c.dir, "chart")
 	for name, text := range helmChart {

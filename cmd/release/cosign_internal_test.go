@@ -6,12 +6,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/axle-cd/axle/test/bin"
 )
 
 // checkCosign lets cosign's own library verify everything that is signed: each image,
 // chart and list, both statements of each image, each file and its provenance. With
 // another key it accepts nothing.
 func checkCosign(t *testing.T, dir string) {
+	if err := bin.Inputs("test/cosign"); err != nil {
+		t.Fatal(err)
+	}
 	program := filepath.Join(t.TempDir(), "cosign")
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, ".")
 	build.Dir, build.Env = filepath.Join(root, "test", "cosign"), append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GOAMD64=v1", "CGO_ENABLED=0")

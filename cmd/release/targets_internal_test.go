@@ -101,6 +101,11 @@ func listed(t *testing.T, target target) []listedPackage {
 		} else if err != nil {
 			t.Fatal(err)
 		}
+		if p.ours() {
+			if _, err := os.ReadDir(p.Dir); err != nil { // an input of the test: a file more is one to check
+				t.Fatal(err)
+			}
+		}
 		all = append(all, p)
 	}
 }

@@ -1,184 +1,191 @@
-// Package bin builds the programs of this repository for tests that run them
-// as processes: the world, e2e and the agent's tests call it, and cmd/dev
-// through the world. It does not run anything.
+// Package bin has the programs of this repository for tests that start them as
+// processes; cmd/dev gets them through the world. It does not run anything.
 //
-// A program is built at most once per process, and once for all test binaries of one
-// go test, one build at a time on the machine (a lock file), into
-// <cache>/bin/<variant>, where the variant is the checkout and the options. It is
-// compiled as what ships is, without cgo but under the race detector. With the Go build
-// cache, building unchanged code takes 2 s of processor time. A file is
-// replaced only as a whole, by rename, so that a running program keeps its version. The
-// next build of any variant removes variants that were not requested for 3 days, and
-// those whose checkout is gone, unless a process that requested one still runs.
+// Programs are in bin/test/<variant> of the checkout, compiled as what ships is. A file is
+// replaced only as a whole, by rename, so that a running program keeps its version. One
+// process builds at a time (a lock file).
+//
+// Go's test cache knows of a program what Path opens: a name, a size and a time. So the
+// time of a program is made of its content: a result holds for the program that gave it,
+// whenever that was built, and no file is too young to be cached.
+//
+// `make test` builds all of List first and sets AXLE_PROGRAMS=built. Path then opens the
+// program, and fails for one that is not in List. In any other process Path asks go build,
+// which takes 0.3 s of processor time for a program whose sources did not change, and the
+// result of the test is not cached: Go would not know the sources, and would record a
+// result of theirs under what they are when the test ends.
 package bin
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
-	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
+
+// variable is set to "built" by who has built all programs.
+const variable = "AXLE_PROGRAMS"
 
 // Options choose among the builds of one program. The zero value is the plain
 // one.
 type Options struct {
-	// Race builds with the race detector.
-	Race bool
 	// Tags are build tags, such as testclock.
 	Tags []string
 	// Version is the version that the program reports; empty keeps its default.
 	Version string
-	// Package is the program's path below the root of the repository, ./cmd/<name> if
+	// Target is GOOS/GOARCH, such as wasip1/wasm; empty is this machine.
+	Target string
+	// Module is the folder of the module that has the package, the root's if empty.
+	Module string
+	// Package is the program's path, whose last part is its name; ./cmd/<name> if
 	// empty. Programs of one variant are in one folder, where an agent looks for its
 	// render children.
 	Package string
 }
 
-// built holds what this process has built. Its lock is held over a build, so
-// that a second caller finds the first one's.
-var built = struct {
+// asked holds what this process has asked for. Its lock is held over a build, so that a
+// second caller finds the first one's.
+var asked = struct {
 	sync.Mutex
-	paths map[string]string
-}{paths: map[string]string{}}
+	paths map[string]bool
+}{paths: map[string]bool{}}
 
-// Path builds the program of that name and returns the file. It returns at once
-// what this process has built before. An error quotes the compiler.
+// Path returns the file of the program of that name, which is built if that is this
+// process's part. An error quotes the compiler.
 func Path(ctx context.Context, name string, o Options) (string, error) {
-	built.Lock()
-	defer built.Unlock()
+	asked.Lock()
+	defer asked.Unlock()
 	root, err := Root()
 	if err != nil {
 		return "", err
 	}
-	variant := o.variant(root)
-	if o.Package == "" {
-		o.Package = "./cmd/" + name
+	program := Program{Name: name, Options: o}
+	file := filepath.Join(root, folder, o.variant(), name)
+	if asked.paths[file] {
+		return file, nil
 	}
-	if path, ok := built.paths[variant+"/"+name]; ok {
-		return path, nil
+	if os.Getenv(variable) == "built" {
+		err = open(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: make programs does not build it: add it to List in test/bin/list.go", err)
+		}
+	} else {
+		err = buildNow(ctx, root, program)
 	}
-	cache, err := cacheDir()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("program %s: %w", name, err)
 	}
-	dir := filepath.Join(cache, "bin", variant)
-	path, err := build(ctx, root, dir, name, o)
+	asked.paths[file] = true
+	return file, nil
+}
+
+// buildNow builds a program for this process alone, whose test result shall not be cached.
+func buildNow(ctx context.Context, root string, p Program) error {
+	fresh, err := build(ctx, root, p.Options, []string{p.source()})
 	if err != nil {
-		return "", fmt.Errorf("build %s: %w", name, err)
+		return err
 	}
-	built.paths[variant+"/"+name] = path
-	return path, nil
+	for _, file := range fresh {
+		fmt.Fprintf(os.Stderr, "test/bin: built %s, which was missing or older than its sources\n", file)
+	}
+	return writeNeverCached(filepath.Join(root, folder, neverCached))
+}
+
+// open makes a file an input of this test.
+func open(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// Inputs opens all files and folders below a folder of the checkout, which only programs read that a
+// test starts: without it a cached result of the test would stand when they change.
+func Inputs(dir string) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(filepath.Join(root, dir), func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && (entry.IsDir() || entry.Type().IsRegular()) {
+			err = open(file) // a folder for the names in it
+		}
+		return err
+	})
 }
 
 // variant names the folder of a build.
-func (o Options) variant(root string) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{root, fmt.Sprint(o.Race), strings.Join(o.Tags, ","), o.Version, o.Package}, "\n")))
-	return hex.EncodeToString(sum[:])[:16]
+func (o Options) variant() string {
+	var parts []string
+	for _, part := range append([]string{o.Module, o.Target, o.Version}, o.Tags...) {
+		if part != "" {
+			parts = append(parts, strings.ReplaceAll(part, "/", "-"))
+		}
+	}
+	if len(parts) == 0 {
+		return "plain"
+	}
+	return strings.Join(parts, "_")
 }
 
-// build compiles into a file that is never executed, so that go sees that nothing
-// needs linking, and copies the file if it changed.
-func build(ctx context.Context, root, dir, name string, o Options) (string, error) {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return "", err
+// source is the package of a program.
+func (p Program) source() string {
+	if p.Package == "" {
+		return "./cmd/" + p.Name
 	}
-	unlock, err := lock(ctx, filepath.Join(filepath.Dir(dir), "lock"))
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if err := os.MkdirAll(filepath.Join(dir, "build"), 0o755); err != nil {
-		return "", err
-	}
-	if err := hold(dir, root); err != nil {
-		return "", err
-	}
-	if err := clean(filepath.Dir(dir), time.Now()); err != nil {
-		return "", err
-	}
-	compiled, path := filepath.Join(dir, "build", name), filepath.Join(dir, name)
-	if builtBy(path, goTest()) {
-		return path, nil
-	}
-	flags := "-w"
-	if o.Version != "" {
-		flags += " -X github.com/axle-cd/axle/internal/buildinfo.Version=" + o.Version
-	}
-	args := []string{"build", "-trimpath", "-o", compiled, "-ldflags", flags, "-tags", strings.Join(o.Tags, ",")}
-	cgo := "CGO_ENABLED=0" // as releases are built, and with the packages that are compiled for them
-	if o.Race {
-		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
-	}
-	cmd := exec.CommandContext(ctx, "go", append(args, o.Package)...)
-	cmd.Dir, cmd.Env = root, append(os.Environ(), cgo)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build %s: %w\n%s", o.Package, err, bytes.TrimSpace(out))
-	}
-	if err := refresh(compiled, path); err != nil {
-		return "", err
-	}
-	return path, sign(path, goTest())
+	return p.Package
 }
 
-// refresh makes path a copy of compiled unless it is one already.
-func refresh(compiled, path string) error {
-	from, err := os.Stat(compiled)
+// Root is the folder of the checkout: it walks up from the working folder, which is the package's in a
+// test, to the module's go.mod.
+func Root() (string, error) {
+	start, err := os.Getwd()
 	if err != nil {
-		return err
+		return "", err
 	}
-	if to, err := os.Stat(path); err == nil && to.Size() == from.Size() && to.ModTime().Equal(from.ModTime()) {
-		return nil
+	for dir := start; ; dir = filepath.Dir(dir) {
+		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.HasPrefix(string(content), "module github.com/axle-cd/axle\n") {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("%s is not inside a checkout of axle: start from there", start)
+		}
 	}
-	source, err := os.Open(compiled)
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	fresh, err := os.CreateTemp(filepath.Dir(path), ".copy-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(fresh.Name()) // gone after the rename
-	_, err = io.Copy(fresh, source)
-	if err := errors.Join(err, fresh.Chmod(0o755), fresh.Close(), os.Chtimes(fresh.Name(), from.ModTime(), from.ModTime())); err != nil {
-		return err
-	}
-	return os.Rename(fresh.Name(), path)
 }
 
-// lock takes the lock of all builds on this machine. The kernel frees it when
-// its holder ends, however that is.
-func lock(ctx context.Context, path string) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+// Build builds all of List, as make programs does, and returns the files that changed.
+func Build(ctx context.Context) ([]string, error) {
+	root, err := Root()
 	if err != nil {
 		return nil, err
 	}
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { file.Close() }, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			file.Close()
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		}
-		select {
-		case <-ctx.Done():
-			file.Close()
-			return nil, fmt.Errorf("wait for another build that holds %s: %w", path, ctx.Err())
-		case <-tick.C:
-		}
+	sources := map[string][]string{}
+	for _, p := range List {
+		sources[p.variant()] = append(sources[p.variant()], p.source())
 	}
+	var fresh []string
+	for _, p := range List {
+		variant := p.variant()
+		if sources[variant] == nil {
+			continue // built with the first of its variant
+		}
+		files, err := build(ctx, root, p.Options, sources[variant])
+		if err != nil {
+			return nil, fmt.Errorf("programs in %s: %w", path.Join(folder, variant), err)
+		}
+		sources[variant], fresh = nil, append(fresh, files...)
+	}
+	return fresh, nil
 }
+
+// never is a time at which no test ends: Go does not cache a test that opened a file which
+// is younger than 2 s.
+var never = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)

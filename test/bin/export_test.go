@@ -1,9 +1,8 @@
 package bin
 
-// Forget forgets what this process built, as another process of the same go test would
-// not know it.
+// Forget forgets what this process asked for, as another process would not know it.
 func Forget() {
-	built.Lock()
-	defer built.Unlock()
-	clear(built.paths)
+	asked.Lock()
+	defer asked.Unlock()
+	clear(asked.paths)
 }

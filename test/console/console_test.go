@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/internal/child"
+	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/console/stack"
 	"github.com/axle-cd/axle/test/oidcserver"
 )
@@ -110,6 +111,9 @@ func files(t *testing.T, profile string) []string {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(web, "dist", "index.html")); err != nil {
 		t.Fatal("the console is not built: run make web")
+	}
+	if err := bin.Inputs("web/test"); err != nil {
+		t.Fatal(err)
 	}
 	all, err := filepath.Glob(filepath.Join(web, "test", profile, "*.test.mjs"))
 	if err != nil {

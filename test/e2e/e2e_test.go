@@ -29,6 +29,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/chartserver"
 	"github.com/axle-cd/axle/test/gitserver"
 	"github.com/axle-cd/axle/test/registryserver"
@@ -54,7 +55,7 @@ func TestScripts(t *testing.T) {
 			env.Values[stageKey{}] = &stage{agents: map[string]*world.Agent{}, marks: map[string]int64{}}
 			examples, err := filepath.Abs("../../examples")
 			env.Setenv("EXAMPLES", examples)
-			return err
+			return errors.Join(err, bin.Inputs("examples"))
 		},
 	})
 }

@@ -1,12 +1,10 @@
 package install_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,50 +12,18 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/pg"
 )
 
-// helmDir is where the real helm was built, if a test wanted it.
-var helmDir string
-
-var helmOnce = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "axle-helm-")
-	if err != nil {
-		return "", err
-	}
-	helmDir = dir
-	program := filepath.Join(dir, "helm")
-	build := exec.Command("go", "build", "-trimpath", "-o", program, "helm.sh/helm/v4/cmd/helm")
-	build.Dir, build.Env = filepath.Join("..", "goldens"), append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build helm: %w\n%s", err, out)
-	}
-	return program, nil
-})
-
 func helmProgram(t *testing.T) string {
 	t.Helper()
-	program, err := helmOnce()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program, err := bin.Path(t.Context(), "helm", bin.Options{Module: "test/goldens", Package: "helm.sh/helm/v4/cmd/helm"})
+	must(t, err)
 	return program
 }
 
-func TestMain(m *testing.M) { pg.Main(tidy{m}) }
-
-// tidy removes helm after the tests.
-type tidy struct{ m *testing.M }
-
-// Run implements what pg.Main runs.
-func (t tidy) Run() int {
-	defer func() {
-		if helmDir != "" {
-			_ = os.RemoveAll(helmDir)
-		}
-	}()
-	return t.m.Run()
-}
+func TestMain(m *testing.M) { pg.Main(m) }
 
 // Stock Helm has nothing to say against the chart, whose version is that of this tree.
 func TestStockHelmLints(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/kube"
 )
 
@@ -33,9 +34,9 @@ type processes struct {
 
 func newProcesses(t *testing.T, cfg kube.ClusterConfig) processes {
 	t.Helper()
-	greeter := filepath.Join(t.TempDir(), "greeter")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", greeter, "./testdata/greeter").CombinedOutput(); err != nil {
-		t.Fatalf("build greeter: %v\n%s", err, out)
+	greeter, err := bin.Path(t.Context(), "greeter", bin.Options{Package: "./test/kube/testdata/greeter"})
+	if err != nil {
+		t.Fatal(err)
 	}
 	cfg.Controllers, cfg.Binaries = true, map[string]string{"greeter": greeter}
 	cluster := kube.New(t, cfg)

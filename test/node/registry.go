@@ -73,18 +73,13 @@ func (n *Node) pushGuest(ctx context.Context) error {
 	return n.push(ctx, guestName, layer.Bytes(), ocispec.ImageConfig{Entrypoint: []string{"/guest"}, User: "65532:65532"})
 }
 
-// build builds a program of this folder for an image, and returns it.
+// build returns a program of this folder for an image.
 func (n *Node) build(ctx context.Context, name string) ([]byte, error) {
-	root, err := bin.Root()
+	file, err := bin.Path(ctx, name, bin.Options{Package: "./test/node/" + name})
 	if err != nil {
 		return nil, err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", n.path(name), "./test/node/"+name)
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build %s: %w\n%s", name, err, out)
-	}
-	return os.ReadFile(n.path(name))
+	return os.ReadFile(file)
 }
 
 // add adds a file to a layer.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/world"
 )
 
@@ -57,10 +57,16 @@ func toolsOf(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-w", "-o", filepath.Join(dir, "web.wasm"), "github.com/axle-cd/axle/examples/renderers/_module")
-	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the module: %v\n%s", err, out)
+	module, err := bin.Path(t.Context(), "_module", bin.Options{Package: "./examples/renderers/_module", Target: "wasip1/wasm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := os.ReadFile(module)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "web.wasm"), code, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

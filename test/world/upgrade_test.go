@@ -152,7 +152,7 @@ func newHerd(t *testing.T) *herd {
 	w.Cluster("herd").SetBinary("axle-agent:2.0.0", next)
 	w.Cluster("herd").SetBinary("axle-agent:3.0.0", next)
 	w.Cluster("herd").SetBinary("axle-agent:4.0.0", w.Programs["axle-agent"])
-	broken, err := bin.Path(ctx, "hello", bin.Options{Package: "./test/bin/testdata/hello"})
+	broken, err := bin.Path(ctx, "hello", bin.Options{Package: "./test/world/testdata/hello"})
 	h.must(err)
 	w.Cluster("herd").SetBinary("axle-render:3.0.0", broken)
 	h.must(w.Login(ctx))

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/axle-cd/axle/test/bin"
 )
 
 var (
@@ -40,6 +42,11 @@ func checklist(t *testing.T) map[string][]string {
 // or protobuf.
 func naming(t *testing.T, field string) []string {
 	t.Helper()
+	for _, dir := range []string{"agent", "api", "cli", "cmd", "deploy", "docs/spec", "hub", "internal", "operator", "render", "sdk", "terraform"} {
+		if err := bin.Inputs(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
 	out, err := exec.Command("git", "-C", "../../..", "grep", "-l", "-i", "-w", "-e", field, "-e", snake(field), "-e", "Get"+field, "--",
 		"*.go", "*.proto", "docs/spec/*.md", ":!*_test.go", ":!*.pb.go", ":!*zz_generated*", ":!test", ":!api/hub/v1/spec.proto", ":!api/agent/v1/spec.proto").Output()
 	if err != nil {

@@ -1,5 +1,0 @@
-//go:build loud
-
-package main
-
-const word = "HELLO"
