@@ -56,7 +56,7 @@ race-all: deps kubedev web ## all packages under the race detector, not only tho
 	$(if $(RUN),,@test -z "$$(git status --porcelain)" && git rev-parse HEAD > test/race-passed.txt || echo "not recorded: the checkout has changes")
 
 programs: web ## build what tests start, with its variants, into bin/test/ (what did not change keeps its time)
-	@go run ./test/bin/programs
+	@go run ./cmd/dev/programs
 
 build: web ## build the programs into bin/
 	@mkdir -p bin

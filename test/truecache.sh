@@ -22,10 +22,10 @@ $out"; fi
 }
 
 if [ "${1:-}" = all ]; then
-	go run ./test/bin/programs
+	go run ./cmd/dev/programs
 	mapfile -t packages < <(go list -test -f '{{if .ForTest}}{{.ForTest}} {{join .Deps " "}}{{end}}' ./... | grep ' github.com/axle-cd/axle/test/bin\b' | cut -d' ' -f1 | sort -u)
 	made "${packages[@]}"
-	go run ./test/bin/programs
+	go run ./cmd/dev/programs
 	again "${packages[@]}"
 	exit
 fi
@@ -52,9 +52,9 @@ cd "$copy"
 # every runs a command with the package and the test of each case.
 every() { while read -r _ _ package test; do "$@" "$package" -run "^$test\$" </dev/null; done <<<"$cases"; }
 
-go run ./test/bin/programs
+go run ./cmd/dev/programs
 every made
-go run ./test/bin/programs
+go run ./cmd/dev/programs
 every again
 while read -r folder program package test; do
 	cat >"$folder/seeded.go" <<-GO
@@ -72,10 +72,10 @@ while read -r folder program package test; do
 		}
 	GO
 	if out=$(tests "$package" -run "^$test\$" </dev/null 2>&1); then fail "$package passed by hand with a panic in $folder: $out"; fi
-	go run ./test/bin/programs >/dev/null
+	go run ./cmd/dev/programs >/dev/null
 	if out=$(made "$package" -run "^$test\$" </dev/null 2>&1); then fail "$package passed with a panic in $folder: $out"; fi
 	rm "$folder/seeded.go"
 	echo "truecache: $package fails with a panic in $folder"
 done <<<"$cases"
-go run ./test/bin/programs >/dev/null
+go run ./cmd/dev/programs >/dev/null
 every again

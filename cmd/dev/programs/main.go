@@ -1,4 +1,4 @@
-// Program programs builds what tests start, for make programs.
+// Command programs builds what tests start, for make programs.
 package main
 
 import (
