@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/secreterror"
 	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/operator/tenancy"
 	"github.com/axle-cd/axle/sdk"
@@ -167,6 +168,7 @@ func keepToken(ctx context.Context, p *pass, at types.NamespacedName, show func(
 
 // unwritable says what to do about a Secret that the operator may not write.
 func unwritable(err error, at types.NamespacedName) error {
+	err = secreterror.Of(err)
 	if apierrors.IsForbidden(err) {
 		return errcode.New(errcode.Forbidden, "the operator may not write Secret %s of spec.tokenSecretRef: bind the ClusterRole axle-operator-secrets to its ServiceAccount in namespace %s (%w)", at, at.Namespace, err)
 	}

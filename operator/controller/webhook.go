@@ -14,6 +14,7 @@ import (
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/secreterror"
 )
 
 // webhooks let upstreams announce pushes. The operator makes the Secret of one that names
@@ -42,6 +43,7 @@ func random(ctx context.Context, p *pass, field string, at types.NamespacedName,
 		},
 		Data: map[string][]byte{key: []byte(rand.Text() + rand.Text())},
 	})
+	err = secreterror.Of(err)
 	if apierrors.IsForbidden(err) {
 		return errcode.New(errcode.Forbidden, "Secret %s of %s does not exist, and the operator may not make it: make it, or bind the ClusterRole axle-operator-secrets to its ServiceAccount in namespace %s (%w)",
 			at, field, at.Namespace, err)

@@ -27,6 +27,7 @@ import (
 	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/secreterror"
 	"github.com/axle-cd/axle/operator/tenancy"
 )
 
@@ -330,6 +331,7 @@ func (r *secrets) write(ctx context.Context, g *v1alpha1.GeneratedSecret, at typ
 }
 
 func writeError(err error, at types.NamespacedName) error {
+	err = secreterror.Of(err)
 	if apierrors.IsForbidden(err) {
 		return errcode.New(errcode.Forbidden, "the operator may not write Secret %s: bind the ClusterRole axle-operator-secrets to its ServiceAccount in namespace %s (%w)", at, at.Namespace, err)
 	}

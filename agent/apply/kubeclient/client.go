@@ -18,6 +18,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
+	"github.com/axle-cd/axle/internal/secreterror"
 )
 
 const (
@@ -184,9 +185,17 @@ func (c *Sender) Patch(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, 
 			Param("fieldManager", kubeobj.FieldManager).Body(body)
 	})
 	if err != nil {
-		return nil, err
+		return nil, unquoted(kind, err)
 	}
 	return metadataOf(result)
+}
+
+// unquoted is the API server's refusal of an object; that of a Secret may quote its values.
+func unquoted(kind kubeobj.Kind, err error) error {
+	if kind.Group == "" && kind.Kind == "Secret" {
+		return secreterror.Of(err)
+	}
+	return err
 }
 
 // applyRequest is the server-side apply request of both passes and diffs.
@@ -289,7 +298,7 @@ func (c *Sender) DryApply(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Re
 		return c.applyRequest(kind, ref, body).SetHeader("Accept", "application/json").Param("dryRun", "All")
 	})
 	if err != nil {
-		return nil, err
+		return nil, unquoted(kind, err)
 	}
 	raw, err := result.Raw()
 	if err != nil {
