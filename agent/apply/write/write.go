@@ -242,7 +242,7 @@ func (w *Writer) done(it *wave.Item, answer *metav1.PartialObjectMetadata) inven
 
 func entryOf(it *wave.Item, live kubeobj.Live) inventory.Entry {
 	return inventory.Entry{Kind: it.Kind, Ref: it.Ref, Order: it.Order, UID: live.UID, Hash: it.Hash, Print: live.Print,
-		Once: it.Once, Prune: it.Prune, Fresh: true}
+		Once: it.Once, Prune: it.Prune, Fresh: true, Lost: it.Lost}
 }
 
 // explain turns the error of one object into a refusal, unless the API server is
