@@ -352,7 +352,7 @@ func (r *run) unchanged(it *wave.Item, had inventory.Entry) bool {
 	if !found {
 		return had.Once
 	}
-	if live.UID != had.UID || live.Deleting {
+	if live.UID != had.UID || live.Deleting || live.Strings {
 		return false
 	}
 	what := kubeobj.Compare(inventory.Expects(r.service.ID, had), live, true)

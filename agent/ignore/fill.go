@@ -78,7 +78,7 @@ func ownersOf(managers []metav1.ManagedFieldsEntry) (own owners, byManager map[s
 		if e.FieldsV1 == nil || json.Unmarshal(e.FieldsV1.GetRawBytes(), &tree) != nil || len(tree) == 0 {
 			continue
 		}
-		if e.Manager == kubeobj.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" {
+		if kubeobj.Ours(e) {
 			own.ours = append(own.ours, tree)
 			continue
 		}

@@ -73,6 +73,9 @@ func (w *Writer) leftToOthers(it *wave.Item) (paths []string, scaled bool) {
 		_ = json.Unmarshal(it.Body, &head)
 	}
 	paths = ignore.Paths(w.Service.Ignore, it.Ref, head.Metadata.Annotations)
+	if it.Ref.IsSecret() {
+		paths = secretPaths(paths)
+	}
 	if !bytes.Contains(it.Body, []byte(`"replicas"`)) {
 		return paths, false
 	}
