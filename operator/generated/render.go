@@ -50,7 +50,7 @@ func render(template, configuration map[string]string, before rendered) (rendere
 			out.values[key] = had
 			continue
 		}
-		engine := liquid.New(map[string]any{"configuration": values}, now).Limit(liquid.Limits{Steps: max(left, 1), Bytes: maxValue})
+		engine := liquid.New(map[string]any{"configuration": values}, now).Limit(liquid.Limits{Steps: max(left, 1), Bytes: maxValue, Slow: true})
 		if out.values[key], err = engine.Render([]byte(text)); err != nil {
 			return rendered{}, errcode.New(errcode.Invalid, "spec.template.%s: %w", key, err)
 		}
