@@ -200,3 +200,38 @@ func (b *bed) changed(g globals.Global, clusters int) (n int) {
 	}
 	return n
 }
+
+// TestOthersWriteWhileARolloutRenders holds the same for the clusters that a rollout
+// places, which are known in its transaction only.
+func TestOthersWriteWhileARolloutRenders(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		b := newRolling(t, d, 3)
+		b.color("blue", func(r *globals.Request) { r.Spec.Git.Folder = "{% for i in (1..5) %}{% endfor %}web" })
+		b.Clock.Advance(time.Second)
+		asked, wrote := 0, 0
+		ctx := duringRendering{t.Context(), func() {
+			if asked++; asked > 3 {
+				return
+			}
+			own, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			defer cancel()
+			if _, err := b.CreateProject(own, "root", fleet.NewProject{Name: fmt.Sprintf("made-%d", asked)}); err != nil {
+				t.Errorf("an administrator's write while a rollout renders: %v", err)
+				return
+			}
+			wrote++
+		}}
+		if _, err := b.rollouts().Turn(ctx); err != nil {
+			t.Fatal(err)
+		}
+		placed := 0
+		for n := range 3 {
+			if v := b.target(fmt.Sprintf("edge-%02d", n)); v.OwnerID == "" && v.Spec.Configuration["color"] == "blue" {
+				placed++
+			}
+		}
+		if wrote != 3 || placed != 1 {
+			t.Errorf("%d writes while a rollout rendered, want 3, and %d clusters placed, want that of the first wave", wrote, placed)
+		}
+	})
+}
