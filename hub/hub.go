@@ -242,7 +242,7 @@ func makeFleet(h *Hub, key []byte) (err error) {
 		return fresh
 	})
 	h.namespaces = namespaces.New(namespaces.Config{Globals: h.globals, Fleet: fleet.Templates{Fleet: h.fleet}, Rows: store.Fleet(h.store), Store: h.store})
-	h.heads = newHeads(h.cache.Changed, h.cache.LookAgain, c.Clock, c.Log, h.fleet.SettleLimits, h.globals.Spread, follower.FollowHeads)
+	h.heads = newHeads(h.cache.Changed, h.cache.LookAgain, c.Clock, c.Log, all(h.fleet.SettleLimits), h.globals.SpreadSome, all(follower.FollowHeads))
 	return nil
 }
 

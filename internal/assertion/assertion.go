@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/axle-cd/axle/internal/cost"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -107,14 +108,14 @@ func CheckPatterns(claims map[string]string) error {
 }
 
 // compile compiles a pattern so that it matches the whole of a claim.
-func compile(pattern string) (*regexp.Regexp, error) {
+func compile(pattern string) (*cost.Pattern, error) {
 	if len(pattern) >= 2 && strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/") {
 		// Compile it alone first: otherwise "a)|(b" would break out of the group.
 		inner := pattern[1 : len(pattern)-1]
-		if _, err := regexp.Compile(inner); err != nil {
+		if _, err := cost.Compile(inner); err != nil {
 			return nil, err
 		}
-		return regexp.Compile(`\A(?:` + inner + `)\z`)
+		return cost.Compile(`\A(?:` + inner + `)\z`)
 	}
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)
@@ -129,18 +130,20 @@ func compile(pattern string) (*regexp.Regexp, error) {
 		}
 	}
 	b.WriteString(`\z`)
-	return regexp.Compile(b.String())
+	return cost.Compile(b.String())
 }
 
-// Match returns nil if every pattern matches. Errors are Unauthorized.
+// Match returns nil if every pattern matches. All together take at most cost.Budget on the
+// claims, which a stranger chose: more is no match. Errors are Unauthorized.
 func Match(patterns map[string]string, claims map[string]any) error {
+	left := cost.Budget
 	for _, name := range slices.Sorted(maps.Keys(patterns)) {
 		pattern, err := compile(patterns[name])
 		if err != nil {
 			return fmt.Errorf("the pattern of claim %s: %w", name, err)
 		}
 		value, found := claimAt(claims, name)
-		if !found || !claimMatches(pattern, value) {
+		if !found || !claimMatches(pattern, value, &left) {
 			return errcode.New(errcode.Unauthorized, "claim %s does not match the trust's pattern", name)
 		}
 	}
@@ -165,22 +168,29 @@ func claimAt(claims map[string]any, name string) (any, bool) {
 	return nil, false
 }
 
-// claimMatches compares one value, or any item of a list.
-func claimMatches(pattern *regexp.Regexp, value any) bool {
+// claimMatches compares one value, or any item of a list, with the steps that are left.
+func claimMatches(pattern *cost.Pattern, value any, left *int) bool {
+	text := ""
 	switch v := value.(type) {
 	case string:
-		return pattern.MatchString(v)
+		text = v
 	case bool:
-		return pattern.MatchString(strconv.FormatBool(v))
+		text = strconv.FormatBool(v)
 	case float64:
-		return pattern.MatchString(strconv.FormatFloat(v, 'f', -1, 64))
+		text = strconv.FormatFloat(v, 'f', -1, 64)
 	case []any:
 		return slices.ContainsFunc(v, func(one any) bool {
 			if _, nested := one.([]any); nested {
 				return false
 			}
-			return claimMatches(pattern, one)
+			return claimMatches(pattern, one, left)
 		})
+	default:
+		return false
 	}
-	return false
+	matches, steps, err := pattern.Match(text, *left)
+	if *left -= steps; err != nil {
+		*left = 0
+	}
+	return matches
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fanout"
@@ -16,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/cost"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/partial"
 )
@@ -40,10 +42,19 @@ type Config struct {
 }
 
 // Globals manages global services. Its methods are safe for concurrent use.
-type Globals struct{ config Config }
+type Globals struct {
+	config Config
+	// renderings are what was rendered lately, failures too: the same is not tried again.
+	renderings *cost.Cache[renderKey, rendering]
+
+	spreading sync.Mutex
+	open      map[Work]*comparison // of SpreadSome
+}
 
 // New returns the global services of a fleet.
-func New(c Config) *Globals { return &Globals{c} }
+func New(c Config) *Globals {
+	return &Globals{config: c, renderings: cost.NewCache[renderKey, rendering](keptRenderings)}
+}
 
 func (g *Globals) now() int64 { return clock.Micros(g.config.Clock.Now()) }
 
@@ -261,11 +272,7 @@ func (g *Globals) declare(ctx context.Context, next *Global, before Global) erro
 	if before.ID == "" {
 		t.Secrets = ""
 	}
-	plain, err := sample(next.Spec)
-	if err != nil {
-		return err
-	}
-	t.Spec.Contexts = plain.Contexts
+	t.Spec.Contexts = plainContexts(next.Spec)
 	if err := g.config.Fleet.TakeValues(ctx, &t, before.template().Service); err != nil {
 		return err
 	}

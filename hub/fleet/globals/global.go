@@ -220,6 +220,7 @@ type Store interface {
 
 // WorkStore stores what has to be compared.
 type WorkStore interface {
+	// PendingWork returns up to limit rows, one of each project after the other.
 	PendingWork(ctx context.Context, limit int) ([]Work, error)
 	AddWork(ctx context.Context, w Work) error
 	// WorkDone removes the work, if nobody asked for it again.

@@ -27,7 +27,7 @@ func (m *matching) wanted(ctx context.Context, p placed, before fleet.StoredServ
 	}
 	s.ManagedBy, s.Spec, s.Secrets = v.Manager(), v.Spec, v.Secrets
 	if m.liquid {
-		if s.Spec, err = v.made(p.cluster); err != nil {
+		if s.Spec, err = v.made(m.rendered[p.cluster.ID]); err != nil {
 			return s, false, err
 		}
 	}

@@ -172,8 +172,16 @@ func (t *Table) PendingWork(ctx context.Context, limit int) ([]globals.Work, err
 	return query.All(ctx, t.db, func(row query.Scan) (w globals.Work, err error) {
 		err = row(&w.GlobalID, &w.ClusterID, &w.Edition)
 		return w, err
-	}, "SELECT global_id, cluster_id, edition FROM global_pending ORDER BY global_id, cluster_id LIMIT $1", limit)
+	}, PendingQuery, limit)
 }
+
+// PendingQuery are the rows of work, one of each project after the other. A cluster's are
+// those of its project.
+const PendingQuery = `SELECT x.global_id, x.cluster_id, x.edition FROM (
+		SELECT p.global_id, p.cluster_id, p.edition,
+			ROW_NUMBER() OVER (PARTITION BY COALESCE(g.project_id, c.project_id, '') ORDER BY p.global_id, p.cluster_id) AS turn
+		FROM global_pending p LEFT JOIN global_services g ON g.id = p.global_id LEFT JOIN clusters c ON c.id = p.cluster_id
+	) x ORDER BY x.turn, x.global_id, x.cluster_id LIMIT $1`
 
 // onWork makes work that is there already another edition.
 const onWork = " ON CONFLICT (global_id, cluster_id) DO UPDATE SET edition = global_pending.edition + 1"
