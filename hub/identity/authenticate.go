@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -170,6 +171,9 @@ func (d *Directory) principal(t Token) Principal {
 		p.Kind, p.ID, p.Name, p.Admin = t.OwnerKind, t.OwnerID, t.OwnerName, t.OwnerAdmin
 		if known, ok := d.access.person(t.OwnerID); ok {
 			p.Kind, p.Name, p.Admin, p.Groups = known.Kind, known.Name, known.Admin, known.names
+		}
+		if p.Admin && !p.Administers() {
+			p.Groups = slices.DeleteFunc(slices.Clone(p.Groups), func(g string) bool { return g == AdminsGroup })
 		}
 	}
 	return p

@@ -80,6 +80,9 @@ func TestRevokedSessionStopsWithin5s(t *testing.T) {
 		}
 		eve := identity.Principal{Kind: identity.KindUser, ID: "usr_eve", Name: "eve", Scopes: []string{"admin"}}
 		fleettest.WantCode(t, env.EndSession(t.Context(), eve, s.ID), errcode.NotFound)
+		reader := env.Ann
+		reader.Scopes = []string{identity.ScopeRead}
+		fleettest.WantCode(t, env.EndSession(t.Context(), reader, s.ID), errcode.Forbidden)
 		_, err = env.EndSessions(t.Context(), eve, ann.ID, false)
 		fleettest.WantCode(t, err, errcode.Forbidden)
 	})

@@ -122,7 +122,7 @@ func (a *parsedRequest) hint(err error) error {
 // rights.
 func as(caller identity.Principal, rights []string) (*agentv1.StreamIdentity, error) {
 	groups := slices.DeleteFunc(slices.Clone(caller.Groups), func(g string) bool { return strings.HasPrefix(g, reserved) })
-	if caller.Admin {
+	if caller.Administers() {
 		groups = append(groups, identity.AdminsGroup)
 	}
 	groups = append(groups, rights...)

@@ -384,14 +384,20 @@ func TestLimitsOfAProjectHoldInsideItsClusters(t *testing.T) {
 func TestNamesOfTheHubAndTheClusterAreKept(t *testing.T) {
 	p := identity.Principal{Name: "ann@example.com", Groups: []string{"dev", "axle:admins", "axle:other"}}
 	for _, admin := range []bool{false, true} {
-		p.Admin = admin
-		want := []string{"dev"}
-		if admin {
-			want = append(want, identity.AdminsGroup)
+		for _, scope := range identity.AllScopes {
+			p.Admin, p.Scopes = admin, []string{scope}
+			want := []string{"dev"}
+			if admin && scope == identity.ScopeAdmin {
+				want = append(want, identity.AdminsGroup)
+			}
+			if who, err := as(p, nil); err != nil || !slices.Equal(who.GetGroups(), want) {
+				t.Errorf("administrator %v, scope %s: %v, %v", admin, scope, who, err)
+			}
 		}
-		if who, err := as(p, nil); err != nil || !slices.Equal(who.GetGroups(), want) {
-			t.Errorf("administrator %v: %v, %v", admin, who, err)
-		}
+	}
+	p.Admin, p.Scopes, p.Project = true, identity.AllScopes, "prj_1"
+	if who, err := as(p, nil); err != nil || !slices.Equal(who.GetGroups(), []string{"dev"}) {
+		t.Errorf("an administrator whose token is for one project: %v, %v", who, err)
 	}
 	for _, bad := range []identity.Principal{{Name: "system:admin"}, {Name: "ann", Groups: []string{"System:masters"}}, {Name: ""}, {Name: "a\nb"}} {
 		if who, err := as(bad, nil); err == nil {
