@@ -139,7 +139,7 @@ func (p *Proxy) admit(head *agentv1.StreamHead) (kubereq.Info, error) {
 	if err := kubereq.CheckPath(head.GetRequestUri()); err != nil {
 		return kubereq.Info{}, err
 	}
-	info := kubereq.Parse(head.GetMethod(), head.GetRequestUri())
+	info := kubereq.Parse(head.GetMethod(), head.GetRequestUri(), head.GetUpgrade())
 	return info, p.policy.allow(info, head.GetIdentity().GetGroups())
 }
 
