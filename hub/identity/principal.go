@@ -69,10 +69,7 @@ func (p Principal) By() string {
 // HasScope reports whether the token's scopes include the scope or one that
 // implies it.
 func (p Principal) HasScope(scope string) bool {
-	if slices.Contains(p.Scopes, ScopeAdmin) || slices.Contains(p.Scopes, scope) {
-		return true
-	}
-	return scope == ScopeRead && slices.Contains(p.Scopes, ScopeWrite)
+	return slices.Contains(p.Scopes, ScopeAdmin) || slices.Contains(p.Scopes, scope) || scope == ScopeRead && slices.Contains(p.Scopes, ScopeWrite)
 }
 
 // Administers reports whether the caller may do what administrators do: by the person,

@@ -38,7 +38,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, a *parsedRequest
 		return err
 	}
 	defer stream.Close()
-	l := &live{tokenID: a.caller.TokenID, cluster: a.cluster, until: a.until, cancel: cancel}
+	l := a.live(cancel)
 	p.streams.add(l)
 	defer p.streams.remove(l)
 	if a.head.GetUpgrade() != "" {

@@ -117,7 +117,7 @@ func (g *Pages) opened(ctx context.Context, a *parsedRequest, q Asking) (*exchan
 		cancel(nil)
 		return nil, err
 	}
-	l := &live{tokenID: a.caller.TokenID, cluster: a.cluster, cancel: cancel}
+	l := a.live(cancel)
 	l.cut = func() {
 		// A caller who reads gets the reason instead.
 		if q.Cut != nil && l.waits.Load() != 0 {
