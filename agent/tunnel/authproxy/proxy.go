@@ -106,15 +106,20 @@ func (p *Proxy) Serve(ctx context.Context, s Stream) {
 		return
 	}
 	defer response.Body.Close()
+	answer, err := p.answer(head, response)
+	if err != nil {
+		p.refuse(ctx, s, err)
+		return
+	}
 	if response.StatusCode == http.StatusSwitchingProtocols {
-		p.join(ctx, s, response)
+		p.join(ctx, s, response, answer)
 		return
 	}
 	begin := s.Answer
 	if head.GetShortAnswer() || whole(info, response) {
 		begin = s.Begin
 	}
-	if err := begin(p.answer(response)); err != nil {
+	if err := begin(answer); err != nil {
 		return
 	}
 	relayBody(s, response, head.GetShortAnswer())
