@@ -4,7 +4,7 @@
 // calls it.
 //
 // Invariants: a token has at most 16 KiB; a pattern matches a whole claim or not at
-// all; a set of patterns that would admit everybody is rejected.
+// all; a set of patterns that would admit everybody is rejected, in whatever spelling.
 package assertion
 
 import (
@@ -81,7 +81,8 @@ func Parse(token string) (Assertion, error) {
 }
 
 // CheckPatterns rejects patterns that do not compile, and those that would admit
-// everybody: a shared CI signs the jobs of all its users. Errors are Invalid.
+// strangers: a shared CI signs the jobs of all its users. A pattern is judged by what it
+// matches and not by how it is written. Errors are Invalid.
 func CheckPatterns(claims map[string]string) error {
 	if len(claims) == 0 || len(claims) > maxClaims {
 		return errcode.New(errcode.Invalid, "claims: give 1 to %d; an issuer signs tokens for many users, and without a claim such as repository or sub all of them would be accepted", maxClaims)
@@ -92,17 +93,18 @@ func CheckPatterns(claims map[string]string) error {
 		if name == "" || len(name) > maxText || len(pattern) > maxText {
 			return errcode.New(errcode.Invalid, "claims: names and patterns have 1 to %d bytes", maxText)
 		}
-		if _, err := compile(pattern); err != nil {
+		compiled, err := compile(pattern)
+		if err != nil {
 			return errcode.New(errcode.Invalid, "claims: %s: %.80q is neither a glob nor a regular expression between slashes", name, pattern)
 		}
 		switch name {
 		case "iss", "aud", "exp", "nbf", "iat":
 		default:
-			narrow = narrow || strings.Trim(pattern, "*?/.^$()+") != ""
+			narrow = narrow || !admitsStrangers(pattern, compiled)
 		}
 	}
 	if !narrow {
-		return errcode.New(errcode.Invalid, "claims: all patterns match anything; give one that only your jobs match, such as repository=org/app")
+		return errcode.New(errcode.Invalid, "claims: every pattern also matches the jobs of others; give one that only your jobs match, such as repository=org/app")
 	}
 	return nil
 }
