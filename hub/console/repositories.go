@@ -75,7 +75,7 @@ func (s *repositories) find(ctx context.Context, name string) (gitcache.Reposito
 	if name == "" {
 		return gitcache.Repository{}, noRepository(name)
 	}
-	r, err := s.config.Cache.FindRepository(ctx, name, "")
+	r, err := s.config.Cache.FindRepository(ctx, name)
 	if errcode.Is(err, errcode.NotFound) {
 		err = noRepository(name)
 	}

@@ -107,9 +107,6 @@ type Config struct {
 	Lives   Lives
 	// Replicas lists the hub's processes.
 	Replicas func(ctx context.Context) ([]Replica, error)
-	// Registered finds the registered repository that holds a source. NotFound
-	// when none does.
-	Registered func(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error)
 	// ServicesByRepository counts services within reach by repository id, for
 	// all repositories or the given one.
 	ServicesByRepository func(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error)

@@ -26,6 +26,9 @@ const (
 // Spread compares what has to be compared, until nothing is left. Work that fails
 // stays, and does not stop the rest.
 func (g *Globals) Spread(ctx context.Context) error {
+	if err := g.bindAll(ctx); err != nil {
+		return err
+	}
 	for {
 		all, err := g.config.Work.PendingWork(ctx, workBatch)
 		if err != nil || len(all) == 0 {
@@ -190,7 +193,11 @@ func (g *Globals) matchTo(ctx context.Context, v Global, clusters []fleet.Cluste
 	for _, s := range found {
 		existing[s.ClusterID] = s
 	}
-	m := &matching{Globals: g, global: v, waits: waits, liquid: hasLiquid(v.Spec), projects: map[string]fleet.Project{}, existed: map[string]bool{}}
+	unbound := g.bindFormer(ctx, &v)
+	if unbound != nil && !declared(unbound) {
+		return nil, unbound
+	}
+	m := &matching{Globals: g, global: v, unbound: unbound, waits: waits, liquid: hasLiquid(v.Spec), projects: map[string]fleet.Project{}, existed: map[string]bool{}}
 	for _, c := range clusters {
 		s, exists := existing[c.ID]
 		owned := exists && s.ManagedBy == v.Manager()
@@ -229,7 +236,9 @@ type placed struct {
 // matching makes one global service what it should be on some clusters.
 type matching struct {
 	*Globals
-	global   Global
+	global Global
+	// unbound is why the template's sources are bound to nothing.
+	unbound  error
 	liquid   bool
 	waits    bool
 	projects map[string]fleet.Project
@@ -260,7 +269,8 @@ func (m *matching) project(c fleet.Cluster) string {
 
 // settled reports whether a target is known to be as wanted without reading it.
 func (m *matching) settled(c fleet.Cluster, s Candidate) bool {
-	return !m.liquid && s.OwnerID == m.global.ID && (m.waits || s.SpecVersion == m.global.SpecVersion) && s.ProjectID == m.project(c)
+	current := m.waits || s.SpecVersion == m.global.SpecVersion && s.follows(m.global.Repositories)
+	return !m.liquid && s.OwnerID == m.global.ID && current && s.ProjectID == m.project(c)
 }
 
 func (m *matching) do(ctx context.Context) error {
@@ -288,7 +298,7 @@ func (m *matching) do(ctx context.Context) error {
 // fail records why a cluster has not the wanted target. Other errors than those
 // of the declaration end the transaction.
 func (m *matching) fail(c fleet.Cluster, err error) error {
-	if errcode.Is(err, errcode.Invalid) || errcode.Is(err, errcode.Forbidden) || errcode.Is(err, errcode.Conflict) || errcode.Is(err, errcode.NotFound) {
+	if declared(err) {
 		m.failures = append(m.failures, Failure{ClusterID: c.ID, Message: err.Error(), At: m.now()})
 		return nil
 	}

@@ -68,12 +68,15 @@ func (m *matching) projectOf(ctx context.Context, id string) (p fleet.Project, e
 
 // follow fills in a target's sources. Targets that share a template share them.
 func (m *matching) follow(ctx context.Context, s *fleet.StoredService) error {
+	if m.unbound != nil {
+		return m.unbound
+	}
 	if s.OwnerID == "" {
-		return m.config.Fleet.FollowSources(ctx, &s.Service, m.global.finds())
+		return m.config.Fleet.FollowSources(ctx, &s.Service, m.global.Repositories)
 	}
 	if m.shared == nil {
 		t := m.global.template()
-		m.sharedFail = m.config.Fleet.FollowSources(ctx, &t.Service, m.global.finds())
+		m.sharedFail = m.config.Fleet.FollowSources(ctx, &t.Service, m.global.Repositories)
 		m.shared = &t.Service
 	}
 	s.SourceID, s.RepositoryID, s.Places = m.shared.SourceID, m.shared.RepositoryID, m.shared.Places

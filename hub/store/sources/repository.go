@@ -69,6 +69,7 @@ func (s *Table) RepositoriesByID(ctx context.Context, ids []string) (all []gitca
 // ignoring case and trailing slashes, in order of name.
 func (s *Table) RepositoriesNamed(ctx context.Context, names, urls []string) ([]gitcache.Repository, error) {
 	var all []gitcache.Repository
+	urls = slices.Clone(urls)
 	for i, url := range urls {
 		urls[i] = strings.ToLower(strings.TrimRight(strings.TrimSpace(url), "/"))
 	}
@@ -84,20 +85,6 @@ func (s *Table) RepositoriesNamed(ctx context.Context, names, urls []string) ([]
 	}
 	slices.SortFunc(all, func(a, b gitcache.Repository) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(all, func(a, b gitcache.Repository) bool { return a.ID == b.ID }), nil
-}
-
-// FindRepository returns a repository by name or, when the name is empty, the
-// first by name of those with the URL. errcode.NotFound.
-func (s *Table) FindRepository(ctx context.Context, name, url string) (gitcache.Repository, error) {
-	where, key := "WHERE name = $1", name
-	if name == "" {
-		where, key = "WHERE url = $1 ORDER BY name LIMIT 1", url
-	}
-	r, found, err := query.One(ctx, s.db, repositoryTable.Reader(), selectRepositories+where, key)
-	if err == nil && !found {
-		err = noRepository(key)
-	}
-	return r, err
 }
 
 // Repository returns one repository. errcode.NotFound.
