@@ -41,65 +41,65 @@ func (s sources) Bind(ctx context.Context, want fleet.SourceWant) (repositoryID 
 		return "", nil
 	}
 	r, err := s.bound(ctx, want)
-	if errcode.Is(err, errcode.NotFound) {
-		r, err = s.find(ctx, want)
+	switch {
+	case !errcode.Is(err, errcode.NotFound):
+	case want.Repository == "":
+		r, err = s.atURL(ctx, want)
+	default:
+		r, err = s.cache.FindRepository(ctx, want.Repository)
+	}
+	hidden := err == nil && want.Anew && !r.Options.Internal && projectOf(r) != want.ProjectID && !s.reads(ctx, projectOf(r))
+	if hidden || errcode.Is(err, errcode.NotFound) {
+		return "", want.Missing()
 	}
 	if err != nil {
 		return "", err
-	}
-	if want.Anew && !r.Options.Internal && projectOf(r) != want.ProjectID && !s.reads(ctx, projectOf(r)) {
-		return "", want.Missing()
 	}
 	// A transaction that changes its address looks for who uses it.
 	return r.ID, event.DependsOn(ctx, event.Change{Kind: event.KindRepository, Key: r.ID})
 }
 
 // bound returns the repository that a reference is bound to. NotFound if it has to be
-// found: also instead of one that the hub follows by itself, for a source that is new,
-// and if the hub could never read it, because the project may have registered the URL.
+// found. A URL that the project registered since is that of its own repository, for a
+// source that is new, and where the hub follows the URL by itself and never could read it.
 func (s sources) bound(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
 	if want.Bound == "" {
 		return gitcache.Repository{}, errcode.New(errcode.NotFound, "the source is bound to no repository")
 	}
 	r, err := s.cache.Repository(ctx, want.Bound)
-	if err == nil && r.Options.Internal && (want.Anew || r.Health.FetchedAt.IsZero()) {
-		err = errcode.New(errcode.NotFound, "the hub follows the URL by itself")
+	own := !r.Options.Internal && projectOf(r) == want.ProjectID
+	if err != nil || own || want.Repository != "" || !want.Anew && !(r.Options.Internal && r.Health.FetchedAt.IsZero()) {
+		return r, err
 	}
-	return r, err
-}
-
-// find returns the repository of a reference that is bound to none. Invalid, with the
-// field.
-func (s sources) find(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
-	if want.Repository == "" {
-		return s.atURL(ctx, want)
-	}
-	r, err := s.cache.FindRepository(ctx, want.Repository)
+	registered, err := s.registered(ctx, want)
 	if errcode.Is(err, errcode.NotFound) {
-		err = want.Missing()
+		return r, nil
 	}
-	return r, err
+	return registered, err
 }
 
 // projectOf returns the project of a registered repository.
 func projectOf(r gitcache.Repository) string { return cmp.Or(r.ProjectID, fleet.DefaultProjectID) }
 
-// atURL returns the repository that the project registered with the URL of a source, the
-// first in order of name. Those of other projects are never found: a stranger who
-// registers the URL could change it later. A chart's URL the hub follows by itself,
-// without credentials.
-func (s sources) atURL(ctx context.Context, want fleet.SourceWant) (r gitcache.Repository, err error) {
+// registered returns the repository that the project registered with the URL of a
+// source, the first in order of name. Those of other projects are never found: a stranger
+// who registers the URL could change it later. NotFound.
+func (s sources) registered(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
 	all, err := s.store.RepositoriesNamed(ctx, nil, []string{want.URL})
-	if err != nil {
-		return r, err
-	}
 	for _, r := range all {
 		if !r.Options.Internal && projectOf(r) == want.ProjectID && isAt(r, want) {
 			return r, nil
 		}
 	}
-	if want.Chart == "" {
-		return r, want.Missing()
+	return gitcache.Repository{}, cmp.Or(err, error(errcode.New(errcode.NotFound, "the project registered no such URL")))
+}
+
+// atURL returns what a URL finds: the project's own repository, otherwise, for a chart,
+// the URL itself, which the hub follows without credentials. NotFound.
+func (s sources) atURL(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
+	r, err := s.registered(ctx, want)
+	if !errcode.Is(err, errcode.NotFound) || want.Chart == "" {
+		return r, err
 	}
 	kind, url := chartURL(want)
 	r, err = s.cache.FollowByItself(ctx, "", gitcache.Repository{Kind: kind, URL: url}, gitcache.Credentials{})
@@ -256,11 +256,14 @@ func (s sources) Upstreams(ctx context.Context, repositoryIDs []string) (map[str
 	found := make(map[string]fleet.Upstream, len(all))
 	for _, r := range all {
 		u := fleet.Upstream{Name: r.Name, Kind: string(r.Kind)}
-		if r.Options.Internal {
-			u.Name = r.URL
-		}
 		if r.Health.State == record.Failed {
 			u.FailingSince, u.Message = clock.Micros(r.Health.FailedSince), r.Health.Message
+		}
+		if r.Options.Internal {
+			u.Name = r.URL
+			if u.Message != "" {
+				u.Message += "; the hub follows this URL by itself, without credentials: if it needs some, register it in the project with axle repos add, and name that repository"
+			}
 		}
 		found[r.ID] = u
 	}

@@ -12,6 +12,7 @@ type (
 	SourceWant = specrules.SourceWant
 	Bound      = binding.Bound
 	Place      = binding.Place
+	Risk       = binding.Risk
 )
 
 // Upstream is the health of a repository.

@@ -1,6 +1,7 @@
 package fleettest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,7 +26,7 @@ func (u *Upstream) Bind(_ context.Context, w fleet.SourceWant) (repositoryID str
 	if w.Repository+w.URL == "missing" {
 		return "", errcode.New(errcode.Invalid, "repository: no such repository")
 	}
-	return "repo_" + w.Repository + w.URL, nil
+	return cmp.Or(w.Bound, "repo_"+w.Repository+w.URL), nil
 }
 
 // Follow implements fleet.Sources.

@@ -12,10 +12,10 @@ import (
 // with the rights of the caller of the context.
 func (g *Globals) bind(ctx context.Context, next *Global, before Global) (err error) {
 	var had fleet.Bound
-	if before.ID != "" && before.finds() == next.finds() {
+	if before.ID != "" && before.Finds() == next.Finds() {
 		had = fleet.Bound{Spec: before.Spec, Repositories: before.Repositories}
 	}
-	next.Repositories, err = g.config.Fleet.BindSources(ctx, next.Spec, next.finds(), had, next.makesNamespace())
+	next.Repositories, err = g.config.Fleet.BindSources(ctx, next.Spec, next.Finds(), had, next.makesNamespace())
 	return err
 }
 
@@ -37,7 +37,7 @@ func (g *Globals) bindFormer(ctx context.Context, v *Global) error {
 		}
 		had = s.Bound()
 	}
-	if v.Repositories, err = g.config.Fleet.BindSources(ctx, v.Spec, v.finds(), had, true); err != nil {
+	if v.Repositories, err = g.config.Fleet.BindSources(ctx, v.Spec, v.Finds(), had, true); err != nil {
 		return err
 	}
 	return g.config.Bindings.PutBindings(ctx, v.ID, v.SpecVersion, v.Repositories)

@@ -106,8 +106,8 @@ func (g Global) Manager() managed.Manager { return managed.Manager{Tool: managed
 // Scope returns where it is for access. One of all projects is in the hub as a whole.
 func (g Global) Scope() identity.Scope { return identity.Scope{Project: g.ProjectID} }
 
-// finds is the project whose repositories and contexts the template names.
-func (g Global) finds() string {
+// Finds is the project whose repositories and contexts the template names.
+func (g Global) Finds() string {
 	if g.ProjectID == "" {
 		return fleet.DefaultProjectID
 	}
@@ -117,7 +117,7 @@ func (g Global) finds() string {
 // template is the global service as hub/fleet declares services.
 func (g Global) template() fleet.StoredService {
 	return fleet.StoredService{
-		Service: fleet.Service{ID: g.ID, Name: g.Name, ProjectID: g.finds(), Project: cmp.Or(g.Project, fleet.DefaultProject), Spec: g.Spec, ManagedBy: g.ManagedBy},
+		Service: fleet.Service{ID: g.ID, Name: g.Name, ProjectID: g.Finds(), Project: cmp.Or(g.Project, fleet.DefaultProject), Spec: g.Spec, ManagedBy: g.ManagedBy},
 		Secrets: g.Secrets,
 	}
 }

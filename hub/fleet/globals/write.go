@@ -38,7 +38,7 @@ func (m *matching) wanted(ctx context.Context, p placed, before fleet.StoredServ
 		return s, false, err
 	}
 	if s.OwnerID == "" {
-		if err := m.config.Fleet.GiveValues(ctx, &s, v.Secrets, v.finds()); err != nil {
+		if err := m.config.Fleet.GiveValues(ctx, &s, v.Secrets, v.Finds()); err != nil {
 			return s, false, err
 		}
 		if reflect.DeepEqual(s, before) {

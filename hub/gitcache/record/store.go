@@ -122,7 +122,7 @@ type Changes interface {
 
 	// DeleteRepository removes a repository that nothing uses, with its
 	// sources, heads and artifacts. errcode.NotFound; errcode.Conflict when a
-	// service still follows it, or another manages it.
+	// service still follows it, a template is bound to it, or another manages it.
 	DeleteRepository(ctx context.Context, id string) error
 
 	// PutSource ensures that a source is in use, and announces it when it is

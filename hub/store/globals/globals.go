@@ -164,13 +164,21 @@ func (t *Table) PutBindings(ctx context.Context, id string, version int64, repos
 	return err
 }
 
-// templates joins global services g with the versions d of their templates that targets
-// have or get.
-const templates = "global_services g JOIN specs d ON d.owner_id = g.id AND (d.version = g.spec_version OR d.version = g.held_version) "
-
 // Unbound implements globals.BindingStore.
 func (t *Table) Unbound(ctx context.Context) ([]string, error) {
-	return query.All(ctx, t.db, query.Value[string], "SELECT DISTINCT g.id FROM "+templates+"WHERE d.repositories = '' AND g.deleting = 0 ORDER BY g.id")
+	return query.All(ctx, t.db, query.Value[string], "SELECT DISTINCT g.id FROM "+rows.Templates+"WHERE d.repositories = '' AND g.deleting = 0 ORDER BY g.id")
+}
+
+// BoundTo returns the global services whose template is bound to a repository, or that
+// have a target that follows it, in order of name, without templates.
+func (t *Table) BoundTo(ctx context.Context, repositoryID string) ([]globals.Global, error) {
+	return query.All(ctx, t.db, Globals.Reader(), SelectGlobals+"WHERE g.id IN (SELECT g.id FROM "+rows.Templates+"WHERE d.repositories LIKE "+rows.Contains+
+		" UNION SELECT s.managed_by_id FROM services s WHERE s.managed_by_tool = 'hub' AND s.id IN ("+rows.Followers+")) ORDER BY g.name", repositoryID)
+}
+
+// BoundTemplates returns all global services with the present templates.
+func (t *Table) BoundTemplates(ctx context.Context) ([]globals.Global, error) {
+	return query.All(ctx, t.db, Globals.Reader(), selectGlobal+"WHERE g.deleting = 0 ORDER BY g.name")
 }
 
 // ForgetGlobal implements globals.Store.
