@@ -196,9 +196,9 @@ func (b *referenceBed) run() {
 				b.t.Errorf("it was bound to %s and is to %s", before, is)
 			}
 		}
-		// Registered by the project itself, a change takes it.
+		// Registered by the project itself, it is taken: the hub never could read the URL.
 		mine := b.register("owner", "shop", name("free-mine"), kind, url("free"))
-		wrote("owner", name("free"), refer("free"), "web")
+		wrote("owner", name("free"), refer("free"), "api")
 		if is := bound(name("free")); is != mine {
 			b.t.Errorf("the project's own registration is not taken: %s, want %s", is, mine)
 		}

@@ -119,6 +119,18 @@ func TestAStrangerCannotCaptureAChartsURL(t *testing.T) {
 		b.ok("admin", "Services/Sync", fmt.Sprintf(`{"ref": {"cluster": %q, "name": %q}}`, at[0], at[1]))
 		b.becomes(at[0], at[1], "revision", "1.1.0")
 	}
+
+	// What the project itself registers is taken by a change, not by the same again.
+	b.ok("owner", "Repositories/Create", fmt.Sprintf(`{"name": "ours", "project": "shop", "type": "helm", "url": %q}`, genuine.URL()))
+	for _, step := range [][2]string{{`, "release": "changed"`, genuine.URL()}, {`, "ignoreHooks": true`, genuine.URL()}} {
+		if apply(step[0]); b.source("edge-shop", "web", "repository") != step[1] {
+			t.Errorf("with %s it follows %q", step[0], b.source("edge-shop", "web", "repository"))
+		}
+	}
+	b.ok("owner", "Services/Update", `{"ref": {"cluster": "edge-shop", "name": "web"}, "spec": {"helm": {"version": ">=1.1"}}, "fields": ["helm.version"]}`)
+	if follows := b.source("edge-shop", "web", "repository"); follows != "ours" {
+		t.Errorf("with another version it follows %q, want what the project registered", follows)
+	}
 }
 
 // The name that a hub of before gave to what it follows for a chart's URL can be

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -105,4 +106,30 @@ func TestRepositoryUsers(t *testing.T) {
 			t.Errorf("templates: %+v, %v", bound, err)
 		}
 	})
+}
+
+// Who binds a service to a repository while its address changes is seen: the change is
+// decided again.
+func TestAnAddressChangesOnlyWithAllWhoUseIt(t *testing.T) {
+	env := fleettest.New(t, storetest.Postgres(t))
+	env.AddCluster("edge-1")
+	r, err := env.Store.CreateRepository(t.Context(), gitcache.Repository{ID: "repo_main", Name: "main", Kind: "git", URL: "https://git.test/main"}, gitcache.Credentials{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks := 0
+	ctx := gitcache.Guarded(t.Context(), func(ctx context.Context, field string) error {
+		projects, _, err := store.RepositoryUsers(env.Store)(ctx, r.ID, identity.Reach{})
+		if looks++; looks == 1 {
+			env.AddService("edge-1", "web")
+		}
+		if err == nil && len(projects) > 0 {
+			err = errcode.New(errcode.Forbidden, "%s: it is used", field)
+		}
+		return err
+	})
+	r.URL = "https://git.test/moved"
+	if _, err := env.Store.UpdateRepository(ctx, r, nil); !errcode.Is(err, errcode.Forbidden) || looks != 2 {
+		t.Errorf("after %d looks: %v; want a second one that sees the service", looks, err)
+	}
 }
