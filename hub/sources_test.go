@@ -5,7 +5,6 @@ import (
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -17,16 +16,16 @@ func TestNobodyNamesWhatIsFollowedForAnother(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, hubtest.Config{})
 	const url = "https://git.example.invalid/team/secret.git"
-	_, err := h.Parts().Cache.CreateRepository(t.Context(), gitcache.Repository{Name: "followed-1", URL: url, Options: record.Options{Internal: true}}, gitcache.Credentials{Password: "token of the parent"})
+	followed, err := h.Parts().Cache.FollowByItself(t.Context(), "repo_parent", gitcache.Repository{Kind: gitcache.KindGit, URL: url}, gitcache.Credentials{Password: "token of the parent"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	follow := func(want fleet.SourceWant) error {
-		want.At, want.Ref = "git", "main"
+		want.At, want.Ref, want.ProjectID = "git", "main", fleet.DefaultProjectID
 		_, _, err := h.Follow(t.Context(), want)
 		return err
 	}
-	for name, want := range map[string]fleet.SourceWant{"by name": {Repository: "followed-1"}, "by URL": {URL: url}} {
+	for name, want := range map[string]fleet.SourceWant{"by name": {Repository: followed.Name}, "by URL": {URL: url}} {
 		if err := follow(want); !errcode.Is(err, errcode.Invalid) {
 			t.Errorf("%s: %v", name, err)
 		}

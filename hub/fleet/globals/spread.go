@@ -46,6 +46,9 @@ func (g *Globals) SpreadSome(ctx context.Context) (more bool, err error) {
 	g.spreading.Lock()
 	defer g.spreading.Unlock()
 	began, failed := g.config.Clock.Now(), []error{}
+	if err := g.bindAll(ctx); err != nil {
+		return false, err
+	}
 	for {
 		all, err := g.config.Work.PendingWork(ctx, workBatch)
 		if err != nil || len(all) == 0 {
@@ -300,7 +303,11 @@ func (g *Globals) matchTo(ctx context.Context, p part, ready *prepared) ([]Failu
 	for _, s := range found {
 		existing[s.ClusterID] = s
 	}
-	m := &matching{Globals: g, global: v, waits: p.waits, liquid: hasLiquid(v.Spec), projects: map[string]fleet.Project{}, existed: map[string]bool{}}
+	unbound := g.bindFormer(ctx, &v)
+	if unbound != nil && !declared(unbound) {
+		return nil, unbound
+	}
+	m := &matching{Globals: g, global: v, unbound: unbound, waits: p.waits, liquid: hasLiquid(v.Spec), projects: map[string]fleet.Project{}, existed: map[string]bool{}}
 	for _, c := range clusters {
 		s, exists := existing[c.ID]
 		owned := exists && s.ManagedBy == v.Manager()
@@ -333,51 +340,6 @@ func (g Global) mayTake(s Candidate) bool {
 	return g.Reparent && !builtin && s.ManagedBy.Tool != managed.Hub && (g.ProjectID == "" || s.ProjectID == g.ProjectID)
 }
 
-// placed is a cluster with the service that it has.
-type placed struct {
-	cluster fleet.Cluster
-	before  Candidate
-}
-
-// matching makes one global service what it should be on some clusters.
-type matching struct {
-	*Globals
-	global Global
-	liquid bool
-	waits  bool
-	// rendered are what the template's Liquid is on the clusters to write, by id.
-	rendered map[string]rendering
-	projects map[string]fleet.Project
-	// write and remove are the clusters with something to do.
-	write, remove []placed
-	failures      []Failure
-	// shared has the sources of all targets that share the template's specs.
-	shared     *fleet.Service
-	sharedFail error
-	// targets are written, with their clusters.
-	targets  []fleet.StoredService
-	clusters []fleet.Cluster
-	created  int
-	// existed are the ids of the services that are not new.
-	existed map[string]bool
-}
-
-// project is the project of a target.
-func (m *matching) project(c fleet.Cluster) string {
-	switch {
-	case m.global.ProjectID != "":
-		return m.global.ProjectID
-	case m.global.makesNamespace():
-		return fleet.DefaultProjectID
-	}
-	return c.ProjectID
-}
-
-// settled reports whether a target is known to be as wanted without reading it.
-func (m *matching) settled(c fleet.Cluster, s Candidate) bool {
-	return !m.liquid && s.OwnerID == m.global.ID && (m.waits || s.SpecVersion == m.global.SpecVersion) && s.ProjectID == m.project(c)
-}
-
 func (m *matching) do(ctx context.Context) error {
 	if len(m.write)+len(m.remove) == 0 {
 		return nil
@@ -403,7 +365,7 @@ func (m *matching) do(ctx context.Context) error {
 // fail records why a cluster has not the wanted target. Other errors than those
 // of the declaration end the transaction.
 func (m *matching) fail(c fleet.Cluster, err error) error {
-	if errcode.Is(err, errcode.Invalid) || errcode.Is(err, errcode.Forbidden) || errcode.Is(err, errcode.Conflict) || errcode.Is(err, errcode.NotFound) {
+	if declared(err) {
 		m.failures = append(m.failures, Failure{ClusterID: c.ID, Message: err.Error(), At: m.now()})
 		return nil
 	}

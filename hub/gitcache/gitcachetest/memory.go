@@ -156,23 +156,21 @@ func (m *Memory) Repositories(ctx context.Context) ([]gitcache.Repository, error
 	return out, nil
 }
 
-// FindRepository implements gitcache.Store.
-func (m *Memory) FindRepository(ctx context.Context, name, url string) (gitcache.Repository, error) {
-	if _, err := m.enter(ctx, "FindRepository"); err != nil {
-		return gitcache.Repository{}, err
+// RepositoriesNamed implements gitcache.Store.
+func (m *Memory) RepositoriesNamed(ctx context.Context, names, urls []string) (out []gitcache.Repository, err error) {
+	if _, err := m.enter(ctx, "RepositoriesNamed"); err != nil {
+		return nil, err
 	}
 	defer m.mu.Unlock()
-	var found *gitcache.Repository
+	plain := func(url string) string { return strings.ToLower(strings.TrimRight(strings.TrimSpace(url), "/")) }
 	for _, r := range m.repos {
-		fits := r.row.Name == name || (name == "" && r.row.URL == url)
-		if fits && (found == nil || r.row.Name < found.Name) {
-			found = &r.row
+		at := func(url string) bool { return plain(url) == plain(r.row.URL) }
+		if slices.Contains(names, r.row.Name) || slices.ContainsFunc(urls, at) {
+			out = append(out, r.row)
 		}
 	}
-	if found == nil {
-		return gitcache.Repository{}, errcode.New(errcode.NotFound, "repository %s%s does not exist", name, url)
-	}
-	return *found, nil
+	slices.SortFunc(out, func(a, b gitcache.Repository) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
 }
 
 // Repository implements gitcache.Store.

@@ -98,9 +98,9 @@ type RepositoryReader interface {
 	// Repositories returns all repositories, sorted by name.
 	Repositories(ctx context.Context) ([]Repository, error)
 
-	// FindRepository returns a repository by name or, when the name is empty,
-	// the first by name of those with the URL. errcode.NotFound.
-	FindRepository(ctx context.Context, name, url string) (Repository, error)
+	// RepositoriesNamed returns those with one of the names, or one of the URLs
+	// ignoring case and slashes at the end, in order of name.
+	RepositoriesNamed(ctx context.Context, names, urls []string) ([]Repository, error)
 }
 
 // Changes is what people and services change: repositories, and which sources are in
@@ -122,7 +122,7 @@ type Changes interface {
 
 	// DeleteRepository removes a repository that nothing uses, with its
 	// sources, heads and artifacts. errcode.NotFound; errcode.Conflict when a
-	// service still follows it, or another manages it.
+	// service still follows it, a template is bound to it, or another manages it.
 	DeleteRepository(ctx context.Context, id string) error
 
 	// PutSource ensures that a source is in use, and announces it when it is

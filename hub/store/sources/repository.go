@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/managed"
@@ -69,6 +70,7 @@ func (s *Table) RepositoriesByID(ctx context.Context, ids []string) (all []gitca
 // ignoring case and trailing slashes, in order of name.
 func (s *Table) RepositoriesNamed(ctx context.Context, names, urls []string) ([]gitcache.Repository, error) {
 	var all []gitcache.Repository
+	urls = slices.Clone(urls)
 	for i, url := range urls {
 		urls[i] = strings.ToLower(strings.TrimRight(strings.TrimSpace(url), "/"))
 	}
@@ -84,20 +86,6 @@ func (s *Table) RepositoriesNamed(ctx context.Context, names, urls []string) ([]
 	}
 	slices.SortFunc(all, func(a, b gitcache.Repository) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(all, func(a, b gitcache.Repository) bool { return a.ID == b.ID }), nil
-}
-
-// FindRepository returns a repository by name or, when the name is empty, the
-// first by name of those with the URL. errcode.NotFound.
-func (s *Table) FindRepository(ctx context.Context, name, url string) (gitcache.Repository, error) {
-	where, key := "WHERE name = $1", name
-	if name == "" {
-		where, key = "WHERE url = $1 ORDER BY name LIMIT 1", url
-	}
-	r, found, err := query.One(ctx, s.db, repositoryTable.Reader(), selectRepositories+where, key)
-	if err == nil && !found {
-		err = noRepository(key)
-	}
-	return r, err
 }
 
 // Repository returns one repository. errcode.NotFound.
@@ -190,14 +178,8 @@ func (s *Table) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 			}
 			return err
 		}
-		if c == nil {
-			kept, err := s.Credentials(ctx, r.ID)
-			if err != nil {
-				return err
-			}
-			if err := record.KeepsSecret(old, r, kept); err != nil {
-				return err
-			}
+		if err := s.mayChange(ctx, old, r, c); err != nil {
+			return err
 		}
 		r = r.Moved(old)
 		news := c != nil || old.URL != r.URL || old.Auth != r.Auth || !reflect.DeepEqual(old.Options, r.Options)
@@ -238,6 +220,29 @@ func (s *Table) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 	return updated, err
 }
 
+// mayChange refuses a change that sends stored credentials elsewhere, and lets the guard
+// of the context decide about a change of the address. Who binds a service to the
+// repository meanwhile is seen.
+func (s *Table) mayChange(ctx context.Context, old, r gitcache.Repository, c *gitcache.Credentials) error {
+	if c == nil {
+		kept, err := s.Credentials(ctx, r.ID)
+		if err == nil {
+			err = record.KeepsSecret(old, r, kept)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	guard, field := record.GuardOf(ctx), record.Redirected(old, r)
+	if guard == nil || field == "" {
+		return nil
+	}
+	if err := event.DependsOn(ctx, event.Change{Kind: event.KindService}, event.Change{Kind: event.KindGlobal}); err != nil {
+		return err
+	}
+	return guard(ctx, field)
+}
+
 // forgetUpstream resets a repository to its state before the first fetch, so
 // that nothing from the previous upstream is attributed to the new one. It
 // starts the next epoch, so that a running pass for the previous upstream can
@@ -269,7 +274,7 @@ func forgetUpstream(ctx context.Context, s *Table, id string) error {
 }
 
 // DeleteRepository removes a repository that nothing uses. errcode.NotFound;
-// errcode.Conflict when a service still follows it.
+// errcode.Conflict when a service still follows it, or a template is bound to it.
 func (s *Table) DeleteRepository(ctx context.Context, id string) error {
 	return s.db.Write(ctx, func(ctx context.Context) error {
 		r, err := s.Repository(ctx, id)
@@ -280,7 +285,8 @@ func (s *Table) DeleteRepository(ctx context.Context, id string) error {
 			return err
 		}
 		used, _, err := query.One(ctx, s.db, query.Value[int64], `SELECT count(*) FROM (
-			SELECT id FROM services WHERE repository_id = $1
+			SELECT g.id FROM `+rows.Templates+`WHERE d.repositories LIKE `+rows.Contains+`
+			UNION SELECT id FROM services WHERE repository_id = $1
 			UNION SELECT v.id FROM sources o JOIN services v ON v.source_id = o.id WHERE o.repository_id = $1
 			UNION SELECT service_id FROM service_sources WHERE repository_id = $1
 			UNION SELECT v.id FROM contents o JOIN revisions r ON r.content_id = o.id
@@ -290,7 +296,7 @@ func (s *Table) DeleteRepository(ctx context.Context, id string) error {
 			return err
 		}
 		if used > 0 {
-			return errcode.New(errcode.Conflict, "repository %q is used by %d services; delete or change them first", r.Name, used)
+			return errcode.New(errcode.Conflict, "repository %q is used by %d services and global services; delete or change them first", r.Name, used)
 		}
 		for _, statement := range []string{
 			"DELETE FROM artifacts WHERE repository_id = $1",
@@ -302,6 +308,16 @@ func (s *Table) DeleteRepository(ctx context.Context, id string) error {
 		}
 		return event.Append(ctx, event.Change{Kind: event.KindRepository, Key: id})
 	})
+}
+
+// ServicesBoundElsewhere returns the ids of the services that follow a repository of
+// another project, or one that the hub follows by itself, in order. It leaves out those of
+// global services.
+func (s *Table) ServicesBoundElsewhere(ctx context.Context) ([]string, error) {
+	const elsewhere = ` WHERE s.managed_by_tool <> 'hub' AND (r.options LIKE '%"internal":true%'
+		OR s.project_id <> CASE WHEN r.project_id = '' THEN CAST($1 AS TEXT) ELSE r.project_id END) `
+	return query.All(ctx, s.db, query.Value[string], "SELECT s.id FROM services s JOIN repositories r ON r.id = s.repository_id"+elsewhere+
+		"UNION SELECT s.id FROM service_sources x JOIN services s ON s.id = x.service_id JOIN repositories r ON r.id = x.repository_id"+elsewhere+"ORDER BY 1", fleet.DefaultProjectID)
 }
 
 // WriteHealth records an upstream's health, and appends to the feed when state
