@@ -182,7 +182,8 @@ func (c charge) before(v any, args []any) error {
 	case c.slow:
 		return c.e.step(slowSteps)
 	case c.head:
-		return c.e.step(1 + (length(v)+length(args...))/perStep)
+		// A list may be copied into one of another type.
+		return c.e.step(1 + (length(v)+length(args...))/(4*perStep))
 	}
 	steps, most := 1, c.e.left()*perStep
 	for _, one := range append([]any{v}, args...) {

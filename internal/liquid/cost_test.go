@@ -3,6 +3,7 @@ package liquid_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -102,6 +103,26 @@ func TestUsualTemplatesAreCheap(t *testing.T) {
 		e := engine().Limit(beside)
 		if out, err := e.Render([]byte(template)); err != nil || e.Steps() > most {
 			t.Errorf("%s: %q, %d steps, want at most %d; %v", template, out, e.Steps(), most, err)
+		}
+	}
+}
+
+// TestEveryFilterIsCharged holds that each filter is charged for what it reads, or ends the
+// template, except those that look at the head of a value only.
+func TestEveryFilterIsCharged(t *testing.T) {
+	heads := strings.Fields(`all any coalesce default dig empty first get hasKey kindIs kindOf last mustFirst mustLast required size ternary
+		type typeIs typeIsLike typeOf`)
+	for _, value := range []string{"{% assign v = 3000 | until %}", "{% assign v = 60000 | repeat: 'a' %}"} {
+		for _, filter := range liquid.Filters() {
+			e := engine().Limit(liquid.Limits{Steps: 1 << 20, Bytes: 64 << 10, Slow: true})
+			if _, err := e.Render([]byte(value)); err != nil {
+				t.Fatal(err)
+			}
+			before := e.Steps()
+			_, err := e.Render([]byte(value + "{% assign x = v | " + filter + " %}"))
+			if took := e.Steps() - 2*before; err == nil && took < 70 && !slices.Contains(heads, filter) {
+				t.Errorf("%s takes %d steps after %s", filter, took, value)
+			}
 		}
 	}
 }
