@@ -172,7 +172,7 @@ func (d *differ) written(ctx context.Context, it *wave.Item, had *inventory.Entr
 			return out, err
 		}
 	}
-	made, err := d.client.DryApply(ctx, it.Kind, it.Ref, body)
+	made, err := d.writer.DryApply(ctx, it, body)
 	if err != nil {
 		return out, err
 	}

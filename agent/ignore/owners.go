@@ -57,6 +57,18 @@ func (o owners) keys() []string {
 	return nil
 }
 
+// nameOf is the name of an element of a keyed list; empty if it has none.
+func (o owners) nameOf(element any) string {
+	for _, tree := range slices.Concat(o.ours, o.others) {
+		for name := range fieldsOf(tree) {
+			if _, keyed := elementKey(name); keyed && element != nil && identifies(name, element) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
 // set reports whether the position is a list whose elements are owned by their values.
 func (o owners) set() bool {
 	return slices.ContainsFunc(slices.Concat(o.ours, o.others), func(tree any) bool {

@@ -27,7 +27,7 @@ func listOf(v any) []any { list, _ := v.([]any); return list }
 
 // nth is an element of a list, nil where another path left nothing of the list.
 func nth(v any, i int) any {
-	if list := listOf(v); i < len(list) {
+	if list := listOf(v); i >= 0 && i < len(list) {
 		return list[i]
 	}
 	return nil

@@ -1,12 +1,20 @@
 package field_test
 
 import (
+	"flag"
 	"testing"
 
 	"github.com/axle-cd/axle/hub/hubtest"
 )
 
-func TestMain(m *testing.M) { hubtest.Main(m) }
+// TestMain lets all cases run at the same time: they wait most of it.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "64"); err != nil {
+		panic(err)
+	}
+	hubtest.Main(m)
+}
 
 // TestField plays every case.
 func TestField(t *testing.T) {

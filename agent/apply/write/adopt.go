@@ -61,7 +61,7 @@ func takeOver(ref kubeobj.Ref, meta *metav1.PartialObjectMetadata, data *fieldpa
 			merged++
 		}
 	}
-	if merged == 0 {
+	if merged == 0 || ours == nil {
 		return nil, nil
 	}
 	raw, err := union.ToJSON()

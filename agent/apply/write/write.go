@@ -218,7 +218,7 @@ func (w *Writer) sendOrRecreate(ctx context.Context, it *wave.Item) (*metav1.Par
 	if err != nil {
 		return nil, err
 	}
-	meta, err := w.send(ctx, it, body)
+	meta, err := w.sendCleared(ctx, it, body)
 	if !it.Recreate || len(kubeclient.ImmutableFields(err)) == 0 {
 		return meta, err
 	}
