@@ -130,7 +130,7 @@ func (p parts) repository(ctx context.Context, parentID string, w gitagent.Wante
 	name := internalName(parentID, w.Kind, wanted)
 	var followed Repository
 	for _, r := range all {
-		if r.Kind != w.Kind || !sameURL(r.URL, wanted) {
+		if r.Kind != w.Kind || !r.IsAt(wanted) {
 			continue
 		}
 		if !r.Options.Internal && r.ProjectID == parent.ProjectID {
@@ -206,12 +206,6 @@ func partURL(w gitagent.Wanted, allowHTTP bool) (string, error) {
 		return "", errcode.New(errcode.Unprocessable, "the URL of %s holds a password; register the repository with its credentials instead", loc.Host)
 	}
 	return loc.String(), nil
-}
-
-// sameURL compares URLs with and without .git.
-func sameURL(a, b string) bool {
-	trim := func(s string) string { return strings.TrimSuffix(strings.TrimRight(s, "/"), ".git") }
-	return trim(a) == trim(b)
 }
 
 // origin returns the server of a URL; credentials apply to one server.

@@ -33,7 +33,7 @@ func KeepsSecret(before, after Repository, kept Credentials) error {
 		name    string
 		differs bool
 	}{
-		{"url", before.URL != after.URL},
+		{"url", !before.IsAt(after.URL)},
 		{"options.proxy", a.Proxy != b.Proxy},
 		{"options.apiUrl", a.APIURL != b.APIURL},
 		{"options.region", a.Region != b.Region},
@@ -50,7 +50,7 @@ func KeepsSecret(before, after Repository, kept Credentials) error {
 
 // Moved returns the repository with the right Moves after a change from before.
 func (r Repository) Moved(before Repository) Repository {
-	if r.Options.Moves = before.Options.Moves; r.URL != before.URL {
+	if r.Options.Moves = before.Options.Moves; !before.IsAt(r.URL) {
 		r.Options.Moves++
 	}
 	return r
