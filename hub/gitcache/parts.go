@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/gitobject"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/repourl"
 )
 
 // parts gives git agents content of other upstreams: submodules, bases and
@@ -210,7 +211,7 @@ func partURL(w gitagent.Wanted, allowHTTP bool) (string, error) {
 
 // origin returns the server of a URL; credentials apply to one server.
 func origin(raw string) string {
-	u, err := url.Parse(raw)
+	u, err := url.Parse(repourl.Normal(string(record.Helm), raw))
 	if err != nil {
 		return raw
 	}
