@@ -149,10 +149,10 @@ func (s sources) followBundled(ctx context.Context, want fleet.SourceWant) (sour
 // isAt reports whether a repository has the URL of a source.
 func isAt(r gitcache.Repository, want fleet.SourceWant) bool {
 	if want.Chart == "" {
-		return want.URL != "" && r.URL == want.URL
+		return want.URL != "" && r.IsAt(want.URL)
 	}
 	kind, url := chartURL(want)
-	return r.Kind == kind && strings.TrimRight(r.URL, "/") == url
+	return r.Kind == kind && r.IsAt(url)
 }
 
 // chartURL returns the URL and the kind of a chart's repository.

@@ -38,7 +38,7 @@ func (s *repositories) one(r gitcache.Repository, extra extras) *hubv1.Repositor
 		owner = ""
 	}
 	return &hubv1.Repository{
-		Id: r.ID, Name: r.Name, Project: project, Type: string(r.Kind), Url: r.URL, Auth: auth,
+		Id: r.ID, Name: r.Name, Project: project, Type: string(r.Kind), Url: r.Address(), Auth: auth,
 		Health: healthText[string(r.Health.State)], Message: r.Health.Message,
 		LastFetchAt: clock.Micros(r.Health.CheckedAt), LastAttemptAt: clock.Micros(r.Health.CheckedAt), FailingSince: clock.Micros(r.Health.FailedSince), NextFetchAt: clock.Micros(r.Health.NextAt),
 		Options: optionsOf(r.Options),
@@ -184,7 +184,7 @@ func (s *repositories) Update(ctx context.Context, r *connect.Request[hubv1.Upda
 		have.Options.Internal = internal
 	}
 	if changed.GetUrl() != "" {
-		have.URL = changed.GetUrl()
+		have.URL, have.Written = changed.GetUrl(), ""
 	}
 	var keep *gitcache.Credentials
 	if changed.GetCredentials() != nil || changed.GetAuth() != "" || changed.GetOptions() == nil && changed.GetUrl() == "" && !changed.GetManagement().GetTakeOver() {

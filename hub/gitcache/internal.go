@@ -23,7 +23,7 @@ func (c *repositories) FollowByItself(ctx context.Context, parentID string, r Re
 		all, err := c.rows.RepositoriesNamed(ctx, []string{name, former}, nil)
 		for _, have := range all {
 			// People could change the URL of one with the former name.
-			if have.Options.Internal && have.Kind == r.Kind && (have.Name == name || sameURL(have.URL, r.URL)) {
+			if have.Options.Internal && have.Kind == r.Kind && (have.Name == name || have.IsAt(r.URL)) {
 				return have, err
 			}
 		}

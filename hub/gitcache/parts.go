@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/gitobject"
+	"github.com/axle-cd/axle/internal/repourl"
 )
 
 // parts gives git agents content of other upstreams: submodules, bases and
@@ -125,7 +126,7 @@ func (p parts) repository(ctx context.Context, parentID string, w gitagent.Wante
 		return Repository{}, err
 	}
 	for _, r := range all {
-		if !r.Options.Internal && r.ProjectID == parent.ProjectID && r.Kind == w.Kind && sameURL(r.URL, wanted) {
+		if !r.Options.Internal && r.ProjectID == parent.ProjectID && r.Kind == w.Kind && r.IsAt(wanted) {
 			return r, nil
 		}
 	}
@@ -191,15 +192,9 @@ func partURL(w gitagent.Wanted, allowHTTP bool) (string, error) {
 	return loc.String(), nil
 }
 
-// sameURL compares URLs with and without .git.
-func sameURL(a, b string) bool {
-	trim := func(s string) string { return strings.TrimSuffix(strings.TrimRight(s, "/"), ".git") }
-	return trim(a) == trim(b)
-}
-
 // origin returns the server of a URL; credentials apply to one server.
 func origin(raw string) string {
-	u, err := url.Parse(raw)
+	u, err := url.Parse(repourl.Normal(string(record.Helm), raw))
 	if err != nil {
 		return raw
 	}

@@ -3,6 +3,7 @@ package gitcache
 import (
 	"context"
 	"crypto/rand"
+	"regexp"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
@@ -62,7 +63,8 @@ func checkName(name string) error {
 
 // CreateRepository checks the name and the URL and stores a new repository, which is
 // polled at once. It uses Name, ProjectID, Kind, URL, Auth and Options of r; an empty
-// Kind is Git. A user or password inside the URL is moved into the credentials.
+// Kind is Git. The URL is kept as it is written; a user in an https URL is the user of
+// the credentials that have none.
 // errcode.Invalid, errcode.Conflict.
 func (c *repositories) CreateRepository(ctx context.Context, r Repository, creds Credentials) (Repository, error) {
 	if err := checkName(r.Name); err != nil {
@@ -88,7 +90,7 @@ func (c *repositories) create(ctx context.Context, r Repository, creds Credentia
 	return created, err
 }
 
-// settle normalises the URL, moves secrets out of it, and chooses how to
+// settle checks the URL, derives the form that the hub uses, and chooses how to
 // authenticate when nothing was given.
 func (c *repositories) settle(r *Repository, creds *Credentials, given bool) error {
 	switch r.Kind {
@@ -98,25 +100,15 @@ func (c *repositories) settle(r *Repository, creds *Credentials, given bool) err
 	default:
 		return errcode.New(errcode.Invalid, "repositories of type %q are not known; use git, helm, oci or bucket", r.Kind)
 	}
-	loc, user, password, err := git.ParseURL(r.URL, c.config.AllowHTTP)
+	loc, user, err := c.location(r)
 	if err != nil {
 		return err
 	}
-	r.URL = loc.String()
-	if err := gitagent.CheckVerify(r.Options.Verify); err != nil {
+	if err := gitagent.CheckVerify(r.Options.Verify); err != nil || !given {
 		return err
-	}
-	if !given {
-		if user != "" || password != "" {
-			return errcode.New(errcode.Invalid, "repository URL holds a user or password; give them as credentials")
-		}
-		return nil
 	}
 	if creds.Username == "" {
 		creds.Username = user
-	}
-	if creds.Password == "" {
-		creds.Password = password
 	}
 	switch {
 	case loc.Scheme == "ssh":
@@ -145,10 +137,38 @@ func (c *repositories) settle(r *Repository, creds *Credentials, given bool) err
 	return err
 }
 
+// location sets the URL of a Git repository, and how it was written unless that is known
+// of this URL. It also returns the user in an https URL.
+func (c *repositories) location(r *Repository) (loc git.Location, user string, err error) {
+	loc, user, password, err := git.ParseURL(r.Written, c.config.AllowHTTP)
+	if err != nil || loc.String() != r.URL {
+		r.Written = strings.TrimSpace(r.URL)
+		loc, user, password, err = git.ParseURL(r.Written, c.config.AllowHTTP)
+	}
+	if err != nil {
+		return loc, "", err
+	}
+	r.URL = loc.String()
+	return loc, user, holdsSecret(user, password)
+}
+
+// tokenText matches users that are tokens: those of GitHub, GitLab and Bitbucket, and
+// long ones of others.
+var tokenText = regexp.MustCompile(`^(gh[oprsu]_|github_pat_|gl(pat|ptt|dt|cbt|soat|ft)-|ATBB|ATCTT)|^\w{40,}$`)
+
+// holdsSecret refuses a URL with a secret: everybody who sees the repository sees it.
+func holdsSecret(user, password string) error {
+	if password != "" || tokenText.MatchString(user) {
+		return errcode.New(errcode.Invalid, "repository URL holds a password or token; give it as credentials")
+	}
+	return nil
+}
+
 // UpdateRepository replaces name, project, URL, auth and options of a
 // repository, and its credentials unless creds is nil; with nil, a change must
-// not send the stored credentials elsewhere. With another URL the repository is
-// like a new one, and services keep their content until its first fetch.
+// not send the stored credentials elsewhere. With another URL, not only another
+// spelling of it, the repository is like a new one, and services keep their content
+// until its first fetch.
 // A repository keeps a name of before there was a rule for them.
 // errcode.Invalid, errcode.NotFound, errcode.Conflict.
 func (c *repositories) UpdateRepository(ctx context.Context, r Repository, creds *Credentials) (Repository, error) {

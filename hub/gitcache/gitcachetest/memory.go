@@ -238,11 +238,11 @@ func (m *Memory) UpdateRepository(ctx context.Context, n gitcache.Repository, c 
 		}
 	}
 	n = n.Moved(r.row)
-	changes := n.Name != r.row.Name || n.ProjectID != r.row.ProjectID || n.URL != r.row.URL || n.Auth != r.row.Auth || !reflect.DeepEqual(n.Options, r.row.Options) || c != nil
+	changes := n.Name != r.row.Name || n.ProjectID != r.row.ProjectID || n.URL != r.row.URL || n.Written != r.row.Written || n.Auth != r.row.Auth || !reflect.DeepEqual(n.Options, r.row.Options) || c != nil
 	if r.row.ManagedBy, err = managed.Write(ctx, r.row.Noun(), r.row.ManagedBy, changes); err != nil {
 		return gitcache.Repository{}, err
 	}
-	if n.URL != r.row.URL {
+	if !r.row.IsAt(n.URL) {
 		for id, h := range m.heads {
 			if h.RepositoryID == n.ID {
 				delete(m.heads, id)
@@ -259,7 +259,7 @@ func (m *Memory) UpdateRepository(ctx context.Context, n gitcache.Repository, c 
 	if c != nil {
 		r.creds = *c
 	}
-	r.row.Name, r.row.ProjectID, r.row.URL, r.row.Auth, r.row.Options, r.row.UpdatedAt = n.Name, n.ProjectID, n.URL, n.Auth, n.Options, now
+	r.row.Name, r.row.ProjectID, r.row.URL, r.row.Written, r.row.Auth, r.row.Options, r.row.UpdatedAt = n.Name, n.ProjectID, n.URL, n.Written, n.Auth, n.Options, now
 	m.announce("repository", n.ID)
 	return r.row, nil
 }

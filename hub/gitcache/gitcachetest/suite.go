@@ -43,6 +43,7 @@ func RunStoreSuite(t *testing.T, newFixture func(t *testing.T) Fixture) {
 	for name, run := range map[string]func(*testing.T, Fixture){
 		"repositories": suiteRepositories,
 		"credentials":  suiteCredentials, "another address": suiteAddress, "another URL": suiteMove,
+		"another spelling":       suiteSpelling,
 		"delete":                 suiteDelete,
 		"sources":                suiteSources,
 		"heads":                  suiteHeads,

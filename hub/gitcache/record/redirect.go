@@ -41,7 +41,7 @@ func Redirected(before, after Repository) string {
 		name    string
 		differs bool
 	}{
-		{"url", before.URL != after.URL},
+		{"url", !before.IsAt(after.URL)},
 		{"options.proxy", a.Proxy != b.Proxy},
 		{"options.apiUrl", a.APIURL != b.APIURL},
 		{"options.region", a.Region != b.Region},
@@ -76,7 +76,7 @@ func GuardOf(ctx context.Context) Guard {
 
 // Moved returns the repository with the right Moves after a change from before.
 func (r Repository) Moved(before Repository) Repository {
-	if r.Options.Moves = before.Options.Moves; r.URL != before.URL {
+	if r.Options.Moves = before.Options.Moves; !before.IsAt(r.URL) {
 		r.Options.Moves++
 	}
 	return r

@@ -114,8 +114,8 @@ type Changes interface {
 	// UpdateRepository replaces Name, ProjectID, URL, Auth and Options of the
 	// repository with r's ID, and its credentials unless c is nil, and
 	// announces it; one that differs in nothing is left as it is. Generation grows when URL, Auth or Options differ or c is
-	// given; Health stays. With another URL it starts over, in the same
-	// transaction: Moves grows, its heads and its Health are deleted, and its
+	// given; Health stays. With another URL, not only another spelling of it, it
+	// starts over, in the same transaction: Moves grows, its heads and its Health are deleted, and its
 	// lease is free under the next epoch. errcode.NotFound, errcode.Conflict, also
 	// when another manages it than the caller of the context (hub/managed).
 	UpdateRepository(ctx context.Context, r Repository, c *Credentials) (Repository, error)

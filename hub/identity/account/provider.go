@@ -98,7 +98,6 @@ func (p Provider) checked() (Provider, error) {
 	if len(p.Scopes) == 0 {
 		p.Scopes = []string{"email", "profile"}
 	}
-	p.Scopes = slices.DeleteFunc(slices.Clone(p.Scopes), func(s string) bool { return s == "openid" })
 	for _, s := range p.Scopes {
 		if s == "" || strings.ContainsAny(s, " \"\\") || len(p.Scopes) > 50 {
 			return p, errcode.New(errcode.Invalid, "scope %.40q is not a valid OAuth scope", s)
@@ -110,8 +109,8 @@ func (p Provider) checked() (Provider, error) {
 	if len(p.Groups) > 0 && p.GroupsClaim == "" {
 		return p, errcode.New(errcode.Invalid, "groups are mapped, but no groups claim is set; name the claim, which is often called groups")
 	}
-	for i, domain := range p.EmailDomains {
-		if p.EmailDomains[i] = email.Lower(strings.TrimPrefix(domain, "@")); !strings.Contains(domain, ".") || strings.ContainsAny(domain, " /*") {
+	for _, domain := range p.EmailDomains {
+		if !strings.Contains(domain, ".") || strings.ContainsAny(domain, " /*") {
 			return p, errcode.New(errcode.Invalid, "%.60q is not an e-mail domain such as example.com", domain)
 		}
 	}
@@ -308,7 +307,7 @@ func (p Provider) emailOf(c Claims) (string, error) {
 	}
 	known := email.Lower(c.Email)
 	_, domain, _ := strings.Cut(known, "@")
-	if len(p.EmailDomains) > 0 && !slices.Contains(p.EmailDomains, domain) {
+	if len(p.EmailDomains) > 0 && !slices.ContainsFunc(p.EmailDomains, func(allowed string) bool { return email.Lower(strings.TrimPrefix(allowed, "@")) == domain }) {
 		return "", errcode.New(errcode.Forbidden, "addresses of %s may not log in through %s; an administrator can allow the domain", domain, p.Title)
 	}
 	return known, nil

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/hub/store/sqldb"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/repourl"
 )
 
 var (
@@ -26,6 +28,7 @@ var (
 		rows.Col(c, "project_id", &r.ProjectID)
 		rows.Col(c, "kind", &r.Kind)
 		rows.Col(c, "url", &r.URL)
+		rows.Col(c, "CASE WHEN normal_of = url THEN written_url ELSE '' END", &r.Written)
 		rows.Col(c, "auth", &r.Auth)
 		rows.Sparse(c, "options", &r.Options, "{}")
 		rows.Micros(c, "created_at", &r.CreatedAt)
@@ -42,12 +45,13 @@ var (
 		rows.Col(c, "managed_by_id", &r.ManagedBy.ID)
 	})
 	selectRepositories = repositoryTable.Select()
-	// insertRepository also gets the sealed credentials.
+	// insertRepository also gets the result of spellings and the sealed credentials.
 	insertRepository = repositoryTable.Only("id", "name", "project_id", "kind", "url", "auth", "options", "health", "managed_by_tool", "managed_by_id").
-				Set("credentials", "{1}").Set("generation", "1").Set("created_at", "{now}").Set("updated_at", "{now}").Insert("ON CONFLICT DO NOTHING")
-	// updateRepository also gets 1 when the generation changes, else 0.
+				Set("written_url", "{1}").Set("normal_url", "{2}").Set("normal_of", "{3}").Set("credentials", "{4}").Set("generation", "1").Set("created_at", "{now}").Set("updated_at", "{now}").Insert("ON CONFLICT DO NOTHING")
+	// updateRepository also gets the result of spellings, and 1 when the generation
+	// changes, else 0.
 	updateRepository = repositoryTable.Only("id", "name", "project_id", "url", "auth", "options", "managed_by_tool", "managed_by_id").
-				Set("generation", "generation + {1}").Set("updated_at", "{now}").Update("id")
+				Set("written_url", "{1}").Set("normal_url", "{2}").Set("normal_of", "{3}").Set("generation", "generation + {4}").Set("updated_at", "{now}").Update("id")
 	updateHealth = repositoryTable.Only("id", "health", "health_message", "checked_at", "fetched_at", "failed_since", "next_check_at", "bytes").Update("id")
 )
 
@@ -66,26 +70,51 @@ func (s *Table) RepositoriesByID(ctx context.Context, ids []string) (all []gitca
 	return all, err
 }
 
-// RepositoriesNamed returns those with one of the names, or one of the URLs
-// ignoring case and trailing slashes, in order of name.
-func (s *Table) RepositoriesNamed(ctx context.Context, names, urls []string) ([]gitcache.Repository, error) {
-	var all []gitcache.Repository
-	urls = slices.Clone(urls)
-	for i, url := range urls {
-		urls[i] = strings.ToLower(strings.TrimRight(strings.TrimSpace(url), "/"))
-	}
-	for column, values := range map[string][]string{"name": names, "lower(rtrim(trim(url), '/'))": urls} {
-		err := query.Chunks(values, func(args []any) error {
-			part, err := query.All(ctx, s.db, repositoryTable.Reader(), selectRepositories+"WHERE "+column+" IN ("+query.Placeholders(1, len(args))+")", args...)
-			all = append(all, part...)
-			return err
-		})
-		if err != nil {
-			return nil, err
+// spellings are the columns of a repository's URL beside it.
+func spellings(r gitcache.Repository, more any) []any {
+	return []any{r.Written, repourl.Normal(string(r.Kind), r.URL), r.URL, more}
+}
+
+// CompleteURLs adds the normal form of URLs that another version of the hub wrote, of at
+// most a number of repositories. It returns how many.
+func (s *Table) CompleteURLs(ctx context.Context, limit int) (n int64, err error) {
+	return n, s.db.Write(ctx, func(ctx context.Context) error {
+		stale, err := query.All(ctx, s.db, repositoryTable.Reader(), selectRepositories+"WHERE normal_of <> url ORDER BY id LIMIT $1", limit)
+		for i := 0; err == nil && i < len(stale); i++ {
+			r := stale[i]
+			_, err = s.db.Exec(ctx, "UPDATE repositories SET written_url = $2, normal_url = $3, normal_of = $4 WHERE id = $1 AND url = $4", append([]any{r.ID}, spellings(r, nil)[:3]...)...)
 		}
+		n = int64(len(stale))
+		return err
+	})
+}
+
+// RepositoriesNamed returns those with one of the names, or one of the URLs in any
+// spelling, in order of name.
+func (s *Table) RepositoriesNamed(ctx context.Context, names, urls []string) (all []gitcache.Repository, err error) {
+	read := func(where string, args []any) error {
+		part, err := query.All(ctx, s.db, repositoryTable.Reader(), selectRepositories+"WHERE "+where, args...)
+		for _, r := range part {
+			if slices.Contains(names, r.Name) || slices.ContainsFunc(urls, r.IsAt) {
+				all = append(all, r)
+			}
+		}
+		return err
+	}
+	if len(urls) > 0 {
+		err = read("normal_of <> url", nil)
+	}
+	var normal []string
+	for _, url := range urls {
+		normal = append(normal, repourl.Normal(string(record.Git), url), repourl.Normal(string(record.Helm), url))
+	}
+	for column, values := range map[string][]string{"name": names, "normal_url": normal} {
+		err = cmp.Or(err, query.Chunks(values, func(args []any) error {
+			return read(column+" IN ("+query.Placeholders(1, len(args))+")", args)
+		}))
 	}
 	slices.SortFunc(all, func(a, b gitcache.Repository) int { return strings.Compare(a.Name, b.Name) })
-	return slices.CompactFunc(all, func(a, b gitcache.Repository) bool { return a.ID == b.ID }), nil
+	return slices.CompactFunc(all, func(a, b gitcache.Repository) bool { return a.ID == b.ID }), err
 }
 
 // Repository returns one repository. errcode.NotFound.
@@ -144,7 +173,7 @@ func (s *Table) CreateRepository(ctx context.Context, r gitcache.Repository, c g
 	}
 	err = s.db.Write(ctx, func(ctx context.Context) error {
 		r.Health.State = record.Unknown
-		created, err := insertRepository.ExecOne(ctx, s.db, &r, sealed)
+		created, err := insertRepository.ExecOne(ctx, s.db, &r, spellings(r, sealed)...)
 		if err != nil {
 			return err
 		}
@@ -183,7 +212,7 @@ func (s *Table) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 		}
 		r = r.Moved(old)
 		news := c != nil || old.URL != r.URL || old.Auth != r.Auth || !reflect.DeepEqual(old.Options, r.Options)
-		changes := news || old.Name != r.Name || old.ProjectID != r.ProjectID
+		changes := news || old.Written != r.Written || old.Name != r.Name || old.ProjectID != r.ProjectID
 		if r.ManagedBy, err = managed.Write(ctx, old.Noun(), old.ManagedBy, changes); err != nil {
 			return err
 		}
@@ -200,14 +229,14 @@ func (s *Table) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 				return err
 			}
 		}
-		_, err = updateRepository.ExecOne(ctx, s.db, &r, news)
+		_, err = updateRepository.ExecOne(ctx, s.db, &r, spellings(r, news)...)
 		if sqldb.Duplicate(err) {
 			return nameTaken(r.Name)
 		}
 		if err != nil {
 			return err
 		}
-		if old.URL != r.URL {
+		if !old.IsAt(r.URL) {
 			if err := forgetUpstream(ctx, s, r.ID); err != nil {
 				return err
 			}
