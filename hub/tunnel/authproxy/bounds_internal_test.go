@@ -382,7 +382,9 @@ func TestLimitsOfAProjectHoldInsideItsClusters(t *testing.T) {
 }
 
 func TestNamesOfTheHubAndTheClusterAreKept(t *testing.T) {
-	p := identity.Principal{Name: "ann@example.com", Groups: []string{"dev", "axle:admins", "axle:other"}}
+	p := identity.Principal{Name: "ann@example.com", Groups: []string{
+		"dev", "axle:admins", "axle:other", "System:masters", "kubeadm:cluster-admins", " Kubeadm :cluster-admins", "eks:node-manager", "gke-security:x",
+	}}
 	for _, admin := range []bool{false, true} {
 		p.Admin = admin
 		want := []string{"dev"}
@@ -393,7 +395,7 @@ func TestNamesOfTheHubAndTheClusterAreKept(t *testing.T) {
 			t.Errorf("administrator %v: %v, %v", admin, who, err)
 		}
 	}
-	for _, bad := range []identity.Principal{{Name: "system:admin"}, {Name: "ann", Groups: []string{"System:masters"}}, {Name: ""}, {Name: "a\nb"}} {
+	for _, bad := range []identity.Principal{{Name: "system:admin"}, {Name: "kubeadm:cluster-admins"}, {Name: ""}, {Name: "a\nb"}} {
 		if who, err := as(bad, nil); err == nil {
 			t.Errorf("%+v goes to a cluster as %v", bad, who)
 		}
