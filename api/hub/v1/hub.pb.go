@@ -974,7 +974,10 @@ type Cluster struct {
 	// is unknown.
 	TunnelSince int64 `protobuf:"varint,23,opt,name=tunnel_since,json=tunnelSince,proto3" json:"tunnel_since,omitempty"`
 	// Who manages it; unset is nobody.
-	ManagedBy     *Manager `protobuf:"bytes,24,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
+	ManagedBy *Manager `protobuf:"bytes,24,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
+	// Keys of tags that do not count for global services of all projects, because no
+	// administrator set them.
+	UncountedTags []string `protobuf:"bytes,25,rep,name=uncounted_tags,json=uncountedTags,proto3" json:"uncounted_tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1173,6 +1176,13 @@ func (x *Cluster) GetTunnelSince() int64 {
 func (x *Cluster) GetManagedBy() *Manager {
 	if x != nil {
 		return x.ManagedBy
+	}
+	return nil
+}
+
+func (x *Cluster) GetUncountedTags() []string {
+	if x != nil {
+		return x.UncountedTags
 	}
 	return nil
 }
@@ -10243,7 +10253,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
 	"management\"\x17\n" +
-	"\x15DeleteProjectResponse\"\xc7\x06\n" +
+	"\x15DeleteProjectResponse\"\xee\x06\n" +
 	"\aCluster\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -10273,7 +10283,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\amessage\x18\x16 \x01(\tR\amessage\x12!\n" +
 	"\ftunnel_since\x18\x17 \x01(\x03R\vtunnelSince\x123\n" +
 	"\n" +
-	"managed_by\x18\x18 \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x1a7\n" +
+	"managed_by\x18\x18 \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x12%\n" +
+	"\x0euncounted_tags\x18\x19 \x03(\tR\runcountedTags\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd0\x01\n" +

@@ -177,9 +177,15 @@ func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, flee
 	next.Name, next.Selectors, next.Cascade, next.Reparent = r.Name, r.Selectors, r.Cascade, r.Reparent
 	next.Interval, next.Context, next.Spec, next.Plan, next.Namespace = r.Interval, r.Context, r.Spec, r.Plan, r.Namespace
 	if !exists {
+		if err := fleet.CheckFree(r.Name); err != nil {
+			return before, "", err
+		}
 		next.ID, next.CreatedAt, next.ManagedBy = identity.NewID(Prefix), g.now(), managed.Created(ctx)
 	}
 	if err := g.enter(ctx, &next, r.Project); err != nil {
+		return before, "", err
+	}
+	if next.Selectors.Ignored, err = g.ignored(ctx, next.Selectors.IgnoreClusters, before.Selectors.Ignored); err != nil {
 		return before, "", err
 	}
 	if err := g.declare(ctx, &next, before); err != nil {
@@ -250,6 +256,30 @@ func (g *Globals) enter(ctx context.Context, next *Global, project string) error
 	}
 	next.ProjectID, next.Project = p.ID, p.Name
 	return event.Append(ctx, event.Change{Kind: event.KindProjectMember, Key: p.ID})
+}
+
+// ignored returns the clusters of handles: those of before, which may have other handles
+// now, and those that have them.
+func (g *Globals) ignored(ctx context.Context, handles []string, before map[string]string) (map[string]string, error) {
+	var ids map[string]string
+	for _, handle := range handles {
+		id := before[handle]
+		if id == "" {
+			c, err := g.config.Rows.ClusterByHandle(ctx, handle)
+			if errcode.Is(err, errcode.NotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			id = c.ID
+		}
+		if ids == nil {
+			ids = map[string]string{}
+		}
+		ids[handle] = id
+	}
+	return ids, nil
 }
 
 // declare stores the values of a template, and finds its sources where they are

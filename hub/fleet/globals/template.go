@@ -122,7 +122,7 @@ func (g Global) made(c fleet.Cluster) (fleet.Spec, error) {
 		return out, err
 	}
 	tags := map[string]any{}
-	for key, value := range d.Tags {
+	for key, value := range g.tags(c) {
 		tags[key] = value
 	}
 	engine := liquid.New(map[string]any{"context": values, "cluster": map[string]any{

@@ -69,6 +69,8 @@ type Enrollment struct {
 	ClusterUID   string
 	AgentVersion string
 	Pending      bool
+	// Administrator is set when an administrator of the hub made the token.
+	Administrator bool
 	// By is the token's creator, for the event.
 	By string
 }

@@ -1,0 +1,66 @@
+package hub_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// A name is one thing: what the hub or an administrator gives no writer takes, and what
+// names one cluster names no other. {who} is the caller.
+func TestNamesOfOthersAreNotTaken(t *testing.T) {
+	b := newTableBed(t)
+	const ok, refused, taken, invalid = http.StatusOK, http.StatusForbidden, http.StatusConflict, http.StatusBadRequest
+	b.must("Clusters/Create", `{"name": "long-lab", "handle": "ll", "project": "lab", "tags": {"tier": "prod"}}`)
+	b.must("Clusters/Create", `{"name": "gone-lab", "handle": "gl", "project": "lab"}`)
+	b.must("Clusters/Delete", `{"name": "gone-lab"}`)
+	b.must("Clusters/Create", `{"name": "own-shop", "project": "shop", "tags": {"tier": "dev", "team": "a"}}`)
+	for name, test := range map[string]struct {
+		call, request string
+		want          map[string]int
+	}{
+		"a name that is another's handle": {"Clusters/Create", `{"name": "ll", "project": "shop"}`, map[string]int{"writer": taken, "admin": taken}},
+		"a name that is another's":        {"Clusters/Create", `{"name": "edge-lab", "project": "shop"}`, map[string]int{"writer": taken}},
+		"a handle that is another's name": {"Clusters/Create", `{"name": "fresh-{who}", "handle": "long-lab", "project": "shop"}`, map[string]int{"writer": taken, "admin": taken}},
+		"a handle that is another's":      {"Clusters/Create", `{"name": "fresh-{who}", "handle": "ll", "project": "shop"}`, map[string]int{"writer": taken}},
+		"another's name later":            {"Clusters/Update", `{"name": "edge-shop", "handle": "long-lab"}`, map[string]int{"writer": taken, "admin": taken}},
+		"another's handle later":          {"Clusters/Update", `{"name": "edge-shop", "handle": "ll"}`, map[string]int{"writer": taken}},
+		"one's own name":                  {"Clusters/Update", `{"name": "edge-shop", "handle": "edge-shop"}`, map[string]int{"writer": ok}},
+		"a new handle":                    {"Clusters/Update", `{"name": "own-shop", "handle": "os"}`, map[string]int{"writer": ok}},
+		"the name of what is gone":        {"Clusters/Create", `{"name": "gone-lab", "project": "shop"}`, map[string]int{"writer": ok}},
+		"the handle of what is gone":      {"Clusters/Update", `{"name": "move-shop", "handle": "gl"}`, map[string]int{"writer": ok}},
+		"the hub's own cluster":           {"Clusters/Create", `{"name": "mgmt", "project": "shop"}`, map[string]int{"writer": refused, "admin-w": refused}},
+		"the hub's own cluster, handle":   {"Clusters/Create", `{"name": "mine-{who}", "handle": "mgmt", "project": "shop"}`, map[string]int{"writer": refused}},
+		"the hub's own cluster, later":    {"Clusters/Update", `{"name": "edge-shop", "handle": "mgmt"}`, map[string]int{"writer": refused, "admin-w": refused}},
+
+		"an administrator's tag changed":   {"Clusters/Update", `{"name": "own-shop", "setTags": true, "tags": {"tier": "prod", "team": "a"}}`, map[string]int{"writer": refused, "admin-w": refused}},
+		"an administrator's tag taken off": {"Clusters/Update", `{"name": "own-shop", "setTags": true, "tags": {"team": "a"}}`, map[string]int{"writer": refused}},
+		"a tag beside it":                  {"Clusters/Update", `{"name": "own-shop", "setTags": true, "tags": {"tier": "dev", "team": "a", "color": "red"}}`, map[string]int{"writer": ok}},
+
+		"a group of Kubernetes":     {"Groups/Create", `{"name": "system:masters"}`, map[string]int{"admin": invalid}},
+		"a group of kubeadm":        {"Groups/Create", `{"name": "kubeadm:cluster-admins"}`, map[string]int{"admin": invalid}},
+		"a group of EKS":            {"Groups/Create", `{"name": "eks:node-manager"}`, map[string]int{"admin": invalid}},
+		"a group of GKE":            {"Groups/Create", `{"name": "GKE-security: x"}`, map[string]int{"admin": invalid}},
+		"a group of another login":  {"Groups/Create", `{"name": "oidc:platform"}`, map[string]int{"admin": invalid}},
+		"a group of the hub":        {"Groups/Create", `{"name": "axle:admins"}`, map[string]int{"admin": invalid}},
+		"a group":                   {"Groups/Create", `{"name": "acme/platform@example.com"}`, map[string]int{"admin": ok}},
+		"a user with a colon":       {"Users/Create", `{"email": "kubeadm:cluster-admins@example.com"}`, map[string]int{"admin": invalid}},
+		"a service account's colon": {"ServiceAccounts/Create", `{"name": "kubeadm:cluster-admins"}`, map[string]int{"admin": invalid}},
+
+		"a service of the hub": {"Services/Create", service("edge-shop", "axle-agent", "repo-shop"), map[string]int{"writer": invalid, "admin": invalid}},
+		"a global one of it":   {"GlobalServices/Apply", globalService("axle-agent", "shop"), map[string]int{"writer": invalid, "admin": invalid}},
+	} {
+		if strings.Contains(test.request, "move-shop") {
+			b.must("Clusters/Create", `{"name": "move-shop", "project": "shop"}`)
+		}
+		for who, want := range test.want {
+			if status, answer := b.as(who, test.call, test.request); status != want {
+				t.Errorf("%s by %s: %d, want %d: %v", name, who, status, want, answer["message"])
+			}
+		}
+	}
+	if all := b.must("Clusters/Get", `{"name": "own-shop"}`); fmt.Sprint(all["uncountedTags"]) != "[color]" {
+		t.Errorf("the tags that do not count are %v of %v", all["uncountedTags"], all["tags"])
+	}
+}
