@@ -175,6 +175,19 @@ func (s *hub) Status(ctx context.Context, _ *connect.Request[hubv1.HubStatusRequ
 	return connect.NewResponse(out), nil
 }
 
+// AtRisk lists what is older than a rule that would refuse it today.
+func (s *hub) AtRisk(ctx context.Context, r *connect.Request[hubv1.AtRiskRequest]) (*connect.Response[hubv1.AtRiskResponse], error) {
+	risks, total, err := s.config.AtRisk(ctx, int(r.Msg.GetLimit()))
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.AtRiskResponse{Total: int32(total)}
+	for _, v := range risks {
+		out.Risks = append(out.Risks, &hubv1.Risk{Kind: v.Kind, Object: v.Object, Why: v.Why, Command: v.Command})
+	}
+	return connect.NewResponse(out), nil
+}
+
 func replica(r Replica) *hubv1.Replica {
 	return &hubv1.Replica{
 		Name: r.Name, Url: r.URL, Version: r.Version, SeenAt: clock.Micros(r.SeenAt), StartedAt: clock.Micros(r.StartedAt),

@@ -7731,6 +7731,176 @@ func (x *RotateSigningKeyResponse) GetSignsFrom() int64 {
 	return 0
 }
 
+type AtRiskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 500 risks; 0 is 500.
+	Limit         int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AtRiskRequest) Reset() {
+	*x = AtRiskRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AtRiskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AtRiskRequest) ProtoMessage() {}
+
+func (x *AtRiskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AtRiskRequest.ProtoReflect.Descriptor instead.
+func (*AtRiskRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
+}
+
+func (x *AtRiskRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type AtRiskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In order of kind and object.
+	Risks []*Risk `protobuf:"bytes,1,rep,name=risks,proto3" json:"risks,omitempty"`
+	// How many there are, whatever the limit.
+	Total         int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AtRiskResponse) Reset() {
+	*x = AtRiskResponse{}
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AtRiskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AtRiskResponse) ProtoMessage() {}
+
+func (x *AtRiskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AtRiskResponse.ProtoReflect.Descriptor instead.
+func (*AtRiskResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
+}
+
+func (x *AtRiskResponse) GetRisks() []*Risk {
+	if x != nil {
+		return x.Risks
+	}
+	return nil
+}
+
+func (x *AtRiskResponse) GetTotal() int32 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+// Risk is something that works because it is older than the rule that refuses it.
+type Risk struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// tag, handle, group or service.
+	Kind   string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Object string `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
+	Why    string `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
+	// Settles it, in a shell.
+	Command       string `protobuf:"bytes,4,opt,name=command,proto3" json:"command,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Risk) Reset() {
+	*x = Risk{}
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Risk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Risk) ProtoMessage() {}
+
+func (x *Risk) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Risk.ProtoReflect.Descriptor instead.
+func (*Risk) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
+}
+
+func (x *Risk) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Risk) GetObject() string {
+	if x != nil {
+		return x.Object
+	}
+	return ""
+}
+
+func (x *Risk) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *Risk) GetCommand() string {
+	if x != nil {
+		return x.Command
+	}
+	return ""
+}
+
 type ConfirmRestoreRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -7739,7 +7909,7 @@ type ConfirmRestoreRequest struct {
 
 func (x *ConfirmRestoreRequest) Reset() {
 	*x = ConfirmRestoreRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7751,7 +7921,7 @@ func (x *ConfirmRestoreRequest) String() string {
 func (*ConfirmRestoreRequest) ProtoMessage() {}
 
 func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7764,7 +7934,7 @@ func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
 }
 
 type ConfirmRestoreResponse struct {
@@ -7776,7 +7946,7 @@ type ConfirmRestoreResponse struct {
 
 func (x *ConfirmRestoreResponse) Reset() {
 	*x = ConfirmRestoreResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7788,7 +7958,7 @@ func (x *ConfirmRestoreResponse) String() string {
 func (*ConfirmRestoreResponse) ProtoMessage() {}
 
 func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7801,7 +7971,7 @@ func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ConfirmRestoreResponse) GetIncarnation() string {
@@ -7819,7 +7989,7 @@ type UpgradeStatusRequest struct {
 
 func (x *UpgradeStatusRequest) Reset() {
 	*x = UpgradeStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7831,7 +8001,7 @@ func (x *UpgradeStatusRequest) String() string {
 func (*UpgradeStatusRequest) ProtoMessage() {}
 
 func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7844,7 +8014,7 @@ func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeStatusRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
 }
 
 type StartUpgradeRequest struct {
@@ -7868,7 +8038,7 @@ type StartUpgradeRequest struct {
 
 func (x *StartUpgradeRequest) Reset() {
 	*x = StartUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7880,7 +8050,7 @@ func (x *StartUpgradeRequest) String() string {
 func (*StartUpgradeRequest) ProtoMessage() {}
 
 func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7893,7 +8063,7 @@ func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*StartUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *StartUpgradeRequest) GetVersion() string {
@@ -7946,7 +8116,7 @@ type PauseUpgradeRequest struct {
 
 func (x *PauseUpgradeRequest) Reset() {
 	*x = PauseUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7958,7 +8128,7 @@ func (x *PauseUpgradeRequest) String() string {
 func (*PauseUpgradeRequest) ProtoMessage() {}
 
 func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7971,7 +8141,7 @@ func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*PauseUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
 }
 
 type ResumeUpgradeRequest struct {
@@ -7982,7 +8152,7 @@ type ResumeUpgradeRequest struct {
 
 func (x *ResumeUpgradeRequest) Reset() {
 	*x = ResumeUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7994,7 +8164,7 @@ func (x *ResumeUpgradeRequest) String() string {
 func (*ResumeUpgradeRequest) ProtoMessage() {}
 
 func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8007,7 +8177,7 @@ func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
 }
 
 type AbortUpgradeRequest struct {
@@ -8018,7 +8188,7 @@ type AbortUpgradeRequest struct {
 
 func (x *AbortUpgradeRequest) Reset() {
 	*x = AbortUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8030,7 +8200,7 @@ func (x *AbortUpgradeRequest) String() string {
 func (*AbortUpgradeRequest) ProtoMessage() {}
 
 func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8043,7 +8213,7 @@ func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*AbortUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
 }
 
 type AgentUpgrade struct {
@@ -8073,7 +8243,7 @@ type AgentUpgrade struct {
 
 func (x *AgentUpgrade) Reset() {
 	*x = AgentUpgrade{}
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8085,7 +8255,7 @@ func (x *AgentUpgrade) String() string {
 func (*AgentUpgrade) ProtoMessage() {}
 
 func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8098,7 +8268,7 @@ func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgrade.ProtoReflect.Descriptor instead.
 func (*AgentUpgrade) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *AgentUpgrade) GetId() string {
@@ -8215,7 +8385,7 @@ type AgentUpgradeTarget struct {
 
 func (x *AgentUpgradeTarget) Reset() {
 	*x = AgentUpgradeTarget{}
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8227,7 +8397,7 @@ func (x *AgentUpgradeTarget) String() string {
 func (*AgentUpgradeTarget) ProtoMessage() {}
 
 func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8240,7 +8410,7 @@ func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgradeTarget.ProtoReflect.Descriptor instead.
 func (*AgentUpgradeTarget) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *AgentUpgradeTarget) GetCluster() string {
@@ -8301,7 +8471,7 @@ type GetServiceConfigRequest struct {
 
 func (x *GetServiceConfigRequest) Reset() {
 	*x = GetServiceConfigRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8313,7 +8483,7 @@ func (x *GetServiceConfigRequest) String() string {
 func (*GetServiceConfigRequest) ProtoMessage() {}
 
 func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8326,7 +8496,7 @@ func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceConfigRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceConfigRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *GetServiceConfigRequest) GetRef() *ServiceRef {
@@ -8346,7 +8516,7 @@ type ServiceConfig struct {
 
 func (x *ServiceConfig) Reset() {
 	*x = ServiceConfig{}
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8358,7 +8528,7 @@ func (x *ServiceConfig) String() string {
 func (*ServiceConfig) ProtoMessage() {}
 
 func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8371,7 +8541,7 @@ func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceConfig.ProtoReflect.Descriptor instead.
 func (*ServiceConfig) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *ServiceConfig) GetRevision() int64 {
@@ -8400,7 +8570,7 @@ type ConfigValue struct {
 
 func (x *ConfigValue) Reset() {
 	*x = ConfigValue{}
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8412,7 +8582,7 @@ func (x *ConfigValue) String() string {
 func (*ConfigValue) ProtoMessage() {}
 
 func (x *ConfigValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8425,7 +8595,7 @@ func (x *ConfigValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigValue.ProtoReflect.Descriptor instead.
 func (*ConfigValue) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *ConfigValue) GetKey() string {
@@ -8459,7 +8629,7 @@ type ConfigLayer struct {
 
 func (x *ConfigLayer) Reset() {
 	*x = ConfigLayer{}
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8471,7 +8641,7 @@ func (x *ConfigLayer) String() string {
 func (*ConfigLayer) ProtoMessage() {}
 
 func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8484,7 +8654,7 @@ func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigLayer.ProtoReflect.Descriptor instead.
 func (*ConfigLayer) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *ConfigLayer) GetLayer() string {
@@ -8546,7 +8716,7 @@ type Context struct {
 
 func (x *Context) Reset() {
 	*x = Context{}
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8558,7 +8728,7 @@ func (x *Context) String() string {
 func (*Context) ProtoMessage() {}
 
 func (x *Context) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8571,7 +8741,7 @@ func (x *Context) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Context.ProtoReflect.Descriptor instead.
 func (*Context) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *Context) GetName() string {
@@ -8647,7 +8817,7 @@ type ListContextsRequest struct {
 
 func (x *ListContextsRequest) Reset() {
 	*x = ListContextsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8659,7 +8829,7 @@ func (x *ListContextsRequest) String() string {
 func (*ListContextsRequest) ProtoMessage() {}
 
 func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8672,7 +8842,7 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *ListContextsRequest) GetManagedByTool() string {
@@ -8691,7 +8861,7 @@ type ListContextsResponse struct {
 
 func (x *ListContextsResponse) Reset() {
 	*x = ListContextsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8703,7 +8873,7 @@ func (x *ListContextsResponse) String() string {
 func (*ListContextsResponse) ProtoMessage() {}
 
 func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8716,7 +8886,7 @@ func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
 func (*ListContextsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *ListContextsResponse) GetContexts() []*Context {
@@ -8735,7 +8905,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8747,7 +8917,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8760,7 +8930,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *GetContextRequest) GetName() string {
@@ -8780,7 +8950,7 @@ type CreateContextRequest struct {
 
 func (x *CreateContextRequest) Reset() {
 	*x = CreateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8792,7 +8962,7 @@ func (x *CreateContextRequest) String() string {
 func (*CreateContextRequest) ProtoMessage() {}
 
 func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8805,7 +8975,7 @@ func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateContextRequest.ProtoReflect.Descriptor instead.
 func (*CreateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *CreateContextRequest) GetContext() *Context {
@@ -8838,7 +9008,7 @@ type UpdateContextRequest struct {
 
 func (x *UpdateContextRequest) Reset() {
 	*x = UpdateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8850,7 +9020,7 @@ func (x *UpdateContextRequest) String() string {
 func (*UpdateContextRequest) ProtoMessage() {}
 
 func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8863,7 +9033,7 @@ func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateContextRequest.ProtoReflect.Descriptor instead.
 func (*UpdateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *UpdateContextRequest) GetContext() *Context {
@@ -8911,7 +9081,7 @@ type DeleteContextRequest struct {
 
 func (x *DeleteContextRequest) Reset() {
 	*x = DeleteContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8923,7 +9093,7 @@ func (x *DeleteContextRequest) String() string {
 func (*DeleteContextRequest) ProtoMessage() {}
 
 func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8936,7 +9106,7 @@ func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextRequest.ProtoReflect.Descriptor instead.
 func (*DeleteContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *DeleteContextRequest) GetName() string {
@@ -8961,7 +9131,7 @@ type DeleteContextResponse struct {
 
 func (x *DeleteContextResponse) Reset() {
 	*x = DeleteContextResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8973,7 +9143,7 @@ func (x *DeleteContextResponse) String() string {
 func (*DeleteContextResponse) ProtoMessage() {}
 
 func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8986,7 +9156,7 @@ func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextResponse.ProtoReflect.Descriptor instead.
 func (*DeleteContextResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
 }
 
 type ListOutputsRequest struct {
@@ -9001,7 +9171,7 @@ type ListOutputsRequest struct {
 
 func (x *ListOutputsRequest) Reset() {
 	*x = ListOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9013,7 +9183,7 @@ func (x *ListOutputsRequest) String() string {
 func (*ListOutputsRequest) ProtoMessage() {}
 
 func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9026,7 +9196,7 @@ func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
 func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *ListOutputsRequest) GetManagedByTool() string {
@@ -9052,7 +9222,7 @@ type ListOutputsResponse struct {
 
 func (x *ListOutputsResponse) Reset() {
 	*x = ListOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9064,7 +9234,7 @@ func (x *ListOutputsResponse) String() string {
 func (*ListOutputsResponse) ProtoMessage() {}
 
 func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9077,7 +9247,7 @@ func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsResponse.ProtoReflect.Descriptor instead.
 func (*ListOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *ListOutputsResponse) GetOutputs() []*Context {
@@ -9100,7 +9270,7 @@ type PutOutputsRequest struct {
 
 func (x *PutOutputsRequest) Reset() {
 	*x = PutOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9112,7 +9282,7 @@ func (x *PutOutputsRequest) String() string {
 func (*PutOutputsRequest) ProtoMessage() {}
 
 func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9125,7 +9295,7 @@ func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOutputsRequest.ProtoReflect.Descriptor instead.
 func (*PutOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *PutOutputsRequest) GetOutputs() *Context {
@@ -9159,7 +9329,7 @@ type DeleteOutputsRequest struct {
 
 func (x *DeleteOutputsRequest) Reset() {
 	*x = DeleteOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9171,7 +9341,7 @@ func (x *DeleteOutputsRequest) String() string {
 func (*DeleteOutputsRequest) ProtoMessage() {}
 
 func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9184,7 +9354,7 @@ func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsRequest.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *DeleteOutputsRequest) GetName() string {
@@ -9209,7 +9379,7 @@ type DeleteOutputsResponse struct {
 
 func (x *DeleteOutputsResponse) Reset() {
 	*x = DeleteOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9221,7 +9391,7 @@ func (x *DeleteOutputsResponse) String() string {
 func (*DeleteOutputsResponse) ProtoMessage() {}
 
 func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9234,7 +9404,7 @@ func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsResponse.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
 }
 
 type Backend struct {
@@ -9253,7 +9423,7 @@ type Backend struct {
 
 func (x *Backend) Reset() {
 	*x = Backend{}
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9265,7 +9435,7 @@ func (x *Backend) String() string {
 func (*Backend) ProtoMessage() {}
 
 func (x *Backend) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9278,7 +9448,7 @@ func (x *Backend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backend.ProtoReflect.Descriptor instead.
 func (*Backend) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *Backend) GetName() string {
@@ -9331,7 +9501,7 @@ type ListBackendsRequest struct {
 
 func (x *ListBackendsRequest) Reset() {
 	*x = ListBackendsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9343,7 +9513,7 @@ func (x *ListBackendsRequest) String() string {
 func (*ListBackendsRequest) ProtoMessage() {}
 
 func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9356,7 +9526,7 @@ func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsRequest.ProtoReflect.Descriptor instead.
 func (*ListBackendsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
 }
 
 type ListBackendsResponse struct {
@@ -9368,7 +9538,7 @@ type ListBackendsResponse struct {
 
 func (x *ListBackendsResponse) Reset() {
 	*x = ListBackendsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9380,7 +9550,7 @@ func (x *ListBackendsResponse) String() string {
 func (*ListBackendsResponse) ProtoMessage() {}
 
 func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9393,7 +9563,7 @@ func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsResponse.ProtoReflect.Descriptor instead.
 func (*ListBackendsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *ListBackendsResponse) GetBackends() []*Backend {
@@ -9413,7 +9583,7 @@ type MigrateRequest struct {
 
 func (x *MigrateRequest) Reset() {
 	*x = MigrateRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9425,7 +9595,7 @@ func (x *MigrateRequest) String() string {
 func (*MigrateRequest) ProtoMessage() {}
 
 func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9438,7 +9608,7 @@ func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MigrateRequest.ProtoReflect.Descriptor instead.
 func (*MigrateRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *MigrateRequest) GetFrom() string {
@@ -9463,7 +9633,7 @@ type GetMigrationRequest struct {
 
 func (x *GetMigrationRequest) Reset() {
 	*x = GetMigrationRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9475,7 +9645,7 @@ func (x *GetMigrationRequest) String() string {
 func (*GetMigrationRequest) ProtoMessage() {}
 
 func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9488,7 +9658,7 @@ func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMigrationRequest.ProtoReflect.Descriptor instead.
 func (*GetMigrationRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
 }
 
 type Migration struct {
@@ -9509,7 +9679,7 @@ type Migration struct {
 
 func (x *Migration) Reset() {
 	*x = Migration{}
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9521,7 +9691,7 @@ func (x *Migration) String() string {
 func (*Migration) ProtoMessage() {}
 
 func (x *Migration) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9534,7 +9704,7 @@ func (x *Migration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Migration.ProtoReflect.Descriptor instead.
 func (*Migration) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *Migration) GetFrom() string {
@@ -9608,7 +9778,7 @@ type RotateKeyRequest struct {
 
 func (x *RotateKeyRequest) Reset() {
 	*x = RotateKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9620,7 +9790,7 @@ func (x *RotateKeyRequest) String() string {
 func (*RotateKeyRequest) ProtoMessage() {}
 
 func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9633,7 +9803,7 @@ func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
 }
 
 type RotateKeyResponse struct {
@@ -9646,7 +9816,7 @@ type RotateKeyResponse struct {
 
 func (x *RotateKeyResponse) Reset() {
 	*x = RotateKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9658,7 +9828,7 @@ func (x *RotateKeyResponse) String() string {
 func (*RotateKeyResponse) ProtoMessage() {}
 
 func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9671,7 +9841,7 @@ func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *RotateKeyResponse) GetValues() int64 {
@@ -9699,7 +9869,7 @@ type ListTestsRequest struct {
 
 func (x *ListTestsRequest) Reset() {
 	*x = ListTestsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9711,7 +9881,7 @@ func (x *ListTestsRequest) String() string {
 func (*ListTestsRequest) ProtoMessage() {}
 
 func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9724,7 +9894,7 @@ func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsRequest.ProtoReflect.Descriptor instead.
 func (*ListTestsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *ListTestsRequest) GetRef() *ServiceRef {
@@ -9750,7 +9920,7 @@ type ListTestsResponse struct {
 
 func (x *ListTestsResponse) Reset() {
 	*x = ListTestsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9762,7 +9932,7 @@ func (x *ListTestsResponse) String() string {
 func (*ListTestsResponse) ProtoMessage() {}
 
 func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9775,7 +9945,7 @@ func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsResponse.ProtoReflect.Descriptor instead.
 func (*ListTestsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *ListTestsResponse) GetRuns() []*TestRun {
@@ -9808,7 +9978,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_hub_v1_hub_proto_msgTypes[139]
+	mi := &file_hub_v1_hub_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9820,7 +9990,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[139]
+	mi := &file_hub_v1_hub_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9833,7 +10003,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{139}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *TestRun) GetRevision() int64 {
@@ -9928,7 +10098,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_hub_v1_hub_proto_msgTypes[140]
+	mi := &file_hub_v1_hub_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9940,7 +10110,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[140]
+	mi := &file_hub_v1_hub_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9953,7 +10123,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{140}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -10047,7 +10217,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_hub_v1_hub_proto_msgTypes[141]
+	mi := &file_hub_v1_hub_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10059,7 +10229,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[141]
+	mi := &file_hub_v1_hub_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10072,7 +10242,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{141}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -10128,7 +10298,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_hub_v1_hub_proto_msgTypes[142]
+	mi := &file_hub_v1_hub_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10140,7 +10310,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[142]
+	mi := &file_hub_v1_hub_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10153,7 +10323,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{142}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -10880,7 +11050,17 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x18RotateSigningKeyResponse\x12\x15\n" +
 	"\x06key_id\x18\x01 \x01(\tR\x05keyId\x12\x1d\n" +
 	"\n" +
-	"signs_from\x18\x02 \x01(\x03R\tsignsFrom\"\x17\n" +
+	"signs_from\x18\x02 \x01(\x03R\tsignsFrom\"%\n" +
+	"\rAtRiskRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x05R\x05limit\"O\n" +
+	"\x0eAtRiskResponse\x12'\n" +
+	"\x05risks\x18\x01 \x03(\v2\x11.axle.hub.v1.RiskR\x05risks\x12\x14\n" +
+	"\x05total\x18\x02 \x01(\x05R\x05total\"^\n" +
+	"\x04Risk\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
+	"\x06object\x18\x02 \x01(\tR\x06object\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\x12\x18\n" +
+	"\acommand\x18\x04 \x01(\tR\acommand\"\x17\n" +
 	"\x15ConfirmRestoreRequest\":\n" +
 	"\x16ConfirmRestoreResponse\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\tR\vincarnation\"\x16\n" +
@@ -11150,14 +11330,15 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\fStartUpgrade\x12 .axle.hub.v1.StartUpgradeRequest\x1a\x19.axle.hub.v1.AgentUpgrade\x12K\n" +
 	"\fPauseUpgrade\x12 .axle.hub.v1.PauseUpgradeRequest\x1a\x19.axle.hub.v1.AgentUpgrade\x12M\n" +
 	"\rResumeUpgrade\x12!.axle.hub.v1.ResumeUpgradeRequest\x1a\x19.axle.hub.v1.AgentUpgrade\x12K\n" +
-	"\fAbortUpgrade\x12 .axle.hub.v1.AbortUpgradeRequest\x1a\x19.axle.hub.v1.AgentUpgrade2\xe1\x03\n" +
+	"\fAbortUpgrade\x12 .axle.hub.v1.AbortUpgradeRequest\x1a\x19.axle.hub.v1.AgentUpgrade2\xa4\x04\n" +
 	"\x03Hub\x12?\n" +
 	"\x06Status\x12\x1d.axle.hub.v1.HubStatusRequest\x1a\x16.axle.hub.v1.HubStatus\x12Y\n" +
 	"\x0eConfirmRestore\x12\".axle.hub.v1.ConfirmRestoreRequest\x1a#.axle.hub.v1.ConfirmRestoreResponse\x12>\n" +
 	"\x05Drain\x12\x19.axle.hub.v1.DrainRequest\x1a\x1a.axle.hub.v1.DrainResponse\x12_\n" +
 	"\x10RotateSigningKey\x12$.axle.hub.v1.RotateSigningKeyRequest\x1a%.axle.hub.v1.RotateSigningKeyResponse\x12Q\n" +
 	"\x0eGetSyncWindows\x12\".axle.hub.v1.GetSyncWindowsRequest\x1a\x1b.axle.hub.v1.SyncWindowList\x12J\n" +
-	"\x0eSetSyncWindows\x12\x1b.axle.hub.v1.SyncWindowList\x1a\x1b.axle.hub.v1.SyncWindowListB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
+	"\x0eSetSyncWindows\x12\x1b.axle.hub.v1.SyncWindowList\x1a\x1b.axle.hub.v1.SyncWindowList\x12A\n" +
+	"\x06AtRisk\x12\x1a.axle.hub.v1.AtRiskRequest\x1a\x1b.axle.hub.v1.AtRiskResponseB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
 
 var (
 	file_hub_v1_hub_proto_rawDescOnce sync.Once
@@ -11171,7 +11352,7 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 149)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 152)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
 	(*Manager)(nil),                     // 1: axle.hub.v1.Manager
@@ -11276,75 +11457,78 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*DrainResponse)(nil),               // 100: axle.hub.v1.DrainResponse
 	(*RotateSigningKeyRequest)(nil),     // 101: axle.hub.v1.RotateSigningKeyRequest
 	(*RotateSigningKeyResponse)(nil),    // 102: axle.hub.v1.RotateSigningKeyResponse
-	(*ConfirmRestoreRequest)(nil),       // 103: axle.hub.v1.ConfirmRestoreRequest
-	(*ConfirmRestoreResponse)(nil),      // 104: axle.hub.v1.ConfirmRestoreResponse
-	(*UpgradeStatusRequest)(nil),        // 105: axle.hub.v1.UpgradeStatusRequest
-	(*StartUpgradeRequest)(nil),         // 106: axle.hub.v1.StartUpgradeRequest
-	(*PauseUpgradeRequest)(nil),         // 107: axle.hub.v1.PauseUpgradeRequest
-	(*ResumeUpgradeRequest)(nil),        // 108: axle.hub.v1.ResumeUpgradeRequest
-	(*AbortUpgradeRequest)(nil),         // 109: axle.hub.v1.AbortUpgradeRequest
-	(*AgentUpgrade)(nil),                // 110: axle.hub.v1.AgentUpgrade
-	(*AgentUpgradeTarget)(nil),          // 111: axle.hub.v1.AgentUpgradeTarget
-	(*GetServiceConfigRequest)(nil),     // 112: axle.hub.v1.GetServiceConfigRequest
-	(*ServiceConfig)(nil),               // 113: axle.hub.v1.ServiceConfig
-	(*ConfigValue)(nil),                 // 114: axle.hub.v1.ConfigValue
-	(*ConfigLayer)(nil),                 // 115: axle.hub.v1.ConfigLayer
-	(*Context)(nil),                     // 116: axle.hub.v1.Context
-	(*ListContextsRequest)(nil),         // 117: axle.hub.v1.ListContextsRequest
-	(*ListContextsResponse)(nil),        // 118: axle.hub.v1.ListContextsResponse
-	(*GetContextRequest)(nil),           // 119: axle.hub.v1.GetContextRequest
-	(*CreateContextRequest)(nil),        // 120: axle.hub.v1.CreateContextRequest
-	(*UpdateContextRequest)(nil),        // 121: axle.hub.v1.UpdateContextRequest
-	(*DeleteContextRequest)(nil),        // 122: axle.hub.v1.DeleteContextRequest
-	(*DeleteContextResponse)(nil),       // 123: axle.hub.v1.DeleteContextResponse
-	(*ListOutputsRequest)(nil),          // 124: axle.hub.v1.ListOutputsRequest
-	(*ListOutputsResponse)(nil),         // 125: axle.hub.v1.ListOutputsResponse
-	(*PutOutputsRequest)(nil),           // 126: axle.hub.v1.PutOutputsRequest
-	(*DeleteOutputsRequest)(nil),        // 127: axle.hub.v1.DeleteOutputsRequest
-	(*DeleteOutputsResponse)(nil),       // 128: axle.hub.v1.DeleteOutputsResponse
-	(*Backend)(nil),                     // 129: axle.hub.v1.Backend
-	(*ListBackendsRequest)(nil),         // 130: axle.hub.v1.ListBackendsRequest
-	(*ListBackendsResponse)(nil),        // 131: axle.hub.v1.ListBackendsResponse
-	(*MigrateRequest)(nil),              // 132: axle.hub.v1.MigrateRequest
-	(*GetMigrationRequest)(nil),         // 133: axle.hub.v1.GetMigrationRequest
-	(*Migration)(nil),                   // 134: axle.hub.v1.Migration
-	(*RotateKeyRequest)(nil),            // 135: axle.hub.v1.RotateKeyRequest
-	(*RotateKeyResponse)(nil),           // 136: axle.hub.v1.RotateKeyResponse
-	(*ListTestsRequest)(nil),            // 137: axle.hub.v1.ListTestsRequest
-	(*ListTestsResponse)(nil),           // 138: axle.hub.v1.ListTestsResponse
-	(*TestRun)(nil),                     // 139: axle.hub.v1.TestRun
-	(*TestResult)(nil),                  // 140: axle.hub.v1.TestResult
-	(*TestReport)(nil),                  // 141: axle.hub.v1.TestReport
-	(*TestCase)(nil),                    // 142: axle.hub.v1.TestCase
-	nil,                                 // 143: axle.hub.v1.Cluster.TagsEntry
-	nil,                                 // 144: axle.hub.v1.ListClustersRequest.TagsEntry
-	nil,                                 // 145: axle.hub.v1.CreateClusterRequest.TagsEntry
-	nil,                                 // 146: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 147: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	nil,                                 // 148: axle.hub.v1.Context.SecretsEntry
-	(*SyncWindow)(nil),                  // 149: axle.hub.v1.SyncWindow
-	(*ServiceSpec)(nil),                 // 150: axle.hub.v1.ServiceSpec
+	(*AtRiskRequest)(nil),               // 103: axle.hub.v1.AtRiskRequest
+	(*AtRiskResponse)(nil),              // 104: axle.hub.v1.AtRiskResponse
+	(*Risk)(nil),                        // 105: axle.hub.v1.Risk
+	(*ConfirmRestoreRequest)(nil),       // 106: axle.hub.v1.ConfirmRestoreRequest
+	(*ConfirmRestoreResponse)(nil),      // 107: axle.hub.v1.ConfirmRestoreResponse
+	(*UpgradeStatusRequest)(nil),        // 108: axle.hub.v1.UpgradeStatusRequest
+	(*StartUpgradeRequest)(nil),         // 109: axle.hub.v1.StartUpgradeRequest
+	(*PauseUpgradeRequest)(nil),         // 110: axle.hub.v1.PauseUpgradeRequest
+	(*ResumeUpgradeRequest)(nil),        // 111: axle.hub.v1.ResumeUpgradeRequest
+	(*AbortUpgradeRequest)(nil),         // 112: axle.hub.v1.AbortUpgradeRequest
+	(*AgentUpgrade)(nil),                // 113: axle.hub.v1.AgentUpgrade
+	(*AgentUpgradeTarget)(nil),          // 114: axle.hub.v1.AgentUpgradeTarget
+	(*GetServiceConfigRequest)(nil),     // 115: axle.hub.v1.GetServiceConfigRequest
+	(*ServiceConfig)(nil),               // 116: axle.hub.v1.ServiceConfig
+	(*ConfigValue)(nil),                 // 117: axle.hub.v1.ConfigValue
+	(*ConfigLayer)(nil),                 // 118: axle.hub.v1.ConfigLayer
+	(*Context)(nil),                     // 119: axle.hub.v1.Context
+	(*ListContextsRequest)(nil),         // 120: axle.hub.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),        // 121: axle.hub.v1.ListContextsResponse
+	(*GetContextRequest)(nil),           // 122: axle.hub.v1.GetContextRequest
+	(*CreateContextRequest)(nil),        // 123: axle.hub.v1.CreateContextRequest
+	(*UpdateContextRequest)(nil),        // 124: axle.hub.v1.UpdateContextRequest
+	(*DeleteContextRequest)(nil),        // 125: axle.hub.v1.DeleteContextRequest
+	(*DeleteContextResponse)(nil),       // 126: axle.hub.v1.DeleteContextResponse
+	(*ListOutputsRequest)(nil),          // 127: axle.hub.v1.ListOutputsRequest
+	(*ListOutputsResponse)(nil),         // 128: axle.hub.v1.ListOutputsResponse
+	(*PutOutputsRequest)(nil),           // 129: axle.hub.v1.PutOutputsRequest
+	(*DeleteOutputsRequest)(nil),        // 130: axle.hub.v1.DeleteOutputsRequest
+	(*DeleteOutputsResponse)(nil),       // 131: axle.hub.v1.DeleteOutputsResponse
+	(*Backend)(nil),                     // 132: axle.hub.v1.Backend
+	(*ListBackendsRequest)(nil),         // 133: axle.hub.v1.ListBackendsRequest
+	(*ListBackendsResponse)(nil),        // 134: axle.hub.v1.ListBackendsResponse
+	(*MigrateRequest)(nil),              // 135: axle.hub.v1.MigrateRequest
+	(*GetMigrationRequest)(nil),         // 136: axle.hub.v1.GetMigrationRequest
+	(*Migration)(nil),                   // 137: axle.hub.v1.Migration
+	(*RotateKeyRequest)(nil),            // 138: axle.hub.v1.RotateKeyRequest
+	(*RotateKeyResponse)(nil),           // 139: axle.hub.v1.RotateKeyResponse
+	(*ListTestsRequest)(nil),            // 140: axle.hub.v1.ListTestsRequest
+	(*ListTestsResponse)(nil),           // 141: axle.hub.v1.ListTestsResponse
+	(*TestRun)(nil),                     // 142: axle.hub.v1.TestRun
+	(*TestResult)(nil),                  // 143: axle.hub.v1.TestResult
+	(*TestReport)(nil),                  // 144: axle.hub.v1.TestReport
+	(*TestCase)(nil),                    // 145: axle.hub.v1.TestCase
+	nil,                                 // 146: axle.hub.v1.Cluster.TagsEntry
+	nil,                                 // 147: axle.hub.v1.ListClustersRequest.TagsEntry
+	nil,                                 // 148: axle.hub.v1.CreateClusterRequest.TagsEntry
+	nil,                                 // 149: axle.hub.v1.UpdateClusterRequest.TagsEntry
+	nil,                                 // 150: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	nil,                                 // 151: axle.hub.v1.Context.SecretsEntry
+	(*SyncWindow)(nil),                  // 152: axle.hub.v1.SyncWindow
+	(*ServiceSpec)(nil),                 // 153: axle.hub.v1.ServiceSpec
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
 	7,   // 1: axle.hub.v1.Project.limits:type_name -> axle.hub.v1.ProjectLimits
 	1,   // 2: axle.hub.v1.Project.managed_by:type_name -> axle.hub.v1.Manager
 	1,   // 3: axle.hub.v1.Project.limits_managed_by:type_name -> axle.hub.v1.Manager
-	149, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	152, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	6,   // 5: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
 	7,   // 6: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 7: axle.hub.v1.CreateProjectRequest.management:type_name -> axle.hub.v1.Management
 	7,   // 8: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 9: axle.hub.v1.UpdateProjectRequest.management:type_name -> axle.hub.v1.Management
 	2,   // 10: axle.hub.v1.DeleteProjectRequest.management:type_name -> axle.hub.v1.Management
-	143, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	146, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
 	1,   // 12: axle.hub.v1.Cluster.managed_by:type_name -> axle.hub.v1.Manager
-	144, // 13: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	147, // 13: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
 	15,  // 14: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	145, // 15: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	148, // 15: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
 	2,   // 16: axle.hub.v1.CreateClusterRequest.management:type_name -> axle.hub.v1.Management
 	15,  // 17: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	146, // 18: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	149, // 18: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
 	2,   // 19: axle.hub.v1.UpdateClusterRequest.management:type_name -> axle.hub.v1.Management
 	26,  // 20: axle.hub.v1.EnrollmentResponse.steps:type_name -> axle.hub.v1.EnrollmentStep
 	2,   // 21: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
@@ -11365,7 +11549,7 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	2,   // 36: axle.hub.v1.CreateWebhookRequest.management:type_name -> axle.hub.v1.Management
 	43,  // 37: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
 	2,   // 38: axle.hub.v1.DeleteWebhookRequest.management:type_name -> axle.hub.v1.Management
-	150, // 39: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	153, // 39: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
 	52,  // 40: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
 	53,  // 41: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
 	56,  // 42: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
@@ -11380,13 +11564,13 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	50,  // 51: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
 	60,  // 52: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
 	60,  // 53: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	150, // 54: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	153, // 54: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	2,   // 55: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
 	60,  // 56: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	150, // 57: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	153, // 57: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	2,   // 58: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
 	60,  // 59: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	150, // 60: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	153, // 60: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	2,   // 61: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
 	50,  // 62: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
 	60,  // 63: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
@@ -11406,181 +11590,184 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 77: axle.hub.v1.Token.managed_by:type_name -> axle.hub.v1.Manager
 	82,  // 78: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
 	82,  // 79: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	147, // 80: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	150, // 80: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
 	2,   // 81: axle.hub.v1.CreateBootstrapTokenRequest.management:type_name -> axle.hub.v1.Management
 	90,  // 82: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	149, // 83: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	152, // 83: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	2,   // 84: axle.hub.v1.SyncWindowList.management:type_name -> axle.hub.v1.Management
 	1,   // 85: axle.hub.v1.SyncWindowList.managed_by:type_name -> axle.hub.v1.Manager
 	98,  // 86: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
 	97,  // 87: axle.hub.v1.HubStatus.backups:type_name -> axle.hub.v1.Backups
-	2,   // 88: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
-	111, // 89: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
-	1,   // 90: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
-	60,  // 91: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	114, // 92: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
-	115, // 93: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
-	148, // 94: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
-	1,   // 95: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
-	116, // 96: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
-	116, // 97: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 98: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
-	116, // 99: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 100: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 101: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
-	116, // 102: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
-	116, // 103: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
-	2,   // 104: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 105: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
-	129, // 106: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
-	60,  // 107: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	139, // 108: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
-	140, // 109: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
-	141, // 110: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
-	142, // 111: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
-	3,   // 112: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	4,   // 113: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	8,   // 114: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	10,  // 115: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	11,  // 116: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	12,  // 117: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
-	13,  // 118: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	16,  // 119: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	18,  // 120: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	19,  // 121: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	23,  // 122: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	27,  // 123: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	28,  // 124: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	21,  // 125: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
-	24,  // 126: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
-	34,  // 127: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	36,  // 128: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	38,  // 129: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	39,  // 130: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	40,  // 131: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	41,  // 132: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	44,  // 133: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	46,  // 134: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	48,  // 135: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	61,  // 136: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	63,  // 137: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	64,  // 138: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	65,  // 139: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	66,  // 140: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	68,  // 141: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	74,  // 142: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	75,  // 143: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	76,  // 144: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	77,  // 145: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	80,  // 146: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	69,  // 147: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	70,  // 148: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	81,  // 149: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	137, // 150: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	112, // 151: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	57,  // 152: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	117, // 153: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	119, // 154: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	120, // 155: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	121, // 156: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	122, // 157: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	124, // 158: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	126, // 159: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	127, // 160: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	130, // 161: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	132, // 162: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	133, // 163: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	135, // 164: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	84,  // 165: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	86,  // 166: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	87,  // 167: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	88,  // 168: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	91,  // 169: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	105, // 170: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	106, // 171: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	107, // 172: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	108, // 173: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	109, // 174: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	95,  // 175: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	103, // 176: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	99,  // 177: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	101, // 178: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	93,  // 179: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	94,  // 180: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	83,  // 181: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	5,   // 182: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	9,   // 183: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	6,   // 184: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	6,   // 185: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	6,   // 186: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	14,  // 187: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	17,  // 188: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	15,  // 189: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	20,  // 190: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	15,  // 191: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	15,  // 192: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	29,  // 193: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	22,  // 194: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
-	25,  // 195: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
-	35,  // 196: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	30,  // 197: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	30,  // 198: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	30,  // 199: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	30,  // 200: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	42,  // 201: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	45,  // 202: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	47,  // 203: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	49,  // 204: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	62,  // 205: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	50,  // 206: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	50,  // 207: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	50,  // 208: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	67,  // 209: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	50,  // 210: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	50,  // 211: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	50,  // 212: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	50,  // 213: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	78,  // 214: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	50,  // 215: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	71,  // 216: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	71,  // 217: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	50,  // 218: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	138, // 219: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	113, // 220: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	58,  // 221: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	118, // 222: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	116, // 223: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	116, // 224: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	116, // 225: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	123, // 226: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	125, // 227: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	116, // 228: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	128, // 229: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	131, // 230: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	134, // 231: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	134, // 232: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	136, // 233: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	85,  // 234: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	83,  // 235: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	83,  // 236: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	89,  // 237: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	92,  // 238: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	110, // 239: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	110, // 240: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	110, // 241: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	110, // 242: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	110, // 243: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	96,  // 244: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	104, // 245: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	100, // 246: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	102, // 247: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	94,  // 248: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	94,  // 249: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	181, // [181:250] is the sub-list for method output_type
-	112, // [112:181] is the sub-list for method input_type
-	112, // [112:112] is the sub-list for extension type_name
-	112, // [112:112] is the sub-list for extension extendee
-	0,   // [0:112] is the sub-list for field type_name
+	105, // 88: axle.hub.v1.AtRiskResponse.risks:type_name -> axle.hub.v1.Risk
+	2,   // 89: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
+	114, // 90: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
+	1,   // 91: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
+	60,  // 92: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	117, // 93: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
+	118, // 94: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
+	151, // 95: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	1,   // 96: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
+	119, // 97: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
+	119, // 98: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 99: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
+	119, // 100: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 101: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 102: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
+	119, // 103: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
+	119, // 104: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
+	2,   // 105: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 106: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
+	132, // 107: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
+	60,  // 108: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	142, // 109: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
+	143, // 110: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
+	144, // 111: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
+	145, // 112: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
+	3,   // 113: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	4,   // 114: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	8,   // 115: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	10,  // 116: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	11,  // 117: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	12,  // 118: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
+	13,  // 119: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	16,  // 120: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	18,  // 121: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	19,  // 122: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	23,  // 123: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	27,  // 124: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	28,  // 125: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	21,  // 126: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
+	24,  // 127: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
+	34,  // 128: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	36,  // 129: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	38,  // 130: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	39,  // 131: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	40,  // 132: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	41,  // 133: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	44,  // 134: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	46,  // 135: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	48,  // 136: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	61,  // 137: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	63,  // 138: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	64,  // 139: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	65,  // 140: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	66,  // 141: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	68,  // 142: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	74,  // 143: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	75,  // 144: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	76,  // 145: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	77,  // 146: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	80,  // 147: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	69,  // 148: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	70,  // 149: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	81,  // 150: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	140, // 151: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	115, // 152: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	57,  // 153: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	120, // 154: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	122, // 155: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	123, // 156: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	124, // 157: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	125, // 158: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	127, // 159: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	129, // 160: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	130, // 161: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	133, // 162: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	135, // 163: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	136, // 164: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	138, // 165: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	84,  // 166: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	86,  // 167: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	87,  // 168: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	88,  // 169: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	91,  // 170: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	108, // 171: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	109, // 172: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	110, // 173: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	111, // 174: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	112, // 175: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	95,  // 176: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	106, // 177: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	99,  // 178: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	101, // 179: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	93,  // 180: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	94,  // 181: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	103, // 182: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
+	83,  // 183: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 184: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 185: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 186: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 187: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 188: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 189: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	17,  // 190: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 191: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	20,  // 192: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	15,  // 193: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	15,  // 194: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	29,  // 195: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	22,  // 196: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
+	25,  // 197: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
+	35,  // 198: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	30,  // 199: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	30,  // 200: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	30,  // 201: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	30,  // 202: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	42,  // 203: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	45,  // 204: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	47,  // 205: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	49,  // 206: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	62,  // 207: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	50,  // 208: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	50,  // 209: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	50,  // 210: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	67,  // 211: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	50,  // 212: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	50,  // 213: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	50,  // 214: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	50,  // 215: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	78,  // 216: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	50,  // 217: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	71,  // 218: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	71,  // 219: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	50,  // 220: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	141, // 221: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	116, // 222: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	58,  // 223: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	121, // 224: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	119, // 225: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	119, // 226: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	119, // 227: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	126, // 228: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	128, // 229: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	119, // 230: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	131, // 231: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	134, // 232: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	137, // 233: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	137, // 234: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	139, // 235: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	85,  // 236: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	83,  // 237: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	83,  // 238: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	89,  // 239: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	92,  // 240: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	113, // 241: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	113, // 242: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	113, // 243: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	113, // 244: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	113, // 245: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	96,  // 246: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	107, // 247: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	100, // 248: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	102, // 249: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	94,  // 250: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	94,  // 251: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	104, // 252: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
+	183, // [183:253] is the sub-list for method output_type
+	113, // [113:183] is the sub-list for method input_type
+	113, // [113:113] is the sub-list for extension type_name
+	113, // [113:113] is the sub-list for extension extendee
+	0,   // [0:113] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }
@@ -11596,7 +11783,7 @@ func file_hub_v1_hub_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   149,
+			NumMessages:   152,
 			NumExtensions: 0,
 			NumServices:   13,
 		},
