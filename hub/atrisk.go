@@ -13,5 +13,6 @@ func (h *Hub) atRisk(ctx context.Context, limit int) ([]atrisk.Risk, int, error)
 		atrisk.Clusters(h.fleet),
 		atrisk.Groups(h.callers.Identity),
 		atrisk.Services(store.Fleet(h.store)),
+		gitFiles{h.cache, h.store}.atRisk(h.backends),
 	)
 }
