@@ -77,7 +77,7 @@ func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateCl
 	case errcode.Is(err, errcode.NotFound):
 		_, err = s.config.Fleet.CreateCluster(ctx, caller(ctx).By(), fleet.NewCluster{
 			Name: r.Msg.GetName(), Handle: r.Msg.GetHandle(), Project: r.Msg.GetProject(), Tags: r.Msg.GetTags(), Metadata: r.Msg.GetMetadata(),
-			Administrator: s.administrator(ctx),
+			FleetWide: s.fleetWide(ctx),
 		})
 	case err == nil && !r.Msg.GetRenewToken():
 		err = errcode.New(errcode.Conflict, "cluster %q exists; choose another name, or ask for a new token for it (axle clusters create --renew-token)", have.Name)
@@ -91,7 +91,7 @@ func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateCl
 		return nil, err
 	}
 	made, err := s.config.AgentKeys.CreateBootstrapToken(ctx, caller(ctx), agentkey.BootstrapRequest{
-		ProjectID: have.ProjectID, Project: have.Project, ClusterID: have.ID, ClusterName: have.Name, MaxUses: 1, Administrator: s.administrator(ctx), Replaces: r.Msg.GetRenewToken() && !have.Registered(),
+		ProjectID: have.ProjectID, Project: have.Project, ClusterID: have.ID, ClusterName: have.Name, MaxUses: 1, FleetWide: s.fleetWide(ctx), Replaces: r.Msg.GetRenewToken() && !have.Registered(),
 	})
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateCl
 }
 
 func (s *clusters) Update(ctx context.Context, r *connect.Request[hubv1.UpdateClusterRequest]) (*connect.Response[hubv1.Cluster], error) {
-	change := fleet.ClusterChange{Administrator: s.administrator(ctx)}
+	change := fleet.ClusterChange{FleetWide: s.fleetWide(ctx)}
 	if handle := r.Msg.GetHandle(); handle != "" {
 		change.Handle = &handle
 	}

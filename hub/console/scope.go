@@ -181,10 +181,11 @@ func (s *Server) may(ctx context.Context, p identity.Principal, n permission) er
 	return errcode.New(errcode.Forbidden, "%s may not %s %s: no role binding gives it; an administrator does with: %s", p.Name, verbs[n.action], n.what, p.BindCommand(n.action, n.flag))
 }
 
-// administrator reports whether the caller acts as an administrator of the hub: for the
-// few fields that count only then. Calls that need one are listed in access.
-func (s *Server) administrator(ctx context.Context) bool {
-	return s.config.Identity.Authorize(ctx, caller(ctx), identity.ActionAdmin, identity.Scope{}) == nil
+// fleetWide reports whether the caller may write the whole hub, as global services of all
+// projects need: for the few fields that count only then. An administrator may, and so may
+// the operator's own account; calls that need a right are listed in access.
+func (s *Server) fleetWide(ctx context.Context) bool {
+	return s.config.Identity.Authorize(ctx, caller(ctx), identity.ActionWrite, identity.Scope{}) == nil
 }
 
 // verbs are the verbs of the actions in error texts.

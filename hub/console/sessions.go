@@ -86,7 +86,7 @@ func (s *tokens) CreateBootstrap(ctx context.Context, r *connect.Request[hubv1.C
 	made, err := s.config.AgentKeys.CreateBootstrapToken(ctx, caller(ctx), agentkey.BootstrapRequest{
 		ProjectID: project.ID, Project: project.Name, NamePattern: r.Msg.GetNamePattern(), AllowedTags: r.Msg.GetAllowedTags(),
 		MaxUses: int(r.Msg.GetMaxUses()), Lifetime: micros(r.Msg.GetLifetimeMicros()), Approved: r.Msg.GetApproved(),
-		Administrator: s.administrator(ctx),
+		FleetWide: s.fleetWide(ctx),
 	})
 	if err != nil {
 		return nil, err

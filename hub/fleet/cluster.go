@@ -57,8 +57,8 @@ type NewCluster struct {
 	Project  string
 	Tags     map[string]string
 	Metadata string
-	// Administrator is set when an administrator of the hub creates it.
-	Administrator bool
+	// FleetWide is set when the caller may write the whole hub.
+	FleetWide bool
 }
 
 // ClusterChange changes the fields that are not nil.
@@ -66,8 +66,8 @@ type ClusterChange struct {
 	Handle   *string
 	Tags     *map[string]string
 	Metadata *string
-	// Administrator is set when an administrator of the hub changes it.
-	Administrator bool
+	// FleetWide is set when the caller may write the whole hub.
+	FleetWide bool
 }
 
 // ClusterFilter selects clusters; empty fields select all.

@@ -80,7 +80,7 @@ func (c *Cluster) check() error {
 // exists.
 func (f *clusters) CreateCluster(ctx context.Context, by string, n NewCluster) (Cluster, error) {
 	c := Cluster{ID: identity.NewID("cl_"), Name: n.Name, Handle: n.Handle, Metadata: n.Metadata, ManagedBy: managed.Created(ctx), CreatedAt: f.now(), UpdatedAt: f.now()}
-	err := cmp.Or(c.setTags(ctx, n.Tags, n.Administrator), c.check())
+	err := cmp.Or(c.setTags(ctx, n.Tags, n.FleetWide), c.check())
 	if err != nil {
 		return Cluster{}, err
 	}
@@ -90,7 +90,7 @@ func (f *clusters) CreateCluster(ctx context.Context, by string, n NewCluster) (
 			return err
 		}
 		c.ProjectID, c.Project = project.ID, project.Name
-		if err := f.insertCluster(ctx, c, n.Administrator); err != nil {
+		if err := f.insertCluster(ctx, c, n.FleetWide); err != nil {
 			return err
 		}
 		return recordCluster(ctx, c, "cluster.created", by, "")
@@ -102,11 +102,11 @@ func (f *clusters) CreateCluster(ctx context.Context, by string, n NewCluster) (
 }
 
 // insertCluster stores a new cluster. Its project must still exist.
-func (f *clusters) insertCluster(ctx context.Context, c Cluster, administrator bool) error {
+func (f *clusters) insertCluster(ctx context.Context, c Cluster, fleetWide bool) error {
 	if _, err := f.projects.project(ctx, c.ProjectID); err != nil {
 		return err
 	}
-	if err := f.claimNames(ctx, Cluster{}, c, administrator); err != nil {
+	if err := f.claimNames(ctx, Cluster{}, c, fleetWide); err != nil {
 		return err
 	}
 	if err := f.store.InsertCluster(ctx, c); err != nil {
@@ -124,7 +124,7 @@ func (f *clusters) UpdateCluster(ctx context.Context, by, name string, change Cl
 			c.Handle = *change.Handle
 		}
 		if change.Tags != nil {
-			if err := c.setTags(ctx, *change.Tags, change.Administrator); err != nil {
+			if err := c.setTags(ctx, *change.Tags, change.FleetWide); err != nil {
 				return "", "", err
 			}
 		}
@@ -134,7 +134,7 @@ func (f *clusters) UpdateCluster(ctx context.Context, by, name string, change Cl
 		if err := c.check(); err != nil {
 			return "", "", err
 		}
-		if err := f.claimNames(ctx, before, *c, change.Administrator); err != nil {
+		if err := f.claimNames(ctx, before, *c, change.FleetWide); err != nil {
 			return "", "", err
 		}
 		// That an administrator stands by tags is not declared, so it is no manager's.
@@ -292,10 +292,10 @@ func (f *clusters) enrollNew(ctx context.Context, e agentkey.Enrollment) (agentk
 	if c.ProjectID == "" {
 		c.ProjectID = DefaultProjectID
 	}
-	if err := cmp.Or(c.setTags(ctx, e.Tags, e.Administrator), c.check()); err != nil {
+	if err := cmp.Or(c.setTags(ctx, e.Tags, e.FleetWide), c.check()); err != nil {
 		return agentkey.Enrolled{}, err
 	}
-	if err := f.insertCluster(ctx, c, e.Administrator); err != nil {
+	if err := f.insertCluster(ctx, c, e.FleetWide); err != nil {
 		return agentkey.Enrolled{}, err
 	}
 	err := recordCluster(ctx, c, "cluster.registered", e.By, "by uid "+e.ClusterUID)

@@ -14,13 +14,13 @@ const Management = "mgmt"
 // claimNames checks the name and the handle of a cluster that is new, or the handle of
 // one that changes it. Names and handles are one set: what names one cluster in one place
 // must not name another one elsewhere. Clusters of before this rule keep theirs.
-func (f *clusters) claimNames(ctx context.Context, before, c Cluster, administrator bool) error {
+func (f *clusters) claimNames(ctx context.Context, before, c Cluster, fleetWide bool) error {
 	fresh := before.ID == ""
 	if !fresh && before.Handle == c.Handle {
 		return nil
 	}
-	if !administrator && (c.Handle == Management || fresh && c.Name == Management) {
-		return errcode.New(errcode.Forbidden, "handle: %s is the hub's own cluster; only an administrator gives this name, choose another one", Management)
+	if !fleetWide && (c.Handle == Management || fresh && c.Name == Management) {
+		return errcode.New(errcode.Forbidden, "handle: %s is the hub's own cluster; only an administrator, or who may write the whole hub, gives this name; choose another one", Management)
 	}
 	if err := f.taken(ctx, c, f.store.ClusterByName, c.Handle); err != nil {
 		return err

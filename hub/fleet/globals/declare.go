@@ -89,6 +89,43 @@ func (g *Globals) State(ctx context.Context, id string) (State, error) {
 	return state, err
 }
 
+// Uncounted returns the first 100 clusters, by id, that a global service of all projects
+// would select if an administrator had set their tags.
+func (g *Globals) Uncounted(ctx context.Context, v Global) ([]Uncounted, error) {
+	if v.ProjectID != "" || len(v.Selectors.Tags) == 0 {
+		return nil, nil
+	}
+	var all []Uncounted
+	for after := ""; ; {
+		page, err := g.config.States.UncountedAfter(ctx, after, chunk)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range page {
+			after = c.ID
+			var keys []string
+			for _, key := range c.UncountedTags() {
+				if _, wanted := v.Selectors.Tags[key]; wanted {
+					keys = append(keys, key)
+				}
+			}
+			if len(keys) == 0 || v.selects(c) {
+				continue
+			}
+			c.AdminTags = c.Tags
+			if v.selects(c) {
+				all = append(all, Uncounted{c.Name, keys})
+			}
+			if len(all) == 100 {
+				return all, nil
+			}
+		}
+		if len(page) < chunk {
+			return all, nil
+		}
+	}
+}
+
 // List returns a page in order of name, without templates, and the name after
 // which the next one begins, empty at the end.
 func (g *Globals) List(ctx context.Context, after string, size int, reach *identity.Reach) ([]Global, string, error) {

@@ -262,10 +262,18 @@ type TargetStore interface {
 	ReleaseTargets(ctx context.Context, ids []string, removals []Removal, at int64) error
 }
 
+// Uncounted is a cluster that is not selected only because of who set its tags.
+type Uncounted struct {
+	Cluster string
+	Tags    []string
+}
+
 // StateStore reads and stores how the targets are.
 type StateStore interface {
 	// ClustersAfter returns up to limit clusters after an id, in order of id.
 	ClustersAfter(ctx context.Context, after string, limit int) ([]fleet.Cluster, error)
+	// UncountedAfter is ClustersAfter with only those that may have tags that do not count.
+	UncountedAfter(ctx context.Context, after string, limit int) ([]fleet.Cluster, error)
 	// MadeOn returns the ids of the global services with a target on a cluster.
 	MadeOn(ctx context.Context, clusterID string) ([]string, error)
 	// TargetState fills in everything but the failures.

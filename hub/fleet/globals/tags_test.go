@@ -2,6 +2,7 @@ package globals_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -40,18 +41,36 @@ func TestTagsOfWritersDoNotCountForTheWholeFleet(t *testing.T) {
 		b.EnrollCluster(c.ID)
 		b.spread()
 		b.wantNone("shop-1")
+		g, err := b.Globals.Get(t.Context(), "web")
+		if err != nil {
+			t.Fatal(err)
+		}
+		uncounted := func() string {
+			t.Helper()
+			all, err := b.Uncounted(t.Context(), g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprint(all)
+		}
+		if all := uncounted(); all != "[{shop-1 [tier]}]" {
+			t.Errorf("not selected for their tags: %s", all)
+		}
 		if _, err := b.Service(t.Context(), fleet.Ref{Cluster: "shop-1", Name: "shops"}); err != nil {
 			t.Errorf("the global service of its project goes by all tags: %v", err)
 		}
 		// An administrator who sends back a form that shows the tag did not set it.
 		form := managed.WithCaller(t.Context(), managed.Caller{By: managed.Manager{Tool: managed.Console}})
-		if _, err := b.UpdateCluster(form, "ann", "shop-1", fleet.ClusterChange{Tags: new(tier("ann")), Administrator: true}); err != nil {
+		if _, err := b.UpdateCluster(form, "ann", "shop-1", fleet.ClusterChange{Tags: new(tier("ann")), FleetWide: true}); err != nil {
 			t.Fatal(err)
 		}
 		b.spread()
 		b.wantNone("shop-1")
 		b.retag("shop-1", tier("ann"))
 		b.target("shop-1")
+		if all := uncounted(); all != "[]" {
+			t.Errorf("not selected for their tags: %s", all)
+		}
 		for name, tags := range map[string]map[string]string{"changed": {"tier": "prod", "by": "ann"}, "removed": nil} {
 			if err := b.tag("shop-1", tags); !errcode.Is(err, errcode.Forbidden) || !strings.Contains(err.Error(), "administrator") {
 				t.Errorf("%s: %v", name, err)
@@ -81,7 +100,7 @@ func TestTagsOfATokenCountAsItsMakers(t *testing.T) {
 		for name, administrator := range map[string]bool{"by-ann": true, "by-mallory": false} {
 			err := b.Store.Write(t.Context(), func(ctx context.Context) error {
 				e := fleettest.Enrollment("")
-				e.Name, e.ClusterUID, e.Tags, e.Administrator = name, "uid-"+name, map[string]string{"tier": "dev"}, administrator
+				e.Name, e.ClusterUID, e.Tags, e.FleetWide = name, "uid-"+name, map[string]string{"tier": "dev"}, administrator
 				_, err := b.Enroll(ctx, e)
 				return err
 			})

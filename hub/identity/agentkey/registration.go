@@ -69,8 +69,8 @@ type Enrollment struct {
 	ClusterUID   string
 	AgentVersion string
 	Pending      bool
-	// Administrator is set when an administrator of the hub made the token.
-	Administrator bool
+	// FleetWide is set when the maker of the token may write the whole hub.
+	FleetWide bool
 	// By is the token's creator, for the event.
 	By string
 }
