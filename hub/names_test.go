@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/axle-cd/axle/internal/eventually"
 )
 
 // A name is one thing: what the hub or an administrator gives no writer takes, and what
@@ -73,5 +75,28 @@ func TestNamesOfOthersAreNotTaken(t *testing.T) {
 	}
 	if all := b.must("Clusters/Get", `{"name": "own-shop"}`); fmt.Sprint(all["uncountedTags"]) != "[color]" {
 		t.Errorf("the tags that do not count are %v of %v", all["uncountedTags"], all["tags"])
+	}
+}
+
+// A tenant's service with the name of a managed namespace's is left as it is, and the
+// namespace says on which cluster it is in the way.
+func TestANamespaceSaysWhoseServiceIsInItsWay(t *testing.T) {
+	b := newTableBed(t)
+	b.must("Clusters/Create", `{"name": "own-shop", "project": "shop"}`)
+	commit := strings.Repeat("0", 39) + "1"
+	theirs := strings.Replace(service("own-shop", "team-ns", "repo-shop"), `"ref": "main"`, `"ref": "`+commit+`"`, 1)
+	if status, answer := b.as("writer", "Services/Create", theirs); status != http.StatusOK {
+		t.Fatalf("%d: %v", status, answer)
+	}
+	b.must("ManagedNamespaces/Apply", `{"name": "team", "settings": {"project": "shop"}}`)
+	eventually.For(t, tableLimit, "the namespace names the cluster", func() error {
+		answer := b.must("ManagedNamespaces/Get", `{"name": "team"}`)
+		if text := fmt.Sprint(answer["state"]); !strings.Contains(text, "own-shop") || !strings.Contains(text, "team-ns") {
+			return fmt.Errorf("it says %s", text)
+		}
+		return nil
+	})
+	if s := b.must("Services/Get", `{"ref": {"cluster": "own-shop", "name": "team-ns"}}`); s["managedBy"].(map[string]any)["tool"] == "hub" {
+		t.Errorf("it was taken over: %v", s)
 	}
 }
