@@ -27,8 +27,33 @@ type hubView struct {
 	StartedAt    string        `json:"startedAt"`
 	Age          string        `json:"age"`
 	Replicas     []replicaView `json:"replicas"`
+	// Risks are what an administrator should settle.
+	Risks []riskView `json:"risks,omitempty"`
 	// Backups are the scheduled ones, absent when none are.
 	Backups *backupsView `json:"backups,omitempty"`
+}
+
+// riskView is what gives people more than it should, with the command that settles it.
+type riskView struct {
+	Kind    string `json:"kind"`
+	Object  string `json:"object"`
+	Message string `json:"message"`
+	Command string `json:"command,omitempty"`
+}
+
+func risks(all []*hubv1.Risk) (views []riskView) {
+	for _, r := range all {
+		views = append(views, riskView{r.GetKind(), r.GetObject(), r.GetMessage(), r.GetCommand()})
+	}
+	return views
+}
+
+// line is a risk as the human-readable status shows it.
+func (v riskView) line() string {
+	if v.Command == "" {
+		return v.Object + " " + v.Message
+	}
+	return v.Object + ": " + v.Message + "; " + v.Command
 }
 
 type replicaView struct {
@@ -85,12 +110,12 @@ func statusCommand(a *command.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Show the hub's version, database and replicas", Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			s, err := client.Hub.Status(c.Context(), connect.NewRequest(&hubv1.HubStatusRequest{}))
+			s, err := client.Hub.Status(c.Context(), connect.NewRequest(&hubv1.HubStatusRequest{Risks: true}))
 			if err != nil {
 				return err
 			}
 			m := s.Msg
-			view := hubView{m.GetVersion(), m.GetDatabase(), fmt.Sprintf("%s.%d", m.GetIncarnation(), m.GetSequence()), m.GetDeletesHeld(), m.GetRestoredFrom(), fields.Stamp(m.GetStartedAt()), a.Age(m.GetStartedAt()), []replicaView{}, backups(a, m.GetBackups())}
+			view := hubView{m.GetVersion(), m.GetDatabase(), fmt.Sprintf("%s.%d", m.GetIncarnation(), m.GetSequence()), m.GetDeletesHeld(), m.GetRestoredFrom(), fields.Stamp(m.GetStartedAt()), a.Age(m.GetStartedAt()), []replicaView{}, risks(m.GetRisks()), backups(a, m.GetBackups())}
 			for _, r := range m.GetReplicas() {
 				view.Replicas = append(view.Replicas, replica(a, r, m))
 			}
@@ -104,6 +129,13 @@ func statusCommand(a *command.App) *cobra.Command {
 						return "deletes are held since the restore; axle hub confirm-restore releases them"
 					}
 					return ""
+				}),
+				command.Col("At risk", func(v hubView) string {
+					var lines []string
+					for _, r := range v.Risks {
+						lines = append(lines, r.line())
+					}
+					return strings.Join(lines, "\n")
 				}),
 				command.Col("Backups", func(v hubView) string { return v.Backups.line() }),
 				command.Col("Replicas", func(v hubView) string {

@@ -221,7 +221,7 @@ func (s *repositories) Delete(ctx context.Context, r *connect.Request[hubv1.Dele
 	if err != nil {
 		return nil, err
 	}
-	extra, err := s.extras(ctx, have.ID, []gitcache.Repository{have}, identity.Reach{Everywhere: true})
+	extra, err := s.extras(ctx, have.ID, []gitcache.Repository{have}, identity.All)
 	if err != nil {
 		return nil, err
 	}

@@ -135,7 +135,7 @@ func (s *events) List(ctx context.Context, r *connect.Request[hubv1.ListEventsRe
 
 type hub struct{ *Server }
 
-func (s *hub) Status(ctx context.Context, _ *connect.Request[hubv1.HubStatusRequest]) (*connect.Response[hubv1.HubStatus], error) {
+func (s *hub) Status(ctx context.Context, r *connect.Request[hubv1.HubStatusRequest]) (*connect.Response[hubv1.HubStatus], error) {
 	life, err := s.config.Lives.Incarnation(ctx)
 	if err != nil {
 		return nil, err
@@ -146,6 +146,11 @@ func (s *hub) Status(ctx context.Context, _ *connect.Request[hubv1.HubStatusRequ
 	}
 	if !life.Confirmed {
 		out.RestoredFrom = life.ParentID
+	}
+	if r.Msg.GetRisks() {
+		if out.Risks, err = s.risks(ctx); err != nil {
+			return nil, err
+		}
 	}
 	backups, err := s.config.Backups.Status(ctx)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 // Prefix begins the id of every global service.
 const Prefix = "gsv-"
 
-// ownHandle is the handle of the hub's own cluster, where the operator does not
+// OwnHandle is the handle of the hub's own cluster, where the operator does not
 // say which one it is.
-const ownHandle = "mgmt"
+const OwnHandle = "mgmt"
 
 // Selectors say which clusters run the service; all that are set must match.
 type Selectors struct {
@@ -119,9 +119,13 @@ func (g Global) template() fleet.StoredService {
 	}
 }
 
-// selects reports whether a cluster runs the service.
+// selects reports whether a cluster runs the service. Clusters in a project of
+// administrators only run no services that somebody else may write.
 func (g Global) selects(c fleet.Cluster) bool {
 	s := g.Selectors
+	if g.ProjectID == "" && identity.ForAdministrators(c.ProjectID) {
+		return false
+	}
 	if g.Deleting || g.ProjectID != "" && g.ProjectID != c.ProjectID || slices.Contains(s.IgnoreClusters, c.Handle) {
 		return false
 	}
@@ -141,7 +145,7 @@ func (g Global) selects(c fleet.Cluster) bool {
 // manages the global service, or the one with the handle mgmt.
 func (g Global) own(c fleet.Cluster) bool {
 	uid, _, _ := strings.Cut(g.ManagedBy.ID, "/")
-	return c.Handle == ownHandle || g.ManagedBy.Tool == managed.Operator && c.ClusterUID != "" && c.ClusterUID == uid
+	return c.Handle == OwnHandle || g.ManagedBy.Tool == managed.Operator && c.ClusterUID != "" && c.ClusterUID == uid
 }
 
 // Work is something to compare: a global service with all clusters, or a cluster
