@@ -55,6 +55,8 @@ var others = map[string]string{
 	"uninstall --kube-context":                "a context of a kubeconfig",
 	"clusters connect --kube-context":         "a context of a kubeconfig",
 	"hub support-bundle --kube-context":       "a context of a kubeconfig",
+	"projects create --allow-account":         "an account in a cluster",
+	"projects update --allow-account":         "an account in a cluster",
 }
 
 // What names an object is completed: who types at three in the morning does

@@ -24,13 +24,15 @@ var (
 // rules are what messages do not say about their fields. What is checked here is checked
 // without a hub; the hub checks more when it is asked about a plan.
 var rules = shape.Rules{
-	"CreateProjectRequest.name":        {Required: true, Replaces: true, Check: name},
-	"CreateProjectRequest.limits":      {Skip: true},
-	"UpdateProjectRequest.name":        {Required: true, Replaces: true, As: "project", Says: "The project."},
-	"UpdateProjectRequest.description": {Skip: true},
-	"UpdateProjectRequest.limits":      {Flat: true},
-	"ProjectLimits.namespaces":         {Unordered: true},
-	"ProjectLimits.kinds":              {Unordered: true},
+	"CreateProjectRequest.name":                {Required: true, Replaces: true, Check: name},
+	"CreateProjectRequest.limits":              {Skip: true},
+	"CreateProjectRequest.administrators_only": {Replaces: true, Says: "No role binding gives rights in it: only administrators have them."},
+	"UpdateProjectRequest.name":                {Required: true, Replaces: true, As: "project", Says: "The project."},
+	"UpdateProjectRequest.description":         {Skip: true},
+	"UpdateProjectRequest.limits":              {Flat: true},
+	"ProjectLimits.namespaces":                 {Unordered: true},
+	"ProjectLimits.kinds":                      {Unordered: true},
+	"ProjectLimits.accounts":                   {Unordered: true},
 
 	"CreateClusterRequest.name":        {Required: true, Replaces: true, Check: name},
 	"CreateClusterRequest.handle":      {SameAs: "name", Check: name, Says: "The short name used in URLs and templates."},

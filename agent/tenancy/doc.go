@@ -16,8 +16,8 @@
 // does not limit what the agent does for itself (inventories, watches of applied
 // objects, discovery).
 // Invariants:
-//   - only services of the project default without limits use the agent's own
-//     account;
+//   - only services of the project default without limits, and of projects in which
+//     only administrators have rights, use the agent's own account;
 //   - a project with limits cannot use an account in the agent's namespace or in
 //     kube-*, nor one in a namespace that is neither the service's own nor named in
 //     the limits;

@@ -40,6 +40,8 @@ func TestWhoActsForAService(t *testing.T) {
 		user, refused      string
 	}{
 		"the admin project":                             {limits: open},
+		"a project of administrators":                   {limits: tenancy.Limits{Project: "axle-system", Administrators: true}},
+		"another project of that name":                  {limits: tenancy.Limits{Project: "axle-system"}, refused: "project axle-system may not act as the agent"},
 		"no project is told":                            {limits: tenancy.Limits{}},
 		"the admin project, an account":                 {limits: open, account: "deployer", user: "system:serviceaccount:web:deployer"},
 		"the admin project, an account of the cluster":  {limits: open, account: "kube-system/any", user: "system:serviceaccount:kube-system:any"},
@@ -94,6 +96,7 @@ func TestWhatAServiceMayTouch(t *testing.T) {
 		write, read string
 	}{
 		"the admin project":                  {limits: tenancy.Limits{Project: "default"}, kind: configMaps, namespace: "kube-system"},
+		"a project of administrators":        {limits: tenancy.Limits{Project: "axle-system", Administrators: true}, kind: clusterRoles},
 		"its lists of everything":            {limits: tenancy.Limits{Project: "default"}, kind: configMaps},
 		"its objects of the cluster":         {limits: tenancy.Limits{Project: "default"}, kind: clusterRoles},
 		"another project":                    {limits: tenancy.Limits{Project: "shop"}, kind: configMaps, namespace: "other"},

@@ -27,6 +27,9 @@ type Limits struct {
 	// ClusterScoped allows writing cluster-scoped objects outside the project
 	// default.
 	ClusterScoped bool
+	// Administrators is set where only administrators have rights in the project: it may
+	// do what the project default may.
+	Administrators bool
 	// Closed refuses even the service's own namespace if it is not in Namespaces.
 	Closed bool
 }
@@ -48,12 +51,14 @@ func FromSpec(spec *agentv1.ServiceSpec) Request {
 	t := spec.GetTenancy()
 	return Request{
 		Service: spec.GetId(), Namespace: spec.GetNamespace(), Account: spec.GetServiceAccount(),
-		Limits: Limits{Project: spec.GetProject(), Namespaces: t.GetNamespaces(), Kinds: t.GetKinds(), ClusterScoped: t.GetClusterScoped(), Closed: t.GetClosed()},
+		Limits: Limits{Project: spec.GetProject(), Namespaces: t.GetNamespaces(), Kinds: t.GetKinds(), ClusterScoped: t.GetClusterScoped(), Closed: t.GetClosed(), Administrators: t.GetAdministrators()},
 	}
 }
 
-// guest reports whether the service is outside the administrators' project.
-func (l Limits) guest() bool { return l.Project != "" && l.Project != adminProject }
+// guest reports whether the service is outside the administrators' projects.
+func (l Limits) guest() bool {
+	return l.Project != "" && l.Project != adminProject && !l.Administrators
+}
 
 // limited reports whether the service may not act as the agent.
 func (l Limits) limited() bool { return l.guest() || l.Closed || len(l.Namespaces)+len(l.Kinds) > 0 }

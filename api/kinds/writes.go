@@ -21,7 +21,9 @@ const OfTheCall = "-"
 
 // Writes lists the calls that write, except for Exceptions.
 var Writes = []Write{
-	{"Projects/Create", "Project", nil, "spec", map[string]string{"name": "spec.name", "description": "spec.description", "limits": "ProjectLimits:spec", "management": OfTheCall}},
+	// Whether a project is one of administrators only is no field: who may write objects of
+	// a namespace does not decide it.
+	{"Projects/Create", "Project", nil, "spec", map[string]string{"name": "spec.name", "description": "spec.description", "limits": "ProjectLimits:spec", "administrators_only": OfTheCall, "management": OfTheCall}},
 	{"Projects/Update", "Project", nil, "spec", map[string]string{"name": "spec.name", "description": "spec.description", "limits": "ProjectLimits:spec", "management": OfTheCall}},
 	{"Projects/Delete", "Project", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
 
@@ -29,6 +31,7 @@ var Writes = []Write{
 		"tags": "spec.tags", "metadata": "spec.metadata", "renew_token": "spec.tokenSecretRef", "management": OfTheCall}},
 	{"Clusters/Update", "Cluster", nil, "spec", map[string]string{"name": "metadata.name", "handle": "spec.handle", "tags": "spec.tags", "set_tags": "spec.tags",
 		"metadata": "spec.metadata", "set_metadata": "spec.metadata", "management": OfTheCall}},
+	{"Clusters/Move", "Cluster", nil, "spec", map[string]string{"name": "metadata.name", "project": "spec.projectRef", "plan": OfTheCall, "confirm": OfTheCall, "management": OfTheCall}},
 	{"Clusters/Delete", "ClusterRegistration", nil, "", map[string]string{"name": "spec.name", "detach": "spec.detach", "management": OfTheCall}},
 
 	{"Repositories/Create", "Repository", []string{"GitRepository", "HelmRepository"}, "spec", map[string]string{"name": "spec.name", "project": "spec.project",

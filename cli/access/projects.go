@@ -24,6 +24,12 @@ func printProject(a *command.App, p *hubv1.Project) error {
 	rows := []command.Column[*hubv1.Project]{
 		command.Col("Name", (*hubv1.Project).GetName),
 		command.Col("Description", (*hubv1.Project).GetDescription),
+		command.Col("Rights", func(v *hubv1.Project) string {
+			if v.GetAdministratorsOnly() {
+				return "administrators only"
+			}
+			return ""
+		}),
 		command.Col("Clusters", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetClusters())) }),
 		command.Col("Services", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetServices())) }),
 		command.Col("Managed by", command.ManagerOf[*hubv1.Project]),
@@ -88,14 +94,19 @@ func Projects(a *command.App) *cobra.Command {
 
 func projectsCreate(a *command.App) *cobra.Command {
 	var description string
+	var administrators bool
 	var declared limits.Flags
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a project", Args: command.Exactly(1),
 		Long: `Create a project. What its services may touch is limited by the rights of the
 account that acts for them on the cluster, and also by the limits given here:
-agents refuse rendered objects outside these limits.`,
+agents refuse rendered objects outside these limits.
+
+With --administrators-only no role binding gives rights in the project, not even one of
+the whole hub. It is for the cluster that the hub runs in, and cannot be changed later.`,
 		Example: `  axle projects create shop --allow-namespace 'shop-*' --service-account deployer
-  axle projects create infra --allow-kind 'Deployment.apps' --allow-kind 'Config*' --cluster-scoped`,
+  axle projects create infra --allow-kind 'Deployment.apps' --allow-kind 'Config*' --cluster-scoped
+  axle projects create axle-system --administrators-only`,
 		RunE: func(c *cobra.Command, args []string) error {
 			wanted, err := declared.Change(c, nil)
 			if err != nil {
@@ -105,7 +116,7 @@ agents refuse rendered objects outside these limits.`,
 			if err != nil {
 				return err
 			}
-			p, err := client.Projects.Create(c.Context(), connect.NewRequest(&hubv1.CreateProjectRequest{Name: args[0], Description: description, Limits: wanted, Management: command.Management()}))
+			p, err := client.Projects.Create(c.Context(), connect.NewRequest(&hubv1.CreateProjectRequest{Name: args[0], Description: description, Limits: wanted, AdministratorsOnly: administrators, Management: command.Management()}))
 			if err != nil {
 				return err
 			}
@@ -113,6 +124,7 @@ agents refuse rendered objects outside these limits.`,
 		},
 	}
 	c.Flags().StringVar(&description, "description", "", "purpose of the project")
+	c.Flags().BoolVar(&administrators, "administrators-only", false, "let no role binding give rights in it")
 	declared.Register(c)
 	return c
 }

@@ -21,10 +21,16 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
 )
 
-// managementCluster is the name under which the cluster of the hub is connected.
-const managementCluster = "mgmt"
+// managementCluster is the name under which the cluster of the hub is connected, and
+// managementProject its project, in which only administrators have rights: who may write
+// that cluster can read the hub's key.
+const (
+	managementCluster = "mgmt"
+	managementProject = "axle-system"
+)
 
 // answerWithin bounds one look at the hub's address.
 const answerWithin = 10 * time.Second
@@ -89,7 +95,7 @@ func (i finisher) next(r *Rendered, setup string, ownCA bool, unreachable error)
 	if setup != "" {
 		lines = append(lines, "create the first administrator, once, within 24 h: "+setup)
 	}
-	lines = append(lines, fmt.Sprintf("next: axle login %s%s, and then: axle clusters connect %s", address, ca, managementCluster))
+	lines = append(lines, fmt.Sprintf("next: axle login %[1]s%[2]s, and then: axle projects create %[3]s --administrators-only, and: axle clusters connect %[4]s --project %[3]s", address, ca, managementProject, managementCluster))
 	_, err := fmt.Fprintln(i.app.Out, strings.Join(lines, "\n"))
 	return err
 }
@@ -258,6 +264,12 @@ func (i finisher) connectMgmt(ctx context.Context) error {
 	}
 	i.say("connecting this cluster as %s", managementCluster)
 	args := []string{"clusters", "connect", managementCluster, "--skip-image-check"}
+	if err != nil {
+		if err := i.ownProject(ctx, client); err != nil {
+			return err
+		}
+		args = append(args, "--project", managementProject)
+	}
 	if i.kubeconfig != "" {
 		args = append(args, "--kubeconfig", i.kubeconfig)
 	}
@@ -265,4 +277,16 @@ func (i finisher) connectMgmt(ctx context.Context) error {
 		args = append(args, "--kube-context", i.kubeContext)
 	}
 	return i.run(ctx, args...)
+}
+
+// ownProject creates the project of the hub's own cluster, unless it is there.
+func (i finisher) ownProject(ctx context.Context, client *sdk.Client) error {
+	have, err := client.Projects.Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: managementProject}))
+	switch {
+	case errcode.Is(err, errcode.NotFound):
+		return i.run(ctx, "projects", "create", managementProject, "--administrators-only", "--quiet")
+	case err == nil && !have.Msg.GetAdministratorsOnly():
+		err = errcode.New(errcode.Conflict, "project %[1]s exists, and role bindings give rights in it: connect this cluster yourself, in a project that axle projects create NAME --administrators-only makes (axle clusters connect %[2]s --project NAME)", managementProject, managementCluster)
+	}
+	return err
 }

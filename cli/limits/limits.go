@@ -71,15 +71,16 @@ func Lines(l *hubv1.ProjectLimits) []Line {
 		{"Kinds", strings.Join(l.GetKinds(), ", ")},
 		{"Cluster-scoped", scoped},
 		{"Service account", l.GetServiceAccount()},
+		{"Accounts", strings.Join(l.GetAccounts(), ", ")},
 		{"Sync windows", strings.Join(windows, "\n")},
 	}
 }
 
 // Flags are the flags that declare limits.
 type Flags struct {
-	namespaces, kinds, windows []string
-	clusterScoped              bool
-	account                    string
+	namespaces, kinds, accounts, windows []string
+	clusterScoped                        bool
+	account                              string
 }
 
 // Register adds the flags to a command.
@@ -89,6 +90,7 @@ func (l *Flags) Register(c *cobra.Command) {
 	f.StringSliceVar(&l.kinds, "allow-kind", nil, "allow only these kinds, as Kind or Kind.group with * and ?; may be repeated, an empty value lifts the limit")
 	f.BoolVar(&l.clusterScoped, "cluster-scoped", false, "allow cluster-scoped objects")
 	f.StringVar(&l.account, "service-account", "", "account for services that do not name one: NAME or NAMESPACE/NAME")
+	f.StringSliceVar(&l.accounts, "allow-account", nil, "allow services to act as these accounts, as NAMESPACE/NAME with * and ?, beside those of the allowed namespaces; may be repeated, an empty value removes all")
 	f.StringArrayVar(&l.windows, "sync-window", nil, WindowForm+"; may be repeated, an empty value removes all")
 }
 
@@ -113,6 +115,9 @@ func (l *Flags) Change(c *cobra.Command, limits *hubv1.ProjectLimits) (*hubv1.Pr
 	}
 	if given("service-account") {
 		limits.ServiceAccount = l.account
+	}
+	if given("allow-account") {
+		limits.Accounts = withoutEmpty(l.accounts)
 	}
 	if given("sync-window") {
 		windows, err := ParseWindows(l.windows)

@@ -6,6 +6,7 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/identity"
 )
 
 // specMessage returns everything of a service but its files.
@@ -25,7 +26,7 @@ func specMessage(a fleet.AgentSpec) *agentv1.ServiceSpec {
 	}
 	out.PruneApproval, out.DiffRequest = v.PruneApproval, v.DiffRequest
 	out.SyncRequest, out.SyncResources = v.SyncRequest, v.SyncResources
-	out.Tenancy = tenancyMessage(v.Limits)
+	out.Tenancy = tenancyMessage(v.Limits, v.ProjectID)
 	return out
 }
 
@@ -53,9 +54,10 @@ func windowsOf(level string, all []fleet.SyncWindow) []fleet.SyncWindow {
 
 // tenancyMessage returns nil where nothing is limited, which is the agent's
 // default.
-func tenancyMessage(l fleet.Limits) *agentv1.Tenancy {
-	if len(l.Namespaces)+len(l.Kinds) == 0 && !l.ClusterScoped {
+func tenancyMessage(l fleet.Limits, projectID string) *agentv1.Tenancy {
+	administrators := identity.ForAdministrators(projectID)
+	if len(l.Namespaces)+len(l.Kinds) == 0 && !l.ClusterScoped && !administrators {
 		return nil
 	}
-	return &agentv1.Tenancy{Namespaces: l.Namespaces, Kinds: l.Kinds, ClusterScoped: l.ClusterScoped, Closed: len(l.Namespaces) > 0}
+	return &agentv1.Tenancy{Namespaces: l.Namespaces, Kinds: l.Kinds, ClusterScoped: l.ClusterScoped, Closed: len(l.Namespaces) > 0, Administrators: administrators}
 }

@@ -50,3 +50,14 @@ func TestBytesOfASpecStay(t *testing.T) {
 		}
 	}
 }
+
+// The agent lets services of administrators do what those of the default project may.
+func TestProjectsOfAdministratorsAreTold(t *testing.T) {
+	for id, want := range map[string]bool{"prj_default": false, "prj_abc": false, "prj_admins_abc": true} {
+		var spec fleet.AgentSpec
+		spec.Service.ProjectID = id
+		if got := specMessage(spec).GetTenancy().GetAdministrators(); got != want {
+			t.Errorf("%s: %t", id, got)
+		}
+	}
+}

@@ -46,6 +46,7 @@ var access = map[string]identity.Action{
 	hubv1connect.ClustersGetProcedure:                   identity.ActionRead,
 	hubv1connect.ClustersCreateProcedure:                identity.ActionCreate,
 	hubv1connect.ClustersUpdateProcedure:                identity.ActionWrite,
+	hubv1connect.ClustersMoveProcedure:                  identity.ActionWrite,
 	hubv1connect.ClustersApproveProcedure:               identity.ActionAdmin,
 	hubv1connect.ClustersDeleteProcedure:                identity.ActionWrite,
 	hubv1connect.RepositoriesListProcedure:              identity.ActionRead,

@@ -11,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/api/spec/convert"
 	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -29,10 +30,10 @@ func (s *Server) project(ctx context.Context, name string) (fleet.Project, error
 }
 
 func project(p fleet.Project) *hubv1.Project {
-	out := &hubv1.Project{Id: p.ID, Name: p.Name, Description: p.Description, CreatedAt: p.CreatedAt, Clusters: int32(p.Clusters), Services: int32(p.Services), ManagedBy: management.Out(p.ManagedBy), LimitsManagedBy: management.Out(p.LimitsManagedBy)}
+	out := &hubv1.Project{Id: p.ID, Name: p.Name, Description: p.Description, CreatedAt: p.CreatedAt, AdministratorsOnly: identity.ForAdministrators(p.ID), Clusters: int32(p.Clusters), Services: int32(p.Services), ManagedBy: management.Out(p.ManagedBy), LimitsManagedBy: management.Out(p.LimitsManagedBy)}
 	if l := p.Limits; !l.Zero() {
 		out.Limits = &hubv1.ProjectLimits{
-			Namespaces: l.Namespaces, Kinds: l.Kinds, ClusterScoped: l.ClusterScoped, ServiceAccount: l.ServiceAccount, SyncWindows: windowMessages(l.SyncWindows),
+			Namespaces: l.Namespaces, Kinds: l.Kinds, ClusterScoped: l.ClusterScoped, ServiceAccount: l.ServiceAccount, Accounts: l.Accounts, SyncWindows: windowMessages(l.SyncWindows),
 		}
 	}
 	return out
@@ -40,7 +41,7 @@ func project(p fleet.Project) *hubv1.Project {
 
 func limits(m *hubv1.ProjectLimits) fleet.Limits {
 	return fleet.Limits{
-		Namespaces: m.GetNamespaces(), Kinds: m.GetKinds(), ClusterScoped: m.GetClusterScoped(), ServiceAccount: m.GetServiceAccount(), SyncWindows: windows(m.GetSyncWindows()),
+		Namespaces: m.GetNamespaces(), Kinds: m.GetKinds(), ClusterScoped: m.GetClusterScoped(), ServiceAccount: m.GetServiceAccount(), Accounts: m.GetAccounts(), SyncWindows: windows(m.GetSyncWindows()),
 	}
 }
 
@@ -85,7 +86,7 @@ func (s *projects) seen(ctx context.Context) ([]fleet.Project, error) {
 }
 
 func (s *projects) Create(ctx context.Context, r *connect.Request[hubv1.CreateProjectRequest]) (*connect.Response[hubv1.Project], error) {
-	p, err := s.config.Fleet.CreateProject(ctx, caller(ctx).By(), fleet.NewProject{Name: r.Msg.GetName(), Description: r.Msg.GetDescription(), Limits: limits(r.Msg.GetLimits())})
+	p, err := s.config.Fleet.CreateProject(ctx, caller(ctx).By(), fleet.NewProject{Name: r.Msg.GetName(), Description: r.Msg.GetDescription(), Limits: limits(r.Msg.GetLimits()), AdministratorsOnly: r.Msg.GetAdministratorsOnly()})
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,7 @@ var scopes = map[string]finder{
 	hubv1connect.ClustersGetProcedure:    ofCluster,
 	hubv1connect.ClustersCreateProcedure: ofNewCluster,
 	hubv1connect.ClustersUpdateProcedure: ofCluster,
+	hubv1connect.ClustersMoveProcedure:   ofClusterMove,
 	hubv1connect.ClustersDeleteProcedure: ofCluster, hubv1connect.ClustersEnrollmentProcedure: ofCluster,
 
 	hubv1connect.RepositoriesListProcedure:    anywhere,

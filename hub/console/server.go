@@ -115,7 +115,6 @@ type Config struct {
 	// RepositoryUsers counts who is bound to a repository.
 	RepositoryUsers inuse.Users
 	// Risks lists the sources at risk of the whole fleet.
-	Risks func(ctx context.Context) ([]fleet.Risk, error)
 	// ServicesBySource counts the services of one repository by source id.
 	ServicesBySource func(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error)
 	// UsesOfValueSets counts the services that use each context or outputs, by name.
@@ -233,7 +232,7 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, s.live()))
 	bulk := &operationsapi.API{Operations: s.config.Operations, Caller: caller, Readable: s.readable}
 	lists := &fleetapi.API{
-		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Position: s.config.Feed.Position, Rollouts: s.config.Rollouts, Changes: s.config.Changes, Life: s.config.Lives.Incarnation, Streams: s.config.Streams, Clock: s.config.Clock, Own: fleetapi.Own{Caller: caller, Operations: bulk.Needs, Tokens: s.config.Identity.Tokens, Ending: s.config.Identity.EndingTokens},
+		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Position: s.config.Feed.Position, Rollouts: s.config.Rollouts, Changes: s.config.Changes, Life: s.config.Lives.Incarnation, HubAtRisk: s.hubClusterRisk, Streams: s.config.Streams, Clock: s.config.Clock, Own: fleetapi.Own{Caller: caller, Operations: bulk.Needs, Tokens: s.config.Identity.Tokens, Ending: s.config.Identity.EndingTokens},
 	}
 	bulk.Services = lists
 	whole, overview := handle[hubv1connect.FleetHandler](s, records, hubv1connect.NewFleetHandler, lists)

@@ -7,7 +7,6 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
-	"github.com/axle-cd/axle/hub/console/inuse"
 	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
@@ -159,15 +158,6 @@ func (s *hub) Status(ctx context.Context, r *connect.Request[hubv1.HubStatusRequ
 			LastName: backups.Name, LastAt: backups.At, LastBytes: backups.Bytes, FailedAt: backups.Failed, Failure: backups.Failure,
 		}
 	}
-	if r.Msg.GetRisks() {
-		risks, err := s.config.Risks(ctx)
-		if err == nil {
-			out.SourceRisks, err = inuse.Risks(ctx, risks, s.config.Fleet.ProjectNames)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
 	if s.config.Replicas != nil {
 		replicas, err := s.config.Replicas(ctx)
 		if err != nil {
@@ -187,13 +177,20 @@ func (s *hub) Status(ctx context.Context, r *connect.Request[hubv1.HubStatusRequ
 
 // AtRisk lists what is older than a rule that would refuse it today.
 func (s *hub) AtRisk(ctx context.Context, r *connect.Request[hubv1.AtRiskRequest]) (*connect.Response[hubv1.AtRiskResponse], error) {
+	first, err := s.risks(ctx)
+	if err != nil {
+		return nil, err
+	}
 	risks, total, err := s.config.AtRisk(ctx, int(r.Msg.GetLimit()))
 	if err != nil {
 		return nil, err
 	}
-	out := &hubv1.AtRiskResponse{Total: int32(total)}
+	out := &hubv1.AtRiskResponse{Total: int32(total + len(first)), Risks: first}
 	for _, v := range risks {
 		out.Risks = append(out.Risks, &hubv1.Risk{Kind: v.Kind, Object: v.Object, Why: v.Why, Command: v.Command})
+	}
+	if limit := int(r.Msg.GetLimit()); limit > 0 {
+		out.Risks = out.Risks[:min(limit, len(out.Risks))]
 	}
 	return connect.NewResponse(out), nil
 }

@@ -71,6 +71,9 @@ func SpecAt(ctx context.Context, f *Fleet, now AgentSpec, revision int64) (Agent
 	if err != nil {
 		return now, err
 	}
+	if err := f.admitsRevision(ctx, now.Service, r.Spec); err != nil {
+		return now, err
+	}
 	now.Service.Spec, now.Service.Revision, now.RevisionCreatedAt = r.Spec, revision, r.CreatedAt
 	now.Service.Namespace = cmp.Or(r.Spec.Namespace, now.Service.Name)
 	if all := f.fillAll(ctx, []AgentSpec{now}, []string{r.Secrets}); len(all) == 1 {

@@ -28,6 +28,9 @@ type Limits struct {
 	// ServiceAccount is used for services that name none: NAME in the service's
 	// namespace, or NAMESPACE/NAME.
 	ServiceAccount string `json:"serviceAccount,omitempty"`
+	// Accounts are the accounts that services may act as beside those in Namespaces, as
+	// NAMESPACE/NAME with * and ?.
+	Accounts []string `json:"accounts,omitempty"`
 	// SyncWindows are the project's own.
 	SyncWindows []SyncWindow `json:"syncWindows,omitempty"`
 	// HubWindows are those of the hub as a whole; they cannot be declared here.
@@ -36,12 +39,16 @@ type Limits struct {
 
 // Zero reports whether nothing is limited.
 func (l Limits) Zero() bool {
-	return len(l.Namespaces)+len(l.Kinds)+len(l.SyncWindows)+len(l.HubWindows) == 0 && !l.ClusterScoped && l.ServiceAccount == ""
+	return len(l.Namespaces)+len(l.Kinds)+len(l.Accounts)+len(l.SyncWindows)+len(l.HubWindows) == 0 && !l.ClusterScoped && l.ServiceAccount == ""
 }
 
 func (l Limits) allowsNamespace(namespace string) bool {
-	return len(l.Namespaces) == 0 || slices.ContainsFunc(l.Namespaces, func(pattern string) bool {
-		ok, err := path.Match(pattern, namespace)
+	return len(l.Namespaces) == 0 || matches(l.Namespaces, namespace)
+}
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
 		return ok && err == nil
 	})
 }
@@ -55,6 +62,12 @@ func (l Limits) check() error {
 	}
 	if err := l.checkAccount(); err != nil {
 		return err
+	}
+	for _, account := range l.Accounts {
+		namespace, name, found := strings.Cut(account, "/")
+		if !found || specrules.CheckPatterns("", []string{namespace, name}) != nil {
+			return specrules.Field("limits.accounts", "%.80q is not a service account; write NAMESPACE/NAME, with * and ? for more of them", account)
+		}
 	}
 	return specrules.CheckWindows("limits.syncWindows", l.SyncWindows)
 }
@@ -76,12 +89,13 @@ func (l Limits) checkAccount() error {
 	return nil
 }
 
-// admits returns an error when the limits forbid a service as it is declared.
-// What the service renders is checked by its agent.
-func (p Project) admits(name string, spec Spec) error {
+// admits returns an error when the limits forbid a service as it is declared. What
+// the service renders is checked by its agent. before is the service as it is, zero for a
+// new one: the account that it acts as already needs no right.
+func (p Project) admits(name string, spec Spec, before Service) error {
 	namespace := cmp.Or(spec.Namespace, name)
 	if p.Limits.allowsNamespace(namespace) {
-		return nil
+		return p.admitsAccount(accountOf(name, spec, p.Limits), before)
 	}
 	return errcode.New(errcode.Forbidden, "namespace: %s is not one that project %s may use (%s); set namespace to one of them, or let an administrator allow it (axle projects update %s --allow-namespace)",
 		namespace, p.Name, strings.Join(p.Limits.Namespaces, ", "), p.Name)
@@ -161,11 +175,12 @@ func (f *projects) SetSyncWindows(ctx context.Context, by string, windows []Sync
 func (p Project) deliver(hub []SyncWindow) Limits {
 	l := p.Limits
 	l.HubWindows = hub
+	l.Accounts = nil // the hub itself decides about them
 	return l.ordered()
 }
 
 func (l Limits) ordered() Limits {
-	l.Namespaces, l.Kinds = specrules.Sorted(l.Namespaces), specrules.Sorted(l.Kinds)
+	l.Namespaces, l.Kinds, l.Accounts = specrules.Sorted(l.Namespaces), specrules.Sorted(l.Kinds), specrules.Sorted(l.Accounts)
 	l.SyncWindows, l.HubWindows = specrules.Windows(l.SyncWindows), specrules.Windows(l.HubWindows)
 	return l
 }

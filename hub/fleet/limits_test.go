@@ -228,18 +228,24 @@ func label(i int) string {
 // no other digest, so that its agent renders nothing, and make no event of it.
 func TestSettingsThatDoNotTouchAServiceAreNoNews(t *testing.T) {
 	account := func(name string) fleet.Limits {
-		return fleet.Limits{Kinds: []string{"ConfigMap", "Secret"}, ServiceAccount: name}
+		return fleet.Limits{Kinds: []string{"ConfigMap", "Secret"}, ServiceAccount: name, Accounts: []string{"*/mine"}}
 	}
 	for name, change := range map[string]func(env *fleettest.Fleet) error{
 		"the same windows in another order": func(env *fleettest.Fleet) error {
 			return env.SetSyncWindows(env.T.Context(), "ann", []fleet.SyncWindow{holiday, night})
 		},
 		"the same limits in another order": func(env *fleettest.Fleet) error {
-			limit(env, "shop", fleet.Limits{Kinds: []string{"Secret", "ConfigMap"}, ServiceAccount: "one"})
+			limit(env, "shop", fleet.Limits{Kinds: []string{"Secret", "ConfigMap"}, ServiceAccount: "one", Accounts: []string{"*/mine"}})
 			return nil
 		},
 		"another account, while the service has its own": func(env *fleettest.Fleet) error {
 			limit(env, "shop", account("two"))
+			return nil
+		},
+		"accounts that services may act as": func(env *fleettest.Fleet) error {
+			with := account("one")
+			with.Accounts = []string{"web/mine", "web/other"}
+			limit(env, "shop", with)
 			return nil
 		},
 		"a description": func(env *fleettest.Fleet) error {

@@ -61,7 +61,7 @@ type ReachReader interface {
 // something that is, in order of name, with counts of what is within reach.
 func (f *projects) ProjectsWithin(ctx context.Context, r identity.Reach) ([]Project, error) {
 	all, err := f.store.Projects(ctx)
-	if err != nil || r.Everywhere && r.Only == "" {
+	if err != nil || r.All() {
 		return all, err
 	}
 	counts, err := f.store.CountsWithin(ctx, r)

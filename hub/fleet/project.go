@@ -21,6 +21,9 @@ const DefaultProject = "default"
 // DefaultProjectID is its id.
 const DefaultProjectID = "prj_default"
 
+// HubProject is the name that the project of the hub's own cluster gets.
+const HubProject = "axle-system"
+
 // Project groups clusters, repositories and services for access.
 type Project struct {
 	ID          string
@@ -40,11 +43,23 @@ type Project struct {
 	Services int
 }
 
+// Trusted reports whether services of the project may act as the agent itself, and write
+// cluster-scoped objects: those of the default project, and of projects in which only
+// administrators have rights.
+func (p Project) Trusted() bool { return Trusted(p.ID) }
+
+// Trusted is Project.Trusted by the project's id.
+func Trusted(projectID string) bool {
+	return projectID == DefaultProjectID || identity.ForAdministrators(projectID)
+}
+
 // NewProject describes a project to create.
 type NewProject struct {
 	Name        string
 	Description string
 	Limits      Limits
+	// AdministratorsOnly makes it a project in which no binding gives rights.
+	AdministratorsOnly bool
 }
 
 // ProjectChange holds what UpdateProject changes; nil fields stay unchanged.
@@ -68,7 +83,11 @@ func (f *projects) CreateProject(ctx context.Context, by string, n NewProject) (
 	if err := n.Limits.check(); err != nil {
 		return Project{}, err
 	}
-	p := Project{ID: identity.NewID("prj_"), Name: n.Name, Description: n.Description, Limits: n.Limits, ManagedBy: managed.Created(ctx), CreatedAt: f.now()}
+	prefix := "prj_"
+	if n.AdministratorsOnly {
+		prefix = identity.AdministratorsProject
+	}
+	p := Project{ID: identity.NewID(prefix), Name: n.Name, Description: n.Description, Limits: n.Limits, ManagedBy: managed.Created(ctx), CreatedAt: f.now()}
 	if !n.Limits.Zero() {
 		p.LimitsManagedBy = p.ManagedBy
 	}

@@ -326,7 +326,7 @@ func (f *Fleet) enter(ctx context.Context, s *StoredService, before Service, pro
 	if err != nil {
 		return err
 	}
-	if err := p.admits(s.Name, s.Spec); err != nil {
+	if err := p.admits(s.Name, s.Spec, before); err != nil {
 		return err
 	}
 	if s.Project = p.Name; s.ProjectID == before.ProjectID {

@@ -112,6 +112,9 @@ func (f *Fleet) RollbackService(ctx context.Context, by string, ref Ref, number 
 		if err != nil || target.Number == s.PinnedRevision {
 			return false, "", err
 		}
+		if err := f.admitsRevision(ctx, s.Service, target.Spec); err != nil {
+			return false, "", err
+		}
 		message := fmt.Sprintf("pinned to revision %d (%s) until it is resumed", target.Number, short(target.SourceRevision))
 		s.Desired, s.Parts, s.PinnedRevision = target.Content, target.Parts, target.Number
 		if err := f.settle(s, target.Spec, target.Secrets, c); err != nil {

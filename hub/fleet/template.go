@@ -45,9 +45,10 @@ func (f Templates) BindValues(ctx context.Context, s Service) error {
 }
 
 // Admit puts a service into a project, with its limits. Forbidden when they
-// exclude it, Invalid when its dependencies on the cluster form a cycle.
-func (f Templates) Admit(ctx context.Context, s *StoredService, p Project, cluster Cluster) error {
-	if err := p.admits(s.Name, s.Spec); err != nil {
+// exclude it, Invalid when its dependencies on the cluster form a cycle. before is the
+// service as it is, zero for a new one.
+func (f Templates) Admit(ctx context.Context, s *StoredService, before Service, p Project, cluster Cluster) error {
+	if err := p.admits(s.Name, s.Spec, before); err != nil {
 		return err
 	}
 	s.ProjectID, s.Project, s.Limits = p.ID, p.Name, p.Delivered

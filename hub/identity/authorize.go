@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -48,6 +49,23 @@ type Scope struct {
 	// another one.
 	ClusterProject string
 	Service        string
+}
+
+// AdministratorsProject begins the ids of projects in which only administrators have
+// rights: no binding gives any there, one of the whole hub included. The id says it, so
+// it holds from the project's first moment, cannot be changed, and every replica decides
+// alike without reading anything.
+const AdministratorsProject = "prj_admins_"
+
+// ForAdministrators reports whether a project is one of administrators only.
+func ForAdministrators(projectID string) bool {
+	return strings.HasPrefix(projectID, AdministratorsProject)
+}
+
+// ForAdministrators reports whether the object, or the cluster that it is on, is in a
+// project of administrators only.
+func (s Scope) ForAdministrators() bool {
+	return ForAdministrators(s.Project) || ForAdministrators(s.ClusterProject)
 }
 
 // tokenScopes says which of its scopes a token needs for an action.
@@ -116,6 +134,8 @@ func (d *Directory) decidePerson(p Principal, action Action, scope Scope) Decisi
 		return refuse("this token is for another project")
 	case admin:
 		return Decision{Admin: true}
+	case scope.ForAdministrators():
+		return refuse("%s may not %s here: %w: only administrators have rights in this project", p.Name, action, ErrNoBinding)
 	}
 	if b, ok := d.access.find(p.ID, action, scope); ok {
 		return Decision{Binding: b}

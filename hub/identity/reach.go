@@ -13,13 +13,28 @@ type Reach struct {
 	Projects   []string
 	Clusters   []string
 	Services   []string
+	// Administrator is set where it is an administrator's: then projects of
+	// administrators only are within it too.
+	Administrator bool
 	// Only limits the reach to one project; empty means no limit.
 	Only string
 }
 
+// All is the reach of the hub itself, which nothing is left out of.
+var All = Reach{Everywhere: true, Administrator: true}
+
+// All reports whether nothing is left out.
+func (r Reach) All() bool { return r.Hub() && r.Administrator }
+
+// Hub reports whether the hub as a whole is within reach, with what is in no project.
+func (r Reach) Hub() bool { return r.Everywhere && r.Only == "" }
+
 // Covers reports whether the scope is within reach.
 func (r Reach) Covers(s Scope) bool {
 	if r.Only != "" && r.Only != s.Project && r.Only != s.ClusterProject {
+		return false
+	}
+	if !r.Administrator && s.ForAdministrators() {
 		return false
 	}
 	has := func(ids []string, id string) bool {
@@ -33,9 +48,10 @@ func (r Reach) Covers(s Scope) bool {
 // errors are those of Authorize.
 func (d *Directory) Reach(ctx context.Context, p Principal, action Action) (Reach, error) {
 	hub := Scope{Project: p.Project}
-	err := d.Authorize(ctx, p, action, hub)
+	decided := d.Decide(ctx, p, action, hub)
+	err := decided.Err
 	if err == nil {
-		return Reach{Everywhere: true, Only: p.Project}, nil
+		return Reach{Everywhere: true, Administrator: decided.Admin, Only: p.Project}, nil
 	}
 	if p.Kind != KindUser && p.Kind != KindServiceAccount || p.capped(action) != nil {
 		return Reach{}, err

@@ -115,18 +115,19 @@ func (n *Notifier) scopes(ctx context.Context, page []Message) (map[string]ident
 // within leaves out what is not within reach. What is about nothing that exists is for
 // those who see everything.
 func (b Body) within(reach identity.Reach, scopes map[string]identity.Scope) Body {
-	everything := reach.Everywhere && reach.Only == ""
-	if everything {
+	if reach.All() {
 		return b
 	}
-	b.Others = 0 // they may be objects that the person may not see
+	if !reach.Hub() {
+		b.Others = 0 // they may be objects that the person may not see
+	}
 	b.Named = slices.DeleteFunc(slices.Clone(b.Named), func(n Named) bool {
 		id := n.Service
 		if id == "" {
 			id = n.Cluster
 		}
 		scope, exists := scopes[id]
-		return !exists || !reach.Covers(scope)
+		return !exists && !reach.Hub() || exists && !reach.Covers(scope)
 	})
 	return b
 }

@@ -47,11 +47,11 @@ func TestInboxShowsWhatOneMayRead(t *testing.T) {
 			reach identity.Reach
 			want  string
 		}{
-			"everything":   {ann, identity.Reach{Everywhere: true}, "2 services failed; cluster secret deleted"},
+			"everything":   {ann, identity.All, "2 services failed; cluster secret deleted"},
 			"one service":  {bob, identity.Reach{Services: []string{web.ID}}, "service edge-1/web failed"},
 			"one cluster":  {ann, identity.Reach{Clusters: []string{edge.ID}}, "2 services failed"},
 			"nothing":      {ann, identity.Reach{}, ""},
-			"not named":    {identity.Principal{Name: "eve"}, identity.Reach{Everywhere: true}, ""},
+			"not named":    {identity.Principal{Name: "eve"}, identity.All, ""},
 			"one project":  {ann, identity.Reach{Everywhere: true, Only: "other"}, ""},
 			"the projects": {ann, identity.Reach{Projects: []string{fleet.DefaultProjectID}}, "2 services failed"},
 		} {
@@ -66,7 +66,7 @@ func TestInboxShowsWhatOneMayRead(t *testing.T) {
 			}
 		}
 		b.must(b.MarkRead(t.Context(), ann, 1<<62))
-		all := identity.Reach{Everywhere: true}
+		all := identity.All
 		if unread, err := b.Inbox(t.Context(), ann, all, true, 0); err != nil || len(unread) != 0 {
 			t.Errorf("%v, %v", unread, err)
 		}

@@ -73,7 +73,13 @@ func (s *Store) Events(ctx context.Context, f EventFilter) ([]event.Entry, error
 		args = append(args, f.Service)
 		where = append(where, "service = "+placeholders(len(args), 1))
 	}
-	if f.Reach != nil && !everything(*f.Reach) {
+	switch {
+	case f.Reach == nil || f.Reach.All():
+	case f.Reach.Hub():
+		// What is about nothing that exists stays.
+		where = append(where, "cluster NOT IN (SELECT wc.id FROM clusters wc WHERE "+forAdministrators("wc.project_id")+")",
+			"service NOT IN (SELECT ws.id FROM services ws LEFT JOIN clusters wc ON wc.id = ws.cluster_id WHERE "+forAdministrators("ws.project_id")+" OR "+forAdministrators("wc.project_id")+")")
+	default:
 		var clusters, services string
 		clusters, args = within(*f.Reach, "wc", "", args)
 		services, args = servicesWithin(*f.Reach, args)

@@ -217,7 +217,7 @@ func (s *Store) ListServices(ctx context.Context, f fleet.ServiceFilter, after f
 			where = append(where, fmt.Sprintf("%s = $%d", column, len(args)))
 		}
 	}
-	if f.Reach != nil && !everything(*f.Reach) {
+	if f.Reach != nil && !f.Reach.All() {
 		var condition string
 		condition, args = within(*f.Reach, "c", "s", args)
 		where = append(where, condition)

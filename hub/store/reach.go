@@ -40,6 +40,11 @@ func within(r identity.Reach, cluster, service string, args []any) (string, []an
 	case len(some) > 0:
 		condition = "(" + strings.Join(some, " OR ") + ")"
 	}
+	if !r.Administrator {
+		for _, column := range project {
+			condition += " AND NOT " + forAdministrators(column)
+		}
+	}
 	if r.Only != "" {
 		args = append(args, r.Only)
 		var only []string
@@ -51,14 +56,16 @@ func within(r identity.Reach, cluster, service string, args []any) (string, []an
 	return condition, args
 }
 
+// forAdministrators is the condition that a project is one of administrators only.
+func forAdministrators(project string) string {
+	return fmt.Sprintf("substr(COALESCE(%s, ''), 1, %d) = '%s'", project, len(identity.AdministratorsProject), identity.AdministratorsProject)
+}
+
 // servicesWithin returns a query of the ids of services within reach.
 func servicesWithin(r identity.Reach, args []any) (string, []any) {
 	condition, args := within(r, "wc", "ws", args)
 	return "SELECT ws.id FROM services ws LEFT JOIN clusters wc ON wc.id = ws.cluster_id WHERE " + condition, args
 }
-
-// everything reports whether a reach leaves nothing out.
-func everything(r identity.Reach) bool { return r.Everywhere && r.Only == "" }
 
 // CountsWithin implements fleet.ReachReader.
 func (s *Store) CountsWithin(ctx context.Context, r identity.Reach) (map[string]fleet.Extent, error) {

@@ -18,7 +18,7 @@ func (s *Store) ServicesByRepository(ctx context.Context, repositoryID string, r
 		which, args = "repository_id = $1", []any{repositoryID}
 	}
 	uses := "SELECT id, repository_id FROM services WHERE " + which + " UNION SELECT service_id, repository_id FROM service_sources WHERE " + which
-	if everything(r) {
+	if r.All() {
 		return s.counted(ctx, "SELECT repository_id, COUNT(*) FROM ("+uses+") uses GROUP BY repository_id", args...)
 	}
 	services, args := servicesWithin(r, args)

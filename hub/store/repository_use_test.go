@@ -41,7 +41,7 @@ func TestPartsUseTheirRepositories(t *testing.T) {
 				t.Errorf("deleting %s: %v, want %q", name, err, code)
 			}
 		}
-		uses, err := env.Store.ServicesByRepository(t.Context(), "", identity.Reach{Everywhere: true})
+		uses, err := env.Store.ServicesByRepository(t.Context(), "", identity.All)
 		if diff := cmp.Diff(map[string]int{"repo_main": 1, "repo_policy": 1, "repo_https://charts.test": 1}, uses); diff != "" || err != nil {
 			t.Errorf("uses, %v (-want +got):\n%s", err, diff)
 		}

@@ -24,6 +24,9 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	if !strings.Contains(out, "Axle is at "+b.url) || !strings.Contains(out, "next: axle clusters connect") {
 		t.Errorf("it ends with %q", out)
 	}
+	if have := b.must("clusters", "get", "mgmt", "-o", "json"); !strings.Contains(have, `"project": "axle-system"`) {
+		t.Errorf("the hub's own cluster is not in a project of administrators only: %s", have)
+	}
 	if have := b.must("clusters", "list"); !strings.Contains(have, "mgmt") {
 		t.Errorf("clusters: %s", have)
 	}

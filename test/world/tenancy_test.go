@@ -182,9 +182,9 @@ func TestTenancyTable(t *testing.T) {
 		kubectl("create", "serviceaccount", "powerful", "-n", namespace)
 		kubectl("create", "clusterrolebinding", "powerful-"+namespace, "--clusterrole", "cluster-admin", "--serviceaccount", namespace+":powerful")
 	}
-	s.axle("projects", "create", "guest")
+	s.axle("projects", "create", "guest", "--allow-account", "*/*")
 	s.axle("projects", "create", "wide", "--allow-namespace", "*")
-	s.axle("projects", "create", "narrow", "--allow-namespace", "ten-*", "--allow-kind", "ConfigMap,Job.batch")
+	s.axle("projects", "create", "narrow", "--allow-namespace", "ten-*", "--allow-kind", "ConfigMap,Job.batch", "--allow-account", "*/*")
 
 	cells, files, there := tenancyCells(), map[string]string{}, ""
 	for _, c := range cells {

@@ -1729,9 +1729,12 @@ type Tenancy struct {
 	Kinds         []string `protobuf:"bytes,2,rep,name=kinds,proto3" json:"kinds,omitempty"`
 	ClusterScoped bool     `protobuf:"varint,3,opt,name=cluster_scoped,json=clusterScoped,proto3" json:"cluster_scoped,omitempty"`
 	// The service's own namespace must be in namespaces too.
-	Closed        bool `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Closed bool `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
+	// Only administrators have rights in the service's project, so it may do what
+	// services of the default project may.
+	Administrators bool `protobuf:"varint,5,opt,name=administrators,proto3" json:"administrators,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Tenancy) Reset() {
@@ -1788,6 +1791,13 @@ func (x *Tenancy) GetClusterScoped() bool {
 func (x *Tenancy) GetClosed() bool {
 	if x != nil {
 		return x.Closed
+	}
+	return false
+}
+
+func (x *Tenancy) GetAdministrators() bool {
+	if x != nil {
+		return x.Administrators
 	}
 	return false
 }
@@ -4110,14 +4120,15 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\aPreview\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x03R\arequest\x12.\n" +
 	"\x04spec\x18\x02 \x01(\v2\x1a.axle.agent.v1.ServiceSpecR\x04spec\x12)\n" +
-	"\x05parts\x18\x03 \x03(\v2\x13.axle.agent.v1.PartR\x05parts\"~\n" +
+	"\x05parts\x18\x03 \x03(\v2\x13.axle.agent.v1.PartR\x05parts\"\xa6\x01\n" +
 	"\aTenancy\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\x01 \x03(\tR\n" +
 	"namespaces\x12\x14\n" +
 	"\x05kinds\x18\x02 \x03(\tR\x05kinds\x12%\n" +
 	"\x0ecluster_scoped\x18\x03 \x01(\bR\rclusterScoped\x12\x16\n" +
-	"\x06closed\x18\x04 \x01(\bR\x06closed\"\xc2\x01\n" +
+	"\x06closed\x18\x04 \x01(\bR\x06closed\x12&\n" +
+	"\x0eadministrators\x18\x05 \x01(\bR\x0eadministrators\"\xc2\x01\n" +
 	"\aDisplay\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x12'\n" +
 	"\x0fsource_revision\x18\x02 \x01(\tR\x0esourceRevision\x12\x18\n" +

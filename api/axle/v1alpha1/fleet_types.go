@@ -158,6 +158,9 @@ type ProjectLimitsSpec struct {
 	// ServiceAccount of services that name none: NAME in the service's namespace,
 	// or NAMESPACE/NAME.
 	ServiceAccount *string `json:"serviceAccount,omitempty"`
+	// Accounts that services may act as, as NAMESPACE/NAME with the wildcards *
+	// and ?, beside all those in namespaces.
+	Accounts []string `json:"accounts,omitempty"`
 	// SyncWindows apply in addition to those of the hub and of the service.
 	SyncWindows []v1alpha1.SyncWindow `json:"syncWindows,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.

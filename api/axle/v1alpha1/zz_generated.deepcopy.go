@@ -1193,6 +1193,11 @@ func (in *ProjectLimitsSpec) DeepCopyInto(out *ProjectLimitsSpec) {
 		*out = new(string)
 		**out = **in
 	}
+	if in.Accounts != nil {
+		in, out := &in.Accounts, &out.Accounts
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.SyncWindows != nil {
 		in, out := &in.SyncWindows, &out.SyncWindows
 		*out = make([]apiv1alpha1.SyncWindow, len(*in))

@@ -69,7 +69,7 @@ func (s *API) answer(ctx context.Context) (*connect.Response[hubv1.AgentUpgrade]
 		Id:    r.ID, Version: r.Version, Previous: r.Previous, Phase: string(r.Phase), Wave: int32(r.Wave) + 1, Waves: r.Plan.Waves,
 		Message: r.Message, By: r.By, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, HubVersion: s.Version, ManagedBy: management.Out(r.ManagedBy),
 	}
-	if !reach.Everywhere {
+	if !reach.All() {
 		// The message may name clusters that the caller may not see.
 		out.Message = ""
 	}

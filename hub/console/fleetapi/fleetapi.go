@@ -46,6 +46,8 @@ type API struct {
 	Changes  Changes
 	Streams  Streams
 	Own      Own
+	// HubAtRisk returns what lets people who are no administrators take the hub over.
+	HubAtRisk func(ctx context.Context) ([]*hubv1.Risk, error)
 	// Life returns the present incarnation of the database.
 	Life  func(ctx context.Context) (event.Incarnation, error)
 	Clock clock.Clock

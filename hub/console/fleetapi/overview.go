@@ -86,18 +86,9 @@ func (s *API) NeedsYou(ctx context.Context, r *connect.Request[hubv1.NeedsYouReq
 	if err != nil {
 		return nil, err
 	}
-	var items []*hubv1.NeedsYouItem
-	if reach.Everywhere && reach.Only == "" && project == "" {
-		life, err := s.Life(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if !life.Confirmed {
-			items = append(items, &hubv1.NeedsYouItem{
-				Kind: "restore_unconfirmed", Title: "The database was restored; agents delete nothing until you confirm it.", Count: 1,
-				Href: "/settings/about", Command: "axle hub confirm-restore", Since: life.StartedAt.UnixMicro(),
-			})
-		}
+	items, err := s.hubNeeds(ctx, project, reach)
+	if err != nil {
+		return nil, err
 	}
 	scope := ""
 	if project != "" {
@@ -181,6 +172,31 @@ func (s *API) paused(ctx context.Context, project string, reach identity.Reach) 
 		items = append(items, &hubv1.NeedsYouItem{
 			Kind: "rollout_paused", Title: title, Message: short(r.Message), Count: 1, Examples: []string{r.Name}, Href: "/rollouts/" + r.Name, Command: "axle rollouts resume " + r.Name, Since: r.UpdatedAt,
 		})
+	}
+	return items, err
+}
+
+// hubNeeds is what the hub as a whole needs.
+func (s *API) hubNeeds(ctx context.Context, project string, reach identity.Reach) (items []*hubv1.NeedsYouItem, err error) {
+	if !reach.Hub() || project != "" {
+		return nil, nil
+	}
+	life, err := s.Life(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !life.Confirmed {
+		items = append(items, &hubv1.NeedsYouItem{
+			Kind: "restore_unconfirmed", Title: "The database was restored; agents delete nothing until you confirm it.", Count: 1,
+			Href: "/settings/about", Command: "axle hub confirm-restore", Since: life.StartedAt.UnixMicro(),
+		})
+	}
+	if !reach.All() {
+		return items, nil
+	}
+	risks, err := s.HubAtRisk(ctx)
+	for _, r := range risks {
+		items = append(items, &hubv1.NeedsYouItem{Kind: r.GetKind(), Title: r.GetObject() + ": " + r.GetWhy(), Count: 1, Href: "/settings/about", Command: r.GetCommand()})
 	}
 	return items, err
 }

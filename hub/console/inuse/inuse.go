@@ -5,12 +5,8 @@ package inuse
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 
-	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -56,22 +52,4 @@ func (users Users) Guarded(ctx context.Context, r gitcache.Repository, own ident
 		}
 		return err
 	})
-}
-
-// Risks writes the sources at risk. names returns those of projects.
-func Risks(ctx context.Context, all []fleet.Risk, names func(ctx context.Context, ids ...string) (map[string]string, error)) ([]*hubv1.SourceRisk, error) {
-	projects := map[string]bool{}
-	for _, r := range all {
-		projects[r.ProjectID] = true
-	}
-	named, err := names(ctx, slices.Sorted(maps.Keys(projects))...)
-	var out []*hubv1.SourceRisk
-	for _, r := range all {
-		one := &hubv1.SourceRisk{Object: r.Object, Project: r.Project, Field: r.Field, Url: r.URL, Repository: r.Name, RepositoryProject: named[r.ProjectID]}
-		if r.Repository.URL != r.URL {
-			one.RepositoryUrl = r.Repository.URL
-		}
-		out = append(out, one)
-	}
-	return out, err
 }

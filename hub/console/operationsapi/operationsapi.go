@@ -149,7 +149,7 @@ func (a *API) List(ctx context.Context, r *connect.Request[hubv1.ListOperationsR
 		return nil, err
 	}
 	actor := a.Caller(ctx).ID
-	if reach.Everywhere && reach.Only == "" {
+	if reach.Hub() {
 		actor = ""
 	}
 	var after *operations.Operation

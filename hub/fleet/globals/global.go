@@ -121,9 +121,13 @@ func (g Global) template() fleet.StoredService {
 	}
 }
 
-// selects reports whether a cluster runs the service.
+// selects reports whether a cluster runs the service. Clusters in a project of
+// administrators only run no services that somebody else may write.
 func (g Global) selects(c fleet.Cluster) bool {
 	s := g.Selectors
+	if g.ProjectID == "" && identity.ForAdministrators(c.ProjectID) {
+		return false
+	}
 	if g.Deleting || g.ProjectID != "" && g.ProjectID != c.ProjectID || s.ignores(c) {
 		return false
 	}

@@ -31,7 +31,7 @@ func (m *matching) wanted(ctx context.Context, p placed, before fleet.StoredServ
 			return s, false, err
 		}
 	}
-	if err := m.config.Fleet.Admit(ctx, &s, project, p.cluster); err != nil {
+	if err := m.config.Fleet.Admit(ctx, &s, before.Service, project, p.cluster); err != nil {
 		return s, false, err
 	}
 	if err := m.follow(ctx, &s); err != nil {

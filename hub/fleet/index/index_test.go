@@ -141,7 +141,7 @@ func fleetOf(tb testing.TB, clusters, services int) (*rows, *index.Index) {
 	return r, x
 }
 
-var everywhere = identity.Reach{Everywhere: true}
+var everywhere = identity.All
 
 // verdicts are the counts of services by verdict, as a text.
 func verdicts(t *testing.T, x *index.Index) string {

@@ -44,7 +44,7 @@ type Project struct {
 
 // limited reports whether the project limits what its services may write.
 func (p Project) limited() bool {
-	return len(p.Limits.Namespaces)+len(p.Limits.Kinds) > 0 || p.Limits.ServiceAccount != "" || p.ID != fleet.DefaultProjectID && !p.Limits.ClusterScoped
+	return len(p.Limits.Namespaces)+len(p.Limits.Kinds) > 0 || p.Limits.ServiceAccount != "" || !fleet.Trusted(p.ID) && !p.Limits.ClusterScoped
 }
 
 // ServiceStore reads services for the index.

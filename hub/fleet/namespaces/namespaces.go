@@ -238,11 +238,12 @@ func (n *Namespaces) admits(ctx context.Context, r Request) error {
 	if err != nil {
 		return err
 	}
-	if p.ID != fleet.DefaultProjectID && !p.Limits.ClusterScoped {
+	if !p.Trusted() && !p.Limits.ClusterScoped {
 		return errcode.New(errcode.Forbidden, "namespace %s belongs to the whole cluster, which project %s may not change: leave the project out, or let an administrator allow it (axle projects update %s --cluster-scoped)", r.Name, p.Name, p.Name)
 	}
+	p.Limits.ServiceAccount = "" // the agent itself makes the namespace
 	s := fleet.StoredService{Service: fleet.Service{Name: r.Name, Spec: fleet.Spec{Namespace: r.Name}}}
-	return n.config.Fleet.Admit(ctx, &s, p, fleet.Cluster{})
+	return n.config.Fleet.Admit(ctx, &s, fleet.Service{}, p, fleet.Cluster{})
 }
 
 var (

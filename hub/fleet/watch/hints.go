@@ -45,7 +45,7 @@ func (h hints) add(hint string, scopes []identity.Scope, at time.Time) {
 
 // within returns the hints of what is within reach, sorted.
 func (h hints) within(reach identity.Reach) (names []string) {
-	all := reach.Everywhere && reach.Only == ""
+	all := reach.Hub()
 	for hint, d := range h {
 		if all || d.scopes == nil || slices.ContainsFunc(d.scopes, reach.Covers) {
 			names = append(names, hint)

@@ -78,7 +78,7 @@ type watched struct {
 }
 
 func newWatched() *watched {
-	f, c := &fake{reach: identity.Reach{Everywhere: true}, position: event.Position{Incarnation: "a", Sequence: 7}}, clock.NewManual(time.Unix(1, 0))
+	f, c := &fake{reach: identity.All, position: event.Position{Incarnation: "a", Sequence: 7}}, clock.NewManual(time.Unix(1, 0))
 	return &watched{f, watch.New(watch.Config{Index: f, Feed: f, Identity: f, Clock: c}), c}
 }
 
@@ -133,7 +133,7 @@ func (w *watched) next(t *testing.T, s *watch.Stream, step time.Duration) (watch
 
 func TestAStreamSendsAtMostFourBatchesASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{reach: identity.Reach{Everywhere: true}}
+		f := &fake{reach: identity.All}
 		w := &watched{fake: f, Streams: watch.New(watch.Config{Index: f, Feed: f, Identity: f, Clock: clock.Real{}})}
 		s := w.open(t, watch.Topics{Services: []string{"one", "two"}, Hints: []string{"services"}})
 		for range 3 {

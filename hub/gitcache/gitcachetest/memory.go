@@ -162,10 +162,8 @@ func (m *Memory) RepositoriesNamed(ctx context.Context, names, urls []string) (o
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	plain := func(url string) string { return strings.ToLower(strings.TrimRight(strings.TrimSpace(url), "/")) }
 	for _, r := range m.repos {
-		at := func(url string) bool { return plain(url) == plain(r.row.URL) }
-		if slices.Contains(names, r.row.Name) || slices.ContainsFunc(urls, at) {
+		if slices.Contains(names, r.row.Name) || slices.ContainsFunc(urls, r.row.IsAt) {
 			out = append(out, r.row)
 		}
 	}

@@ -138,7 +138,7 @@ func suiteRepositories(t *testing.T, f Fixture) {
 	check(t, err)
 	equal(t, []gitcache.Repository{a, b}, all)
 	for _, want := range []gitcache.Repository{a, b} {
-		named, err := s.RepositoriesNamed(ctx, nil, []string{" " + strings.ToUpper(want.URL) + "/ "})
+		named, err := s.RepositoriesNamed(ctx, nil, []string{" " + strings.Replace(want.URL, "https://", "HTTPS://", 1) + "/ "})
 		check(t, err)
 		equal(t, true, slices.ContainsFunc(named, func(r gitcache.Repository) bool { return r.ID == want.ID }))
 		named, err = s.RepositoriesNamed(ctx, []string{want.Name, "nowhere"}, []string{"https://nowhere.test"})

@@ -3,6 +3,7 @@ package agentkey
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/axle-cd/axle/hub/identity"
 )
@@ -45,4 +46,22 @@ func (ks *Keys) endCredentials(ctx context.Context, clusterID string) ([]identit
 		return nil, err
 	}
 	return tokens, ks.stores.Keys.DeleteAgentKey(ctx, clusterID)
+}
+
+// EndBootstrapTokens ends the bootstrap tokens that are made for a cluster, in the
+// transaction of the context, and returns their number; a plan only counts them.
+func (ks *Keys) EndBootstrapTokens(ctx context.Context, clusterID string, plan bool) (int, error) {
+	tokens, err := ks.stores.Tokens.ClusterTokens(ctx, clusterID)
+	if err != nil {
+		return 0, err
+	}
+	tokens = slices.DeleteFunc(tokens, func(t identity.Token) bool { return t.Kind != identity.TokenBootstrap })
+	if plan || len(tokens) == 0 {
+		return len(tokens), nil
+	}
+	if err := ks.credentials.Delete(ctx, tokens...); err != nil {
+		return 0, err
+	}
+	ks.credentials.Forget(tokens...)
+	return len(tokens), nil
 }

@@ -12,6 +12,7 @@ package globals
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
@@ -129,6 +130,10 @@ func page(ctx context.Context, db query.DB, which [2]string, after string, limit
 		for _, id := range reach.Projects {
 			args = append(args, id)
 		}
+	}
+	if !reach.Administrator {
+		args = append(args, identity.AdministratorsProject)
+		where += fmt.Sprintf(" AND substr(g.project_id, 1, %d) <> $%d", len(identity.AdministratorsProject), len(args))
 	}
 	if reach.Only != "" {
 		args = append(args, reach.Only)

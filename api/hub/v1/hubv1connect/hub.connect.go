@@ -88,6 +88,8 @@ const (
 	ClustersCreateProcedure = "/axle.hub.v1.Clusters/Create"
 	// ClustersUpdateProcedure is the fully-qualified name of the Clusters's Update RPC.
 	ClustersUpdateProcedure = "/axle.hub.v1.Clusters/Update"
+	// ClustersMoveProcedure is the fully-qualified name of the Clusters's Move RPC.
+	ClustersMoveProcedure = "/axle.hub.v1.Clusters/Move"
 	// ClustersApproveProcedure is the fully-qualified name of the Clusters's Approve RPC.
 	ClustersApproveProcedure = "/axle.hub.v1.Clusters/Approve"
 	// ClustersDeleteProcedure is the fully-qualified name of the Clusters's Delete RPC.
@@ -508,6 +510,9 @@ type ClustersClient interface {
 	// Update changes the fields that are set; tags and metadata only with
 	// set_tags and set_metadata.
 	Update(context.Context, *connect.Request[v1.UpdateClusterRequest]) (*connect.Response[v1.Cluster], error)
+	// Move puts a cluster into another project, with its services of the project that it
+	// leaves. With plan it only returns what would change.
+	Move(context.Context, *connect.Request[v1.MoveClusterRequest]) (*connect.Response[v1.MoveClusterResponse], error)
 	// Approve lets a cluster that waits for approval get its services.
 	Approve(context.Context, *connect.Request[v1.ApproveClusterRequest]) (*connect.Response[v1.Cluster], error)
 	// Delete deletes the cluster and revokes its tokens, without draining
@@ -556,6 +561,12 @@ func NewClustersClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			connect.WithSchema(clustersMethods.ByName("Update")),
 			connect.WithClientOptions(opts...),
 		),
+		move: connect.NewClient[v1.MoveClusterRequest, v1.MoveClusterResponse](
+			httpClient,
+			baseURL+ClustersMoveProcedure,
+			connect.WithSchema(clustersMethods.ByName("Move")),
+			connect.WithClientOptions(opts...),
+		),
 		approve: connect.NewClient[v1.ApproveClusterRequest, v1.Cluster](
 			httpClient,
 			baseURL+ClustersApproveProcedure,
@@ -589,6 +600,7 @@ type clustersClient struct {
 	get            *connect.Client[v1.GetClusterRequest, v1.Cluster]
 	create         *connect.Client[v1.CreateClusterRequest, v1.CreateClusterResponse]
 	update         *connect.Client[v1.UpdateClusterRequest, v1.Cluster]
+	move           *connect.Client[v1.MoveClusterRequest, v1.MoveClusterResponse]
 	approve        *connect.Client[v1.ApproveClusterRequest, v1.Cluster]
 	delete         *connect.Client[v1.DeleteClusterRequest, v1.DeleteClusterResponse]
 	agentManifests *connect.Client[v1.AgentManifestsRequest, v1.AgentManifestsResponse]
@@ -613,6 +625,11 @@ func (c *clustersClient) Create(ctx context.Context, req *connect.Request[v1.Cre
 // Update calls axle.hub.v1.Clusters.Update.
 func (c *clustersClient) Update(ctx context.Context, req *connect.Request[v1.UpdateClusterRequest]) (*connect.Response[v1.Cluster], error) {
 	return c.update.CallUnary(ctx, req)
+}
+
+// Move calls axle.hub.v1.Clusters.Move.
+func (c *clustersClient) Move(ctx context.Context, req *connect.Request[v1.MoveClusterRequest]) (*connect.Response[v1.MoveClusterResponse], error) {
+	return c.move.CallUnary(ctx, req)
 }
 
 // Approve calls axle.hub.v1.Clusters.Approve.
@@ -647,6 +664,9 @@ type ClustersHandler interface {
 	// Update changes the fields that are set; tags and metadata only with
 	// set_tags and set_metadata.
 	Update(context.Context, *connect.Request[v1.UpdateClusterRequest]) (*connect.Response[v1.Cluster], error)
+	// Move puts a cluster into another project, with its services of the project that it
+	// leaves. With plan it only returns what would change.
+	Move(context.Context, *connect.Request[v1.MoveClusterRequest]) (*connect.Response[v1.MoveClusterResponse], error)
 	// Approve lets a cluster that waits for approval get its services.
 	Approve(context.Context, *connect.Request[v1.ApproveClusterRequest]) (*connect.Response[v1.Cluster], error)
 	// Delete deletes the cluster and revokes its tokens, without draining
@@ -691,6 +711,12 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 		connect.WithSchema(clustersMethods.ByName("Update")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clustersMoveHandler := connect.NewUnaryHandler(
+		ClustersMoveProcedure,
+		svc.Move,
+		connect.WithSchema(clustersMethods.ByName("Move")),
+		connect.WithHandlerOptions(opts...),
+	)
 	clustersApproveHandler := connect.NewUnaryHandler(
 		ClustersApproveProcedure,
 		svc.Approve,
@@ -725,6 +751,8 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 			clustersCreateHandler.ServeHTTP(w, r)
 		case ClustersUpdateProcedure:
 			clustersUpdateHandler.ServeHTTP(w, r)
+		case ClustersMoveProcedure:
+			clustersMoveHandler.ServeHTTP(w, r)
 		case ClustersApproveProcedure:
 			clustersApproveHandler.ServeHTTP(w, r)
 		case ClustersDeleteProcedure:
@@ -756,6 +784,10 @@ func (UnimplementedClustersHandler) Create(context.Context, *connect.Request[v1.
 
 func (UnimplementedClustersHandler) Update(context.Context, *connect.Request[v1.UpdateClusterRequest]) (*connect.Response[v1.Cluster], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.Update is not implemented"))
+}
+
+func (UnimplementedClustersHandler) Move(context.Context, *connect.Request[v1.MoveClusterRequest]) (*connect.Response[v1.MoveClusterResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.Move is not implemented"))
 }
 
 func (UnimplementedClustersHandler) Approve(context.Context, *connect.Request[v1.ApproveClusterRequest]) (*connect.Response[v1.Cluster], error) {

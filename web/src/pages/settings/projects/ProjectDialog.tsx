@@ -53,6 +53,7 @@ export function ProjectDialog({ project, onClose, onDone }: { project?: Project;
         <TextArea label="Kinds" value={limits.kinds} onChange={(kinds) => set({ kinds })} placeholder={'Deployment.apps\nService'} hint="Kind or Kind.group, with * and ?; empty allows all." />
       </div>
       <TextField label="Service account" value={limits.serviceAccount} onChange={(serviceAccount) => set({ serviceAccount })} hint="For services that name none: NAME in the service's namespace, or NAMESPACE/NAME." />
+      <TextArea label="Accounts" value={limits.accounts} onChange={(accounts) => set({ accounts })} placeholder="shop/deployer" hint="Service accounts that services may act as, NAMESPACE/NAME with * and ?, beside those in the namespaces above." />
       {name !== 'default' && <Checkbox label="Allow cluster-scoped objects" hint="Such as ClusterRole and CustomResourceDefinition, which reach beyond the project." checked={limits.clusterScoped} onChange={(clusterScoped) => set({ clusterScoped })} />}
       <h3>Sync windows</h3>
       <p className={styles.muted}>In addition to those of the hub and of a service: each level must allow a sync.</p>

@@ -6,17 +6,18 @@ import { many } from '#/ds/Text'
 export interface LimitsForm {
   namespaces: string
   kinds: string
+  accounts: string
   clusterScoped: boolean
   serviceAccount: string
   windows: Window[]
 }
 
 export function limitsForm(l: ProjectLimits | undefined): LimitsForm {
-  return { namespaces: l?.namespaces.join('\n') ?? '', kinds: l?.kinds.join('\n') ?? '', clusterScoped: l?.clusterScoped ?? false, serviceAccount: l?.serviceAccount ?? '', windows: (l?.syncWindows ?? []).map((w) => ({ kind: w.kind, schedule: w.schedule, duration: w.duration, timeZone: w.timeZone, manualSync: w.manualSync })) }
+  return { namespaces: l?.namespaces.join('\n') ?? '', kinds: l?.kinds.join('\n') ?? '', accounts: l?.accounts.join('\n') ?? '', clusterScoped: l?.clusterScoped ?? false, serviceAccount: l?.serviceAccount ?? '', windows: (l?.syncWindows ?? []).map((w) => ({ kind: w.kind, schedule: w.schedule, duration: w.duration, timeZone: w.timeZone, manualSync: w.manualSync })) }
 }
 
 export function limitsOf(f: LimitsForm) {
-  return { namespaces: wordsOf(f.namespaces), kinds: wordsOf(f.kinds), clusterScoped: f.clusterScoped, serviceAccount: f.serviceAccount.trim(), syncWindows: f.windows }
+  return { namespaces: wordsOf(f.namespaces), kinds: wordsOf(f.kinds), accounts: wordsOf(f.accounts), clusterScoped: f.clusterScoped, serviceAccount: f.serviceAccount.trim(), syncWindows: f.windows }
 }
 
 export function problemIn(f: LimitsForm): string | undefined {
@@ -35,6 +36,7 @@ export function limitsText(l: ProjectLimits | undefined, project: string): strin
     l?.kinds.length && `only kinds ${l.kinds.join(', ')}`,
     project !== 'default' && (l?.clusterScoped ? 'cluster-scoped objects too' : 'no cluster-scoped objects'),
     l?.serviceAccount && `as service account ${l.serviceAccount}`,
+    l?.accounts.length && `as accounts ${l.accounts.join(', ')}`,
     l?.syncWindows.length && many(l.syncWindows.length, 'sync window'),
   ].filter(Boolean)
   return parts.join('; ') || 'none'
