@@ -28,13 +28,14 @@ const (
 
 // right is what a call needs, by what hub/console/access.go calls it.
 var right = map[string]string{
-	"open":         "none, not even a token",
-	"ActionSelf":   "any valid token",
-	"ActionRead":   "`read`",
-	"ActionWrite":  "`write`",
-	"ActionCreate": "`create`",
-	"ActionGit":    "`git`",
-	"ActionAdmin":  "`admin`",
+	"open":             "none, not even a token",
+	"ActionSelf":       "any valid token",
+	"ActionSelfChange": "any valid token with the scope write",
+	"ActionRead":       "`read`",
+	"ActionWrite":      "`write`",
+	"ActionCreate":     "`create`",
+	"ActionGit":        "`git`",
+	"ActionAdmin":      "`admin`",
 }
 
 var accessLine = regexp.MustCompile(`(?m)^\s+hubv1connect\.(\w+)Procedure:\s+(?:identity\.)?(\w+),`)
