@@ -3,6 +3,7 @@ package liquid
 import (
 	"encoding/base32"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -69,7 +70,7 @@ func convert(v any, to reflect.Type) (reflect.Value, error) {
 		}
 		count := reflect.ValueOf(n).Convert(reflect.TypeFor[float64]()).Float()
 		if count < 0 || count > math.MaxInt32 {
-			return reflect.Value{}, fmt.Errorf("wants a number from 0 on, got %s", text(v))
+			return reflect.Value{}, errors.New("wants a number from 0 on")
 		}
 		return reflect.ValueOf(uint32(count)), nil
 	case reflect.Slice:
@@ -121,7 +122,7 @@ func number(v any) (any, error) {
 		}
 		n, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not a number", s)
+			return nil, errors.New("the text is not a number")
 		}
 		return n, nil
 	}

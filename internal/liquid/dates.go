@@ -36,7 +36,7 @@ func (e *Engine) dates() map[string]any {
 		d, err := time.ParseDuration(text(by))
 		if err != nil {
 			if d, err = time.ParseDuration(text(at)); err != nil {
-				return time.Time{}, fmt.Errorf("%q is not a duration such as -1.5h", text(by))
+				return time.Time{}, errors.New("the text is not a duration such as -1.5h")
 			}
 			at = by
 		}
@@ -69,7 +69,7 @@ func location(zone string) (*time.Location, error) {
 	}
 	where, err := time.LoadLocation(zone)
 	if err != nil {
-		return nil, fmt.Errorf("there is no time zone %q", zone)
+		return nil, errors.New("there is no time zone of this name")
 	}
 	return where, nil
 }
@@ -92,7 +92,7 @@ func (e *Engine) time(v any) (time.Time, error) {
 		}
 		t, err := values.ParseDate(v)
 		if err != nil {
-			return t, fmt.Errorf("%q is not a time", v)
+			return t, errors.New("the text is not a time")
 		}
 		return t, nil
 	}

@@ -8,6 +8,8 @@
 // and its output is at most 32 MiB. Templates of other people that are
 // rendered in a process with other work get Limits: of steps, output and texts on the way.
 //
+// An error quotes no value: values may be secrets, and errors stand in a status.
+//
 // Invariants with Limits:
 //   - What a call reads and makes is charged before it, by the weight of its values and
 //     the size of its program (package cost); what is more than the steps left is refused.

@@ -318,11 +318,11 @@ func required(v any, message string) (any, error) {
 	return v, nil
 }
 
-// urlParse returns the parser's error without repeating the URL.
+// urlParse returns no error of the parser: it repeats the URL, which may have a password.
 func urlParse(s string) (map[string]any, error) {
 	parsed, err := url.Parse(s)
 	if err != nil {
-		return nil, fmt.Errorf("not a URL: %w", err)
+		return nil, errors.New("the text is not a URL")
 	}
 	user := ""
 	if parsed.User != nil {

@@ -80,7 +80,7 @@ func TestErrors(t *testing.T) {
 		"huge count":     {"{{ 100000000 | until }}", 1, "more than 65536 numbers"},
 		"huge indent":    {"{{ 'a' | indent: 100000000 }}", 1, "indent"},
 		"huge random":    {"{{ 100000000 | randAlpha }}", 1, "at most 65536"},
-		"not a number":   {"\n{{ 'x' | add: 1 }}", 2, `add: "x" is not a number`},
+		"not a number":   {"\n{{ 'x' | add: 1 }}", 2, `add: the text is not a number`},
 		"too few":        {"{{ 'x' | regexMatch }}", 1, "wants 1 arguments, got 0"},
 		"no map":         {"{{ 'x' | keys }}", 1, "wants a map, got a text"},
 		"environment":    {"{{ 'HOME' | env }}", 1, "env: not available"},

@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/cost"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/liquid"
+	"github.com/axle-cd/axle/internal/scrub"
 )
 
 // The limits of one object: the operator renders it beside its other work.
@@ -76,6 +77,7 @@ func render(ctx context.Context, template, configuration map[string]string, befo
 	for key, value := range configuration {
 		values[key] = value
 	}
+	secrets := scrub.New(configuration)
 	engine := liquid.New(map[string]any{"configuration": values}, time.Now()).Limit(liquid.Limits{Steps: maxSteps, Bytes: maxValue, Slow: true, Stop: ctx.Err})
 	for _, key := range slices.Sorted(maps.Keys(template)) {
 		text := template[key]
@@ -89,7 +91,7 @@ func render(ctx context.Context, template, configuration map[string]string, befo
 			continue
 		}
 		if out.values[key], err = engine.Render([]byte(text)); err != nil {
-			return rendered{}, errcode.New(errcode.Invalid, "spec.template.%s: %w", key, err)
+			return rendered{}, errcode.New(errcode.Invalid, "spec.template.%s: %s", key, secrets.String(err.Error()))
 		}
 		if out.values[key] == nil {
 			out.values[key] = []byte{}

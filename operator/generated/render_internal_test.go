@@ -116,3 +116,27 @@ func TestFailuresAreNotTriedAgain(t *testing.T) {
 		t.Errorf("a success: %v", err)
 	}
 }
+
+// TestErrorsOfTemplatesQuoteNoValue: the configuration may come from Secrets, and the error
+// stands in the status.
+func TestErrorsOfTemplatesQuoteNoValue(t *testing.T) {
+	const secret = "hunter2-of-somebody"
+	values := map[string]string{"a": secret, "url": "https://u:" + secret + "@host:port/%zz"}
+	for _, text := range []string{
+		"{{ configuration.a | add: 1 }}", "{{ configuration.a | divided_by: configuration.a }}", "{{ 1 | repeat: configuration.a }}",
+		"{{ 'now' | date_modify: configuration.a }}", "{{ 'now' | dateModify: configuration.a }}", "{{ configuration.a | toDate: configuration.a }}",
+		"{{ '2006' | dateInZone: configuration.a, configuration.a }}", "{{ configuration.url | urlParse }}", "{{ configuration.a | fromJson }}",
+		"{{ configuration.a | fromYaml | keys }}", "{{ configuration.a | b64dec }}", "{{ configuration.a | b32dec }}", "{{ configuration.a | semver }}",
+		"{{ configuration.a | semverCompare: configuration.a }}", "{{ '(' | append: configuration.a | regexMatch: 'x' }}", "{{ configuration.a | dig: 'x' }}",
+		"{{ configuration.a | fail }}", "{{ configuration.a | required: 'x' }}", "{{ nil | required: configuration.a }}", "{{ configuration.a | slice: configuration.a }}",
+		"{% for x in configuration.a limit:configuration.a %}{% endfor %}", "{% assign x = configuration.a | no_such %}",
+	} {
+		_, err := render(t.Context(), map[string]string{"k": text}, values, rendered{})
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, err := render(t.Context(), map[string]string{"k": "{{ configuration.a | add: 1 }}"}, values, rendered{}); err == nil || !strings.Contains(err.Error(), "the text is not a number") {
+		t.Errorf("the error does not say what is wrong: %v", err)
+	}
+}
