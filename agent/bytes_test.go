@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"crypto/rand"
 	"encoding/json"
 	"io"
@@ -101,7 +102,8 @@ rules: [{apiGroups: [""], resources: [pods], verbs: ["*"]}]
 
 // TestRenderShowsWhatIsApplied renders a folder as people do, by axle-agent
 // render, and as the agent does, and compares with the bytes that reach the
-// API server: but for the agent's marks and the namespace they are the same.
+// API server: but for the agent's marks, the namespace, and stringData that is applied as
+// data, they are the same.
 func TestRenderShowsWhatIsApplied(t *testing.T) {
 	ctx, dir := t.Context(), filepath.Join(t.TempDir(), "shop-bytes")
 	for name, text := range byteFolder {
@@ -122,6 +124,7 @@ func TestRenderShowsWhatIsApplied(t *testing.T) {
 		}
 		_, document, _ = strings.Cut(document, "\n")
 		object := decodeObject(t, document)
+		asStored(t, object)
 		want[object.GetKind()+" "+object.GetName()] = encodeObject(t, object)
 	}
 	got := applyAndCapture(t, request)
@@ -131,6 +134,20 @@ func TestRenderShowsWhatIsApplied(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("objects (-shown +applied):\n%s", diff)
 	}
+}
+
+// asStored moves the stringData of a Secret into its data, as it is stored.
+func asStored(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
+	texts, found, err := unstructured.NestedStringMap(object.Object, "stringData")
+	needs(t, err)
+	if !found {
+		return
+	}
+	for key, text := range texts {
+		needs(t, unstructured.SetNestedField(object.Object, base64.StdEncoding.EncodeToString([]byte(text)), "data", key))
+	}
+	unstructured.RemoveNestedField(object.Object, "stringData")
 }
 
 // applyAndCapture renders and applies with the agent's parts and returns the bodies
