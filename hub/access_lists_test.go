@@ -98,7 +98,7 @@ func TestListsShowWhatOneMaySee(t *testing.T) {
 		},
 		"Tokens/List": {
 			"tokens", `{}`, []string{"name", "owner"},
-			[]string{"first reader@example.com", "own reader@example.com"}, []string{"first other@example.com", "own other@example.com"},
+			[]string{"beside reader@example.com", "first reader@example.com", "own reader@example.com"}, []string{"beside other@example.com", "first other@example.com", "own other@example.com"},
 		},
 		"Bindings/List": {
 			"bindings", `{}`, []string{"subject", "action", "object"},

@@ -311,8 +311,16 @@ func (b *tableBed) targets(url string) {
 		if status, made := b.as(who, "Tokens/Create", `{"name": "own", "scopes": ["read"]}`); status == http.StatusOK {
 			b.ids["own:"+who] = made["token"].(map[string]any)["id"].(string)
 		}
+		// One of the same person that this token did not create.
+		maker := who
+		if strings.HasPrefix(who, "admin") {
+			maker = "admin"
+		}
+		if status, made := b.as(maker, "Tokens/Create", `{"name": "beside", "scopes": ["read"]}`); status == http.StatusOK {
+			b.ids["beside:"+who] = made["token"].(map[string]any)["id"].(string)
+		}
 	}
-	b.ids["own"] = "none"
+	b.ids["own"], b.ids["beside"] = "none", "none"
 	b.ids["shop-service"] = b.must("Services/Get", `{"ref": {"cluster": "edge-shop", "name": "db"}}`)["id"].(string)
 	b.ids["operation"] = b.must("Operations/Start", `{"action": "pause", "serviceIds": ["`+b.ids["shop-service"]+`"]}`)["id"].(string)
 	b.must("ServiceAccounts/Create", `{"name": "bot"}`)

@@ -30,10 +30,10 @@ const (
 //
 //	feed row "head" -> follow.FollowHeads
 //	feed row "project" -> fleet.SettleLimits
-//	feed row "global" -> globals.Spread
+//	feed row "global" -> globals.SpreadSome
 //	start, every 10 min -> all, which ask for what is left and find nothing
 type heads struct {
-	work    []func(ctx context.Context) error
+	work    []someWork
 	changed func(repositoryID string)
 	look    func() // checks every upstream, soon
 	clock   clock.Clock
@@ -45,7 +45,16 @@ type heads struct {
 	working atomic.Bool
 }
 
-func newHeads(changed func(string), look func(), c clock.Clock, log *slog.Logger, work ...func(ctx context.Context) error) *heads {
+// someWork does what there is to do, or a part of it, and reports whether there is more:
+// the other work comes first then.
+type someWork func(ctx context.Context) (more bool, err error)
+
+// all is work that is done at once.
+func all(work func(ctx context.Context) error) someWork {
+	return func(ctx context.Context) (bool, error) { return false, work(ctx) }
+}
+
+func newHeads(changed func(string), look func(), c clock.Clock, log *slog.Logger, work ...someWork) *heads {
 	return &heads{work: work, changed: changed, look: look, clock: c, log: log, wake: make(chan struct{}, 1)}
 }
 
@@ -119,7 +128,12 @@ func (h *heads) Run(ctx context.Context) error {
 			return nil
 		}
 		since := h.since.Load()
-		err := h.do(ctx)
+		more, err := h.do(ctx)
+		if err == nil && more {
+			h.turn()
+			backoff.Reset()
+			continue
+		}
 		if err == nil {
 			// Work that came meanwhile woke us too.
 			h.since.CompareAndSwap(since, 0)
@@ -137,12 +151,13 @@ func (h *heads) Run(ctx context.Context) error {
 	}
 }
 
-func (h *heads) do(ctx context.Context) error {
+func (h *heads) do(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
 	var errs []error
 	for _, work := range h.work {
-		errs = append(errs, work(ctx))
+		left, err := work(ctx)
+		more, errs = more || left, append(errs, err)
 	}
-	return errors.Join(errs...)
+	return more, errors.Join(errs...)
 }

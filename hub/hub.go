@@ -224,7 +224,7 @@ func makeIndex(h *Hub) {
 
 // makeFleet creates the fleet, and the follower that moves services to new heads.
 func makeFleet(h *Hub, key []byte) (err error) {
-	c, from := h.config, sources{h.cache, h.store}
+	c, from := h.config, newSources(h)
 	h.fleet, err = fleet.New(fleet.Config{
 		Store: store.Fleet(h.store), Moves: h.store, Writer: h.store, Sources: from, Sealer: h.store.Sealer(), Configuration: h.values, Dependencies: depend.New(h.store), DigestKey: key, Clock: c.Clock, Log: c.Log,
 	})
@@ -234,7 +234,7 @@ func makeFleet(h *Hub, key []byte) (err error) {
 	follower := &follow.Follower{Fleet: h.fleet, Moves: h.store, Writer: h.store, Sources: from, Clock: c.Clock}
 	h.globals = globals.New(globals.Config{
 		Fleet: fleet.Templates{Fleet: h.fleet}, Rows: store.Fleet(h.store), Moves: h.store, Sources: from, Writer: h.store,
-		Store: h.store, Work: h.store, Targets: h.store, States: h.store, Holds: h.store, Rollouts: h.store, Waves: h.store, Clock: c.Clock, Log: c.Log,
+		Store: h.store, Bindings: h.store, Work: h.store, Targets: h.store, States: h.store, Holds: h.store, Rollouts: h.store, Waves: h.store, Clock: c.Clock, Log: c.Log,
 	})
 	h.rollouts = globals.NewRollouts(h.globals, func(clusterID string, interval int64) fleet.Freshness {
 		h.fleet.Polls.SetInterval(clusterID, interval)
@@ -242,7 +242,7 @@ func makeFleet(h *Hub, key []byte) (err error) {
 		return fresh
 	})
 	h.namespaces = namespaces.New(namespaces.Config{Globals: h.globals, Fleet: fleet.Templates{Fleet: h.fleet}, Rows: store.Fleet(h.store), Store: h.store})
-	h.heads = newHeads(h.cache.Changed, h.cache.LookAgain, c.Clock, c.Log, h.fleet.SettleLimits, h.globals.Spread, follower.FollowHeads)
+	h.heads = newHeads(h.cache.Changed, h.cache.LookAgain, c.Clock, c.Log, all(h.fleet.SettleLimits), h.globals.SpreadSome, all(follower.FollowHeads))
 	return nil
 }
 

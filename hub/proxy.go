@@ -7,13 +7,15 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/console/liveapi"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/index"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 )
 
 // newProxy creates the auth proxy for clusters' API servers.
 func (h *Hub) newProxy() (*authproxy.Proxy, error) {
 	return authproxy.New(authproxy.Config{
-		Open: authproxy.Over(h.tunnels), Identity: h.callers.Identity, Cluster: h.clusterByHandle, Audit: h.audit, Sealer: h.store.Sealer(), UseNonce: h.useNonce,
+		Open: authproxy.Over(h.tunnels), Identity: h.callers.Identity, Cluster: h.clusterByHandle, Now: clustersNow(h.index), Audit: h.audit, Sealer: h.store.Sealer(), UseNonce: h.useNonce,
 		Origin: h.config.K8sOrigin, FailOpen: h.config.ExecUnaudited, Clock: h.config.Clock, Log: h.log,
 	})
 }
@@ -32,8 +34,20 @@ func (h *Hub) clustersOrigin(next http.Handler) http.Handler {
 
 func (h *Hub) clusterByHandle(ctx context.Context, handle string) (authproxy.Cluster, error) {
 	c, err := h.fleet.ClusterByHandle(ctx, handle)
-	namespaces, anything := h.index.Limits(c.ProjectID)
-	return authproxy.Cluster{ID: c.ID, Name: c.Name, Handle: c.Handle, Project: c.ProjectID, LimitsNamespaces: namespaces, Limited: anything}, err
+	return proxied(h.index, c), err
+}
+
+// clustersNow finds clusters as the feed has last told of them.
+func clustersNow(x *index.Index) func(id string) (authproxy.Cluster, bool) {
+	return func(id string) (authproxy.Cluster, bool) {
+		c, known := x.Cluster(id)
+		return proxied(x, c), known
+	}
+}
+
+func proxied(x *index.Index, c fleet.Cluster) authproxy.Cluster {
+	namespaces, anything := x.Limits(c.ProjectID)
+	return authproxy.Cluster{ID: c.ID, Name: c.Name, Handle: c.Handle, Project: c.ProjectID, LimitsNamespaces: namespaces, Limited: anything}
 }
 
 // useNonce is one transaction, so that of two replicas with the same ticket one

@@ -3,15 +3,15 @@ package hub
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"path"
 	"strings"
 
+	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/bundled"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -21,25 +21,111 @@ import (
 type sources struct {
 	cache *gitcache.Cache
 	store *store.Store
+	// reads reports whether the caller of a context may read things of a project.
+	reads func(ctx context.Context, projectID string) bool
 }
 
 var _ fleet.Sources = sources{}
 
-// Follow implements fleet.Sources.
-func (s sources) Follow(ctx context.Context, want fleet.SourceWant) (sourceID, repositoryID string, err error) {
+// newSources returns the sources of a hub.
+func newSources(h *Hub) sources {
+	return sources{h.cache, h.store, func(ctx context.Context, projectID string) bool {
+		caller, known := identity.FromContext(ctx)
+		return known && h.callers.Identity.Authorize(ctx, caller, identity.ActionRead, identity.Scope{Project: projectID}) == nil
+	}}
+}
+
+// Bind implements fleet.Sources.
+func (s sources) Bind(ctx context.Context, want fleet.SourceWant) (repositoryID string, err error) {
 	if want.URL == bundled.NamespaceURL {
-		sourceID, err = s.followBundled(ctx, want)
-		return sourceID, "", err
+		return "", nil
 	}
-	r, err := s.repository(ctx, want)
+	r, err := s.bound(ctx, want)
+	switch {
+	case !errcode.Is(err, errcode.NotFound):
+	case want.Repository == "":
+		r, err = s.atURL(ctx, want)
+	default:
+		r, err = s.cache.FindRepository(ctx, want.Repository)
+	}
+	hidden := err == nil && want.Anew && !r.Options.Internal && projectOf(r) != want.ProjectID && !s.reads(ctx, projectOf(r))
+	if hidden || errcode.Is(err, errcode.NotFound) {
+		return "", want.Missing()
+	}
 	if err != nil {
-		return "", "", err
+		return "", err
+	}
+	// A transaction that changes its address looks for who uses it.
+	return r.ID, event.DependsOn(ctx, event.Change{Kind: event.KindRepository, Key: r.ID})
+}
+
+// bound returns the repository that a reference is bound to. NotFound if it has to be
+// found. A URL that the project registered since is that of its own repository, for a
+// source that is new, and where the hub follows the URL by itself and never could read it.
+func (s sources) bound(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
+	if want.Bound == "" {
+		return gitcache.Repository{}, errcode.New(errcode.NotFound, "the source is bound to no repository")
+	}
+	r, err := s.cache.Repository(ctx, want.Bound)
+	own := !r.Options.Internal && projectOf(r) == want.ProjectID
+	if err != nil || own || want.Repository != "" || !want.Anew && !(r.Options.Internal && r.Health.FetchedAt.IsZero()) {
+		return r, err
+	}
+	registered, err := s.registered(ctx, want)
+	if errcode.Is(err, errcode.NotFound) {
+		return r, nil
+	}
+	return registered, err
+}
+
+// projectOf returns the project of a registered repository.
+func projectOf(r gitcache.Repository) string { return cmp.Or(r.ProjectID, fleet.DefaultProjectID) }
+
+// registered returns the repository that the project registered with the URL of a
+// source, the first in order of name. Those of other projects are never found: a stranger
+// who registers the URL could change it later. NotFound.
+func (s sources) registered(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
+	all, err := s.store.RepositoriesNamed(ctx, nil, []string{want.URL})
+	for _, r := range all {
+		if !r.Options.Internal && projectOf(r) == want.ProjectID && isAt(r, want) {
+			return r, nil
+		}
+	}
+	return gitcache.Repository{}, cmp.Or(err, error(errcode.New(errcode.NotFound, "the project registered no such URL")))
+}
+
+// atURL returns what a URL finds: the project's own repository, otherwise, for a chart,
+// the URL itself, which the hub follows without credentials. NotFound.
+func (s sources) atURL(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
+	r, err := s.registered(ctx, want)
+	if !errcode.Is(err, errcode.NotFound) || want.Chart == "" {
+		return r, err
+	}
+	kind, url := chartURL(want)
+	r, err = s.cache.FollowByItself(ctx, "", gitcache.Repository{Kind: kind, URL: url}, gitcache.Credentials{})
+	if errcode.Is(err, errcode.Invalid) {
+		return r, want.Invalid("url", "%w", err)
+	}
+	return r, err
+}
+
+// Follow implements fleet.Sources.
+func (s sources) Follow(ctx context.Context, want fleet.SourceWant, repositoryID string) (sourceID string, err error) {
+	if want.URL == bundled.NamespaceURL {
+		return s.followBundled(ctx, want)
+	}
+	r, err := s.cache.Repository(ctx, repositoryID)
+	if errcode.Is(err, errcode.NotFound) {
+		return "", want.Missing()
+	}
+	if err != nil {
+		return "", err
 	}
 	source, err := sourceOf(r, want)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	return source.ID, r.ID, s.cache.Track(ctx, source)
+	return source.ID, s.cache.Track(ctx, source)
 }
 
 // followBundled follows files that the hub makes itself: those of this version, or
@@ -60,59 +146,13 @@ func (s sources) followBundled(ctx context.Context, want fleet.SourceWant) (sour
 	return bundled.Source(want.Ref), err
 }
 
-// repository finds the repository of a source. For a chart's URL that nobody
-// registered it starts to follow one.
-func (s sources) repository(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
-	r, err := s.find(ctx, want)
-	switch {
-	case !errcode.Is(err, errcode.NotFound):
-		return r, err
-	case want.Chart != "" && want.Repository == "":
-		return s.followChart(ctx, want)
-	}
-	return r, want.Missing()
-}
-
-// find returns the registered repository of a source: by name, otherwise by
-// URL, with the project's own first and the others in order of name.
-// Repositories that the hub follows for another one have that one's
-// credentials, so nobody may refer to them. errcode.NotFound.
-func (s sources) find(ctx context.Context, want fleet.SourceWant) (found gitcache.Repository, err error) {
-	missing := errcode.New(errcode.NotFound, "no such repository is registered")
-	if want.Repository != "" {
-		found, err = s.cache.FindRepository(ctx, want.Repository, "")
-		if err == nil && found.Options.Internal {
-			return gitcache.Repository{}, missing
-		}
-		return found, err
-	}
-	all, err := s.store.RepositoriesNamed(ctx, nil, []string{want.URL})
-	if err != nil {
-		return found, err
-	}
-	for _, r := range all {
-		if r.Options.Internal || !isAt(r, want) {
-			continue
-		}
-		if own := cmp.Or(r.ProjectID, fleet.DefaultProjectID) == want.ProjectID; own || found.ID == "" {
-			if found = r; own {
-				break
-			}
-		}
-	}
-	if found.ID == "" {
-		return found, missing
-	}
-	return found, nil
-}
-
 // isAt reports whether a repository has the URL of a source.
 func isAt(r gitcache.Repository, want fleet.SourceWant) bool {
 	if want.Chart == "" {
-		return want.URL != "" && r.URL == want.URL
+		return want.URL != "" && r.IsAt(want.URL)
 	}
 	kind, url := chartURL(want)
-	return r.Kind == kind && strings.TrimRight(r.URL, "/") == url
+	return r.Kind == kind && r.IsAt(url)
 }
 
 // chartURL returns the URL and the kind of a chart's repository.
@@ -122,26 +162,6 @@ func chartURL(want fleet.SourceWant) (gitcache.Kind, string) {
 		return gitcache.KindOCI, url
 	}
 	return gitcache.KindHelm, url
-}
-
-// followChart follows the charts at a URL without credentials.
-func (s sources) followChart(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
-	kind, url := chartURL(want)
-	sum := sha256.Sum256([]byte(url))
-	name := "charts-" + hex.EncodeToString(sum[:8])
-	r, err := s.cache.FindRepository(ctx, name, "")
-	// Other internal repositories are followed for one repository, with its
-	// credentials.
-	if !errcode.Is(err, errcode.NotFound) && (err != nil || r.Options.Internal && r.Kind == kind && strings.TrimRight(r.URL, "/") == url) {
-		return r, err
-	}
-	r, err = s.cache.CreateRepository(ctx, gitcache.Repository{
-		Name: name, Kind: kind, URL: url, Options: record.Options{Internal: true},
-	}, gitcache.Credentials{})
-	if errcode.Is(err, errcode.Invalid) {
-		return r, want.Invalid("url", "%w", err)
-	}
-	return r, err
 }
 
 // sourceOf converts a wanted source for a repository of its kind.
@@ -236,11 +256,14 @@ func (s sources) Upstreams(ctx context.Context, repositoryIDs []string) (map[str
 	found := make(map[string]fleet.Upstream, len(all))
 	for _, r := range all {
 		u := fleet.Upstream{Name: r.Name, Kind: string(r.Kind)}
-		if r.Options.Internal {
-			u.Name = r.URL
-		}
 		if r.Health.State == record.Failed {
 			u.FailingSince, u.Message = clock.Micros(r.Health.FailedSince), r.Health.Message
+		}
+		if r.Options.Internal {
+			u.Name = r.URL
+			if u.Message != "" {
+				u.Message += "; the hub follows this URL by itself, without credentials: if it needs some, register it in the project with axle repos add, and name that repository"
+			}
 		}
 		found[r.ID] = u
 	}

@@ -50,7 +50,7 @@ var _ backend.Files = gitFiles{}
 // File implements backend.Files. The folder is followed like a service's, so
 // that fetched content does not depend on the upstream.
 func (f gitFiles) File(ctx context.Context, repository, ref, folder, name string) ([]byte, error) {
-	r, err := f.cache.FindRepository(ctx, repository, "")
+	r, err := f.cache.FindRepository(ctx, repository)
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,8 @@ type Config struct {
 	OwnSecrets []string
 	// LeaderElect waits for the lease before anything is written.
 	LeaderElect bool
-	// Workers of each kind; zero is 8.
+	// Workers of each kind for one namespace; zero is 8. There are as many again for the
+	// other namespaces.
 	Workers int
 	// MetricsListen and HealthListen are addresses of /metrics, and of /healthz and
 	// /readyz; empty and Off are none.

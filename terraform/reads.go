@@ -13,6 +13,8 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/terraform/shape"
+
+	"github.com/axle-cd/axle/internal/email"
 )
 
 const (
@@ -260,7 +262,7 @@ func (k *kind) idOf(values map[string]tftypes.Value) string {
 	for _, name := range k.keys {
 		text := shape.TextOf(values[name])
 		if n := shape.Find(k.attributes, name); n != nil && n.Fold {
-			text = strings.ToLower(text)
+			text = email.Lower(text)
 		}
 		parts = append(parts, text)
 	}

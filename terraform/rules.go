@@ -2,11 +2,11 @@ package terraform
 
 import (
 	"maps"
-	"net/mail"
 	"net/url"
 	"regexp"
 	"time"
 
+	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/liquid"
 	"github.com/axle-cd/axle/internal/syncwindow"
@@ -113,7 +113,7 @@ var rules = shape.Rules{
 	"StartUpgradeRequest.waves":               {Computed: true},
 	"SyncWindowList.sync_windows":             {Required: true, Says: "The windows; an empty list is none."},
 	"SyncWindowList.managed_by":               {Skip: true},
-	"CreateUserRequest.email":                 {Required: true, Replaces: true, Fold: true, Other: "name", Check: email, Says: "The user's e-mail address."},
+	"CreateUserRequest.email":                 {Required: true, Replaces: true, Fold: true, Other: "name", Check: mailbox, Says: "The user's e-mail address."},
 	"CreateUserRequest.admin":                 {Skip: true},
 	"CreateUserRequest.token_scopes":          {Skip: true},
 	"CreateUserRequest.token_lifetime_micros": {Skip: true},
@@ -205,9 +205,9 @@ func account(text string) error {
 	return nil
 }
 
-func email(text string) error {
-	if parsed, err := mail.ParseAddress(text); err != nil || parsed.Address != text {
-		return invalid("%.80q is not an e-mail address; users are identified by one", text)
+func mailbox(text string) error {
+	if address, ok := email.Parse(text); !ok || address != text {
+		return invalid("%.80q is not an e-mail address in ASCII; users are identified by one", text)
 	}
 	return nil
 }

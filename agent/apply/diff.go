@@ -172,7 +172,7 @@ func (d *differ) written(ctx context.Context, it *wave.Item, had *inventory.Entr
 			return out, err
 		}
 	}
-	made, err := d.client.DryApply(ctx, it.Kind, it.Ref, body)
+	made, err := d.writer.DryApply(ctx, it, body)
 	if err != nil {
 		return out, err
 	}
@@ -190,10 +190,10 @@ func (d *differ) written(ctx context.Context, it *wave.Item, had *inventory.Entr
 func (d *differ) nameWriters(it *wave.Item, had *inventory.Entry, live *unstructured.Unstructured, theirs func(string) bool, out *difference.Object) {
 	before, after := live.GetManagedFields(), (&unstructured.Unstructured{Object: out.DesiredObject}).GetManagedFields()
 	taken := func(e metav1.ManagedFieldsEntry) bool {
-		return e.Subresource == "" && !fieldname.Ours(e) && theirs(e.Manager)
+		return e.Subresource == "" && !kubeobj.Ours(e) && theirs(e.Manager)
 	}
 	rest := func(e metav1.ManagedFieldsEntry) bool { return !taken(e) }
-	gone := fieldname.Of(before, taken).Difference(fieldname.Of(after, rest))
+	gone := write.Takes(it.Ref, live, taken).Difference(fieldname.Of(after, rest))
 	fieldname.Remove(out.DesiredObject, gone.Leaves())
 	changed := fieldname.Taken(before, after)
 	if had == nil || had.Hash != it.Hash || had.Hash == 0 {

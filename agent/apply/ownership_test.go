@@ -122,8 +122,9 @@ func TestMessagesHoldNoSecret(t *testing.T) {
 	b := newBed(t, nil)
 	service := newService("d1")
 	service.Scrub = scrub.New(map[string]string{"config.password": "hunter2-hunter2"})
-	// The API server quotes a value of the wrong type.
-	result := b.pass(service, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: [hunter2-hunter2]}")
+	// The API server quotes a value of the wrong type; of a Secret nothing is kept of that
+	// (TestErrorsQuoteNoSecret).
+	result := b.pass(service, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: s}\ndata: {password: [hunter2-hunter2]}")
 	if result.Sync != apply.SyncFailed || strings.Contains(fmt.Sprintf("%+v", result), "hunter2") || !strings.Contains(result.Message, "[secret config.password]") {
 		t.Errorf("%+v", result)
 	}

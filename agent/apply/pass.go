@@ -341,7 +341,8 @@ func (r *run) writeOne(ctx context.Context, it *wave.Item) (inventory.Entry, err
 // unchanged reports whether an object needs no request: it was applied with the same
 // content, and the watches say that it has not changed since.
 func (r *run) unchanged(it *wave.Item, had inventory.Entry) bool {
-	if had.Hash != it.Hash || had.Hash == 0 {
+	// A person who asks for a sync has seen that fields were lost.
+	if had.Hash != it.Hash || had.Hash == 0 || had.Lost != "" && r.service.SyncRequest > r.before.SyncRequest {
 		return false
 	}
 	live, found, synced := r.cfg.Live.Lookup(it.Kind, it.Ref)
@@ -351,7 +352,7 @@ func (r *run) unchanged(it *wave.Item, had inventory.Entry) bool {
 	if !found {
 		return had.Once
 	}
-	if live.UID != had.UID || live.Deleting {
+	if live.UID != had.UID || live.Deleting || live.Strings {
 		return false
 	}
 	what := kubeobj.Compare(inventory.Expects(r.service.ID, had), live, true)

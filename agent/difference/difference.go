@@ -125,7 +125,7 @@ func (m *Masker) Words(all []Object, known *scrub.Scrubber, more map[string]stri
 // hide replaces the values of a Secret by keyed hashes, and records them so that they
 // are found where other objects repeat them.
 func (m *Masker) hide(ref kubeobj.Ref, object map[string]any, hidden map[string]string) {
-	if object == nil || ref.Group != "" || ref.Kind != "Secret" {
+	if object == nil || !ref.IsSecret() {
 		return
 	}
 	for _, field := range []string{"data", "stringData"} {

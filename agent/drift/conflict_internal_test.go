@@ -24,6 +24,8 @@ type keeper struct {
 	want  kubeobj.Expected
 	heals int
 	err   error
+	// same: the heals restore no value.
+	same bool
 	// seen is called before a heal returns.
 	seen func()
 }
@@ -36,7 +38,7 @@ func (k *keeper) Heal(context.Context, string, []kubeobj.Ref) ([]kubeobj.Healed,
 	if k.seen != nil {
 		k.seen()
 	}
-	return nil, k.err
+	return []kubeobj.Healed{{Ref: k.want.Ref, Same: k.same}}, k.err
 }
 
 // conflict is a watcher that sees an object which somebody else changes after each

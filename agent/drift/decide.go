@@ -34,6 +34,7 @@ const (
 	leave decision = iota
 	heal
 	report
+	lose
 )
 
 // judge compares an object with what was applied.
@@ -42,6 +43,9 @@ func judge(want kubeobj.Expected, live kubeobj.Live, found bool) (decision, stri
 	reason := what.String()
 	switch what {
 	case kubeobj.Intact:
+		if want.Lost != "" && found {
+			return lose, want.Lost
+		}
 		return leave, ""
 	case kubeobj.Changed:
 		reason += by(live.Print.Other)
@@ -81,6 +85,10 @@ type mark struct {
 	// shown: there is nothing to heal, only to report. The object is considered again
 	// when something changes, and is then healed without back-off.
 	shown bool
+	// kept: the last heal restored no value.
+	kept bool
+	// lost: nothing differs, but fields left to others have the value of Git.
+	lost bool
 	// paused: it would be healed if the service were not paused.
 	paused bool
 }
@@ -220,6 +228,16 @@ func (w *Watcher) concludeLocked(now time.Time, want kubeobj.Expected, live kube
 	if m == nil {
 		m = &mark{backoff: jitter.Backoff{Min: healMin, Max: healMax}}
 	}
+	if what == lose {
+		if m.lose(want.Service, reason) {
+			w.markLocked(want.Ref, m, want.Service)
+			w.tellLocked(m.service)
+		}
+		return
+	}
+	if m.lost {
+		m.state, m.lost = "", false
+	}
 	if m.reason != reason || m.state == "" || m.service != want.Service {
 		m.reason = reason
 		w.markLocked(want.Ref, m, want.Service)
@@ -249,14 +267,24 @@ func (w *Watcher) concludeLocked(now time.Time, want kubeobj.Expected, live kube
 	}
 }
 
+// lose shows that fields left to others have the value of Git, until the object is
+// written again, and reports whether that is new.
+func (m *mark) lose(service, fields string) bool {
+	if m.lost && m.reason == fields && m.service == service {
+		return false
+	}
+	m.state, m.reason, m.shown, m.lost, m.fault = Contested, fields, true, true, ""
+	return true
+}
+
 // calmLocked ends a drift. It keeps the times of heals, so that an object that drifts
 // again and again is detected.
 func (w *Watcher) calmLocked(m *mark) {
 	if m.state == "" {
 		return
 	}
-	m.state, m.reason, m.fault, m.named = "", "", "", 0
-	if len(m.heals) == 0 && !m.queued {
+	m.state, m.reason, m.fault, m.named, m.lost = "", "", "", 0, false
+	if len(m.heals) == 0 && !m.queued && !m.kept {
 		// The back-off after a failed attempt does not apply to the next drift.
 		m.next = time.Time{}
 		m.backoff.Reset()
@@ -308,6 +336,9 @@ func (m *mark) message(ref kubeobj.Ref) string {
 	}
 	text := fmt.Sprintf("%s differs: %s", ref, reason)
 	switch {
+	case m.lost:
+		text = fmt.Sprintf("%s: fields that are left to others got their values from Git: %s. An element that changed in Git equals none of the cluster's, or several; "+
+			"give the elements of the list a name, or check the values and sync the service", ref, m.reason)
 	case m.state == Contested:
 		text = fmt.Sprintf("%s was put back %d times in %v and something changes it each time: %s; stop the other writer or leave the field out",
 			ref, len(m.heals), conflictWithin, reason)

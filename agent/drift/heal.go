@@ -2,6 +2,7 @@ package drift
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,11 +62,17 @@ func (w *Watcher) healService(ctx context.Context, service string, refs []kubeob
 	limited, cancel := context.WithTimeout(ctx, healLimit)
 	healed, err := w.owner.Heal(limited, service, refs)
 	cancel()
+	// Taking a list back that had changed only in fields left to others heals nothing.
+	kept := map[kubeobj.Ref]bool{}
+	healed = slices.DeleteFunc(healed, func(h kubeobj.Healed) bool {
+		kept[h.Ref] = h.Same
+		return h.Same
+	})
 	now := w.cfg.Clock.Now()
 	needPass := errcode.Is(err, errcode.NotFound)
 	if err != nil && !needPass {
 		w.cfg.Log.Warn("heal", logkey.Service, service, logkey.Count, len(refs), logkey.Error, err)
-	} else if err == nil {
+	} else if err == nil && len(healed) > 0 {
 		w.cfg.Log.Info("healed", logkey.Service, service, logkey.Count, len(refs), logkey.Object, refs[0].String(), logkey.Reason, healWords(healed))
 	}
 	w.mu.Lock()
@@ -75,13 +82,15 @@ func (w *Watcher) healService(ctx context.Context, service string, refs []kubeob
 		if m == nil {
 			continue
 		}
-		m.queued, m.fault = false, ""
+		m.queued, m.fault, m.kept = false, "", kept[ref]
 		switch {
 		case needPass:
 			m.next = now.Add(renderWait)
 		case err != nil:
 			m.fault = errcode.Message(err)
 			m.next = now.Add(m.backoff.Next())
+		case kept[ref]:
+			m.next = now.Add(healMin)
 		default:
 			m.healedLocked(now)
 		}

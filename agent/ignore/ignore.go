@@ -2,8 +2,10 @@ package ignore
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -178,3 +180,20 @@ func (s step) chooses(element any, index int) bool {
 	}
 	return fmt.Sprint(element) == s.value
 }
+
+// keysIn are the fields of a map that a step leads to.
+func (s step) keysIn(m map[string]any) []string {
+	if s.all {
+		return slices.Sorted(maps.Keys(m))
+	}
+	return []string{s.key}
+}
+
+// mayChoose reports whether a step can choose elements of a list.
+func (s step) mayChoose() bool {
+	_, err := strconv.Atoi(s.key)
+	return s.all || err == nil
+}
+
+// everything reports whether a step chooses all elements.
+func (s step) everything() bool { return s.all && len(s.where) == 0 }

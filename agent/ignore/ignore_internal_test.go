@@ -67,7 +67,7 @@ func TestIgnoredFieldsAreFilledFromTheCluster(t *testing.T) {
 				return m
 			}
 			got := read(test.desired)
-			if err := Fill(got, read(test.live), test.managers, test.paths); err != nil {
+			if _, err := Fill(got, read(test.live), test.managers, test.paths); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(read(test.want), got); diff != "" {

@@ -184,8 +184,8 @@ type HelmMinimal struct {
 
 // ServiceHelm says which chart to use, and with which values.
 type ServiceHelm struct {
-	// URL of a chart repository, https or oci. If a repository with this URL is
-	// registered, its credentials are used; otherwise none are.
+	// URL of a chart repository, https or oci. If the project registered it, its
+	// credentials are used; otherwise none are.
 	URL *string `json:"url,omitempty"`
 	// Chart in the repository.
 	Chart *string `json:"chart,omitempty"`

@@ -19,6 +19,7 @@ import (
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/cli/plan"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/repourl"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -215,11 +216,11 @@ func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.Create
 		return err
 	case err != nil:
 		return err
-	case have.Msg.GetUrl() != want.GetUrl():
+	case !repourl.Same(want.GetType(), have.Msg.GetUrl(), want.GetUrl()):
 		return errcode.New(errcode.Conflict, "repository %s has the URL %s, which cannot be changed; choose another name", want.GetName(), have.Msg.GetUrl())
 	case have.Msg.GetType() != want.GetType():
 		return errcode.New(errcode.Conflict, "repository %s is of the type %s, which cannot be changed; choose another name", want.GetName(), have.Msg.GetType())
-	case proto.Size(want.GetCredentials()) == 0 && (want.GetAuth() == "" || want.GetAuth() == have.Msg.GetAuth()) &&
+	case proto.Size(want.GetCredentials()) == 0 && have.Msg.GetUrl() == want.GetUrl() && (want.GetAuth() == "" || want.GetAuth() == have.Msg.GetAuth()) &&
 		manifest.RepositoryOptions(have.Msg.GetOptions(), want.GetOptions()) == nil && !takes(have.Msg.GetManagedBy(), want.GetManagement()):
 		view.Result = "unchanged"
 		return nil
@@ -229,7 +230,7 @@ func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.Create
 		return nil
 	}
 	_, err = client.Repositories.Update(ctx, connect.NewRequest(&hubv1.UpdateRepositoryRequest{
-		Name: want.GetName(), Credentials: want.GetCredentials(), Auth: want.GetAuth(),
+		Name: want.GetName(), Url: want.GetUrl(), Credentials: want.GetCredentials(), Auth: want.GetAuth(),
 		Options: manifest.RepositoryOptions(have.Msg.GetOptions(), want.GetOptions()), Management: want.GetManagement(),
 	}))
 	return err

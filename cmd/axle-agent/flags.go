@@ -53,7 +53,7 @@ func (o *options) agent(flags *pflag.FlagSet) {
 	flags.StringVar(&c.ToolsDir, "tools-dir", "", "folder of the tools and WebAssembly modules that renderers of type EXEC and WASM may name")
 	flags.StringVar(&c.MetricsListen, "metrics-listen", "", "address of /healthz and /metrics, or \"off\" (default "+agent.DefaultMetricsListen+", or any other port if it is taken)")
 	flags.StringVar(&c.Proxy.Mode, "proxy", "full", "what people may do in this cluster through the hub: off, read, or full (limited only by the cluster's RBAC); the hub cannot change it")
-	flags.StringSliceVar(&c.Proxy.Verbs, "proxy-verbs", nil, "the only verbs that people may use through the hub: get, list, watch, create, update, patch, delete, deletecollection, exec, attach, portforward, proxy")
+	flags.StringSliceVar(&c.Proxy.Verbs, "proxy-verbs", nil, "the only verbs that people may use through the hub: get, list, watch, create, update, patch, delete, deletecollection, exec, attach, portforward, proxy, connect (every other upgrade of a connection, such as the console of a virtual machine)")
 	flags.StringSliceVar(&c.Proxy.Namespaces, "proxy-namespaces", nil, "the only namespaces that people may use through the hub; cluster-scoped objects are then not accessible")
 	flags.StringSliceVar(&c.Proxy.APIGroups, "proxy-api-groups", nil, "the only API groups that people may use through the hub; core is the group without a name")
 	flags.StringSliceVar(&c.Proxy.Groups, "proxy-groups", nil, "the only groups of the hub whose members may use this cluster")

@@ -102,7 +102,7 @@ var access = map[string]identity.Action{
 	hubv1connect.NotificationRoutersDeleteProcedure:     identity.ActionWrite,
 	hubv1connect.NotificationRoutersListEventsProcedure: identity.ActionRead,
 	hubv1connect.NotificationsListProcedure:             identity.ActionSelf,
-	hubv1connect.NotificationsMarkReadProcedure:         identity.ActionSelf,
+	hubv1connect.NotificationsMarkReadProcedure:         identity.ActionSelfChange,
 	hubv1connect.ContextsListProcedure:                  identity.ActionRead,
 	hubv1connect.ContextsGetProcedure:                   identity.ActionRead,
 	hubv1connect.ContextsCreateProcedure:                identity.ActionCreate,
@@ -116,9 +116,9 @@ var access = map[string]identity.Action{
 	hubv1connect.BackendsGetMigrationProcedure:          identity.ActionRead,
 	hubv1connect.BackendsRotateKeyProcedure:             identity.ActionAdmin,
 	hubv1connect.TokensListProcedure:                    identity.ActionSelf,
-	hubv1connect.TokensCreateProcedure:                  identity.ActionSelf,
+	hubv1connect.TokensCreateProcedure:                  identity.ActionSelf, // it gives nothing more, and ends with its maker
 	hubv1connect.TokensCreateBootstrapProcedure:         identity.ActionCreate,
-	hubv1connect.TokensRevokeProcedure:                  identity.ActionSelf,
+	hubv1connect.TokensRevokeProcedure:                  identity.ActionSelf, // Principal.MayEnd decides
 	hubv1connect.EventsListProcedure:                    identity.ActionRead,
 	hubv1connect.UsersListProcedure:                     identity.ActionAdmin,
 	hubv1connect.UsersCreateProcedure:                   identity.ActionAdmin,
@@ -150,8 +150,8 @@ var access = map[string]identity.Action{
 	hubv1connect.LoginsStartDeviceProcedure:             open,
 	hubv1connect.LoginsPollDeviceProcedure:              open,
 	hubv1connect.LoginsListSessionsProcedure:            identity.ActionSelf,
-	hubv1connect.LoginsEndSessionProcedure:              identity.ActionSelf,
-	hubv1connect.LoginsEndSessionsProcedure:             identity.ActionSelf,
+	hubv1connect.LoginsEndSessionProcedure:              identity.ActionSelf, // as Tokens.Revoke
+	hubv1connect.LoginsEndSessionsProcedure:             identity.ActionSelfChange,
 	hubv1connect.LoginsUnlinkProcedure:                  identity.ActionAdmin,
 	hubv1connect.ProvidersListProcedure:                 identity.ActionAdmin,
 	hubv1connect.ProvidersCreateProcedure:               identity.ActionAdmin,

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,7 +58,7 @@ func TestEveryCallSaysWhoMayMakeIt(t *testing.T) {
 			if !named(procedure, withoutIdentity) {
 				t.Errorf("%s needs no identity", procedure)
 			}
-		case action == identity.ActionAdmin || action == identity.ActionSelf:
+		case action == identity.ActionAdmin || action == identity.ActionSelf || action == identity.ActionSelfChange:
 			if placed {
 				t.Errorf("%s is for %s wherever it is about, and scope.go has it", procedure, action)
 			}
@@ -68,5 +70,44 @@ func TestEveryCallSaysWhoMayMakeIt(t *testing.T) {
 		if _, ok := access[procedure]; !ok {
 			t.Errorf("%s is in scope.go but not in access.go", procedure)
 		}
+	}
+}
+
+// reading are the calls that a token with the scope read may make, by what their names
+// begin with.
+var reading = []string{
+	"List", "Get", "Watch", "Query", "Search", "Summary", "HeatMap", "NeedsYou", "RecentChanges", "UpgradeStatus", "Status", "WhoAmI", "CanI", "Config", "Enrollment",
+	"AgentManifests", "Read",
+}
+
+// decidedLater are the calls whose name is that of a change and whose action is that of
+// a read, with who decides.
+var decidedLater = map[string]string{
+	"Tokens/Create":               "it gives nothing that the caller does not have, and ends with the caller's token",
+	"Tokens/Revoke":               "identity.Principal.MayEnd",
+	"Logins/EndSession":           "identity.Principal.MayEnd",
+	"ClusterAPI/CreateCredential": "each use of it is judged by the scopes of the token",
+	"ClusterAPI/CreateTicket":     "its use is judged by the scopes of the token",
+	"ClusterAPI/WriteObject":      "hub/tunnel/authproxy refuses it without the scope write",
+	"Fleet/SetTopics":             "what the caller's own stream is about",
+}
+
+// A token with the scope read changes nothing, also not what is its person's own.
+func TestReadScopeChangesNothing(t *testing.T) {
+	later := maps.Clone(decidedLater)
+	for procedure, action := range access {
+		if action != identity.ActionRead && action != identity.ActionSelf {
+			continue
+		}
+		call := procedure[strings.LastIndex(procedure, ".")+1:]
+		_, method, _ := strings.Cut(call, "/")
+		reads := slices.ContainsFunc(reading, func(prefix string) bool { return strings.HasPrefix(method, prefix) })
+		if _, decided := later[call]; reads == decided {
+			t.Errorf("%s needs only %s: its name begins like a read: %v, decided later: %v", call, action, reads, decided)
+		}
+		delete(later, call)
+	}
+	for call := range later {
+		t.Errorf("%s is not a call that the scope read gives", call)
 	}
 }

@@ -155,7 +155,7 @@ func TestWhatIsUsedIsNotDeleted(t *testing.T) {
 	b := newBed(t)
 	b.fleet(t)
 	must(t, b.services.Create, &hubv1.CreateServiceRequest{Ref: onEdge("web"), Spec: webSpec()})
-	refused(t, b.repositories.Delete, &hubv1.DeleteRepositoryRequest{Name: "fleet"}, errcode.Conflict, "used by 1")
+	refused(t, b.repositories.Delete, &hubv1.DeleteRepositoryRequest{Name: "fleet"}, errcode.Conflict, "used by service edge-1/web;")
 	refused(t, b.clusters.Delete, &hubv1.DeleteClusterRequest{Name: "edge-1"}, errcode.Conflict, "1 services")
 	must(t, b.services.Get, &hubv1.GetServiceRequest{Ref: onEdge("web")})
 	must(t, b.clusters.Delete, &hubv1.DeleteClusterRequest{Name: "edge-1", Detach: true})

@@ -85,7 +85,7 @@ func ofTemplate(ctx context.Context, s *Server, action identity.Action, message 
 	if c.projectID == "" {
 		c.projectID = fleet.DefaultProjectID
 	}
-	for _, find := range []func(context.Context) ([]permission, error){c.sources, c.valueSets, c.clusters} {
+	for _, find := range []func(context.Context) ([]permission, error){c.valueSets, c.clusters} {
 		more, err := find(ctx)
 		if permissions = append(permissions, more...); err != nil {
 			return permissions, err

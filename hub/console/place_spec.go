@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/config"
@@ -30,7 +29,8 @@ type specCall struct {
 // ofSpec finds the needs of calls that set a service's spec. They need to
 // change the service, or to create it on its cluster and in its project; a move
 // to another project needs both. They also need to read every object of another
-// project that the spec uses and did not use before.
+// project that the spec uses and did not use before; repositories are bound, with this
+// right, when the spec is stored.
 func ofSpec(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	c, err := newSpecCall(ctx, s, message)
 	if err != nil {
@@ -40,7 +40,7 @@ func ofSpec(ctx context.Context, s *Server, action identity.Action, message any)
 	if err != nil {
 		return permissions, err
 	}
-	for _, find := range []func(context.Context) ([]permission, error){c.parent, c.sources, c.valueSets, c.clusters} {
+	for _, find := range []func(context.Context) ([]permission, error){c.parent, c.valueSets, c.clusters} {
 		more, err := find(ctx)
 		if permissions = append(permissions, more...); err != nil {
 			return permissions, err
@@ -135,28 +135,6 @@ func (c *specCall) had() fleet.Spec {
 		return fleet.Spec{}
 	}
 	return c.before.Spec
-}
-
-// sources requires reading the repositories of other projects that the spec
-// uses and did not use before.
-func (c *specCall) sources(ctx context.Context) (permissions []permission, err error) {
-	for _, want := range fleet.TakenAnew(c.after, c.had()) {
-		want.ProjectID = c.projectID
-		if strings.HasPrefix(want.URL, "hub:") {
-			return permissions, want.Missing() // files for the hub's own services
-		}
-		have, err := c.config.Registered(ctx, want)
-		if errcode.Is(err, errcode.NotFound) {
-			continue // the fleet reports this error, with the field
-		}
-		if err != nil {
-			return permissions, err
-		}
-		if at := repositoryScope(have); at.Project != c.projectID {
-			permissions = append(permissions, permission{action: identity.ActionRead, scope: at, missing: want.Missing()})
-		}
-	}
-	return permissions, nil
 }
 
 // valueSets requires seeing the contexts of other projects that the spec names,

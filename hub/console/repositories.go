@@ -38,7 +38,7 @@ func (s *repositories) one(r gitcache.Repository, extra extras) *hubv1.Repositor
 		owner = ""
 	}
 	return &hubv1.Repository{
-		Id: r.ID, Name: r.Name, Project: project, Type: string(r.Kind), Url: r.URL, Auth: auth,
+		Id: r.ID, Name: r.Name, Project: project, Type: string(r.Kind), Url: r.Address(), Auth: auth,
 		Health: healthText[string(r.Health.State)], Message: r.Health.Message,
 		LastFetchAt: clock.Micros(r.Health.CheckedAt), LastAttemptAt: clock.Micros(r.Health.CheckedAt), FailingSince: clock.Micros(r.Health.FailedSince), NextFetchAt: clock.Micros(r.Health.NextAt),
 		Options: optionsOf(r.Options),
@@ -75,7 +75,7 @@ func (s *repositories) find(ctx context.Context, name string) (gitcache.Reposito
 	if name == "" {
 		return gitcache.Repository{}, noRepository(name)
 	}
-	r, err := s.config.Cache.FindRepository(ctx, name, "")
+	r, err := s.config.Cache.FindRepository(ctx, name)
 	if errcode.Is(err, errcode.NotFound) {
 		err = noRepository(name)
 	}
@@ -184,7 +184,7 @@ func (s *repositories) Update(ctx context.Context, r *connect.Request[hubv1.Upda
 		have.Options.Internal = internal
 	}
 	if changed.GetUrl() != "" {
-		have.URL = changed.GetUrl()
+		have.URL, have.Written = changed.GetUrl(), ""
 	}
 	var keep *gitcache.Credentials
 	if changed.GetCredentials() != nil || changed.GetAuth() != "" || changed.GetOptions() == nil && changed.GetUrl() == "" && !changed.GetManagement().GetTakeOver() {
@@ -194,7 +194,10 @@ func (s *repositories) Update(ctx context.Context, r *connect.Request[hubv1.Upda
 		}
 		have.Auth, keep = auth, &credentials
 	}
-	if _, err := s.config.Cache.UpdateRepository(ctx, have, keep); err != nil {
+	guarded := s.config.RepositoryUsers.Guarded(ctx, have, repositoryScope(have), func(at identity.Scope) bool {
+		return s.config.Identity.Authorize(ctx, caller(ctx), identity.ActionWrite, at) == nil
+	})
+	if _, err := s.config.Cache.UpdateRepository(guarded, have, keep); err != nil {
 		return nil, err
 	}
 	return s.whole(ctx, have.Name)
@@ -221,32 +224,15 @@ func (s *repositories) Delete(ctx context.Context, r *connect.Request[hubv1.Dele
 	if err != nil {
 		return nil, err
 	}
-	extra, err := s.extras(ctx, have.ID, []gitcache.Repository{have}, identity.Reach{Everywhere: true})
+	reach, err := s.readable(ctx)
+	if err == nil {
+		err = s.config.RepositoryUsers.Unused(ctx, have, reach)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if n := extra.services[have.ID]; n > 0 {
-		return nil, s.used(ctx, have)
 	}
 	if err := s.config.Cache.DeleteRepository(ctx, have.ID); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteRepositoryResponse{}), nil
-}
-
-// used returns the error that a repository is in use, with the count of the
-// services that the caller may see.
-func (s *repositories) used(ctx context.Context, r gitcache.Repository) error {
-	reach, err := s.readable(ctx)
-	if err != nil {
-		return err
-	}
-	seen, err := s.config.ServicesByRepository(ctx, r.ID, reach)
-	if err != nil {
-		return err
-	}
-	if n := seen[r.ID]; n > 0 {
-		return errcode.New(errcode.Conflict, "repository %q is used by %d service(s); delete them first", r.Name, n)
-	}
-	return errcode.New(errcode.Conflict, "repository %q is used by services that you may not see; ask an administrator", r.Name)
 }

@@ -32,7 +32,7 @@ func TestOptionsOfARepository(t *testing.T) {
 		t.Errorf("auth %q, options (-want +got):\n%s", made.GetAuth(), diff)
 	}
 	made = must(t, b.repositories.Update, &hubv1.UpdateRepositoryRequest{Name: "charts", Url: "https://charts.example.com/moved/"})
-	if made.GetUrl() != "https://charts.example.com/moved" || made.GetAuth() != "none" || made.GetOptions().GetMaxBytes() != 8 {
+	if made.GetUrl() != "https://charts.example.com/moved/" || made.GetAuth() != "none" || made.GetOptions().GetMaxBytes() != 8 {
 		t.Errorf("after another URL alone: %v", made)
 	}
 	refused(t, b.repositories.Create, &hubv1.CreateRepositoryRequest{Name: "x", Type: "oci", Url: "oci://ghcr.io/acme", Auth: "magic"}, errcode.Invalid, "is not known")

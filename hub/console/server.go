@@ -18,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/hub/console/fleetapi"
 	"github.com/axle-cd/axle/hub/console/globalsapi"
 	"github.com/axle-cd/axle/hub/console/groupsapi"
+	"github.com/axle-cd/axle/hub/console/inuse"
 	"github.com/axle-cd/axle/hub/console/liveapi"
 	"github.com/axle-cd/axle/hub/console/notifyapi"
 	"github.com/axle-cd/axle/hub/console/operationsapi"
@@ -107,12 +108,13 @@ type Config struct {
 	Lives   Lives
 	// Replicas lists the hub's processes.
 	Replicas func(ctx context.Context) ([]Replica, error)
-	// Registered finds the registered repository that holds a source. NotFound
-	// when none does.
-	Registered func(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error)
 	// ServicesByRepository counts services within reach by repository id, for
 	// all repositories or the given one.
 	ServicesByRepository func(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error)
+	// RepositoryUsers counts who is bound to a repository.
+	RepositoryUsers inuse.Users
+	// Risks lists the sources at risk of the whole fleet.
+	Risks func(ctx context.Context) ([]fleet.Risk, error)
 	// ServicesBySource counts the services of one repository by source id.
 	ServicesBySource func(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error)
 	// UsesOfValueSets counts the services that use each context or outputs, by name.

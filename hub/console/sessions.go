@@ -7,6 +7,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	"github.com/axle-cd/axle/hub/console/inuse"
 	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
@@ -135,7 +136,7 @@ func (s *events) List(ctx context.Context, r *connect.Request[hubv1.ListEventsRe
 
 type hub struct{ *Server }
 
-func (s *hub) Status(ctx context.Context, _ *connect.Request[hubv1.HubStatusRequest]) (*connect.Response[hubv1.HubStatus], error) {
+func (s *hub) Status(ctx context.Context, r *connect.Request[hubv1.HubStatusRequest]) (*connect.Response[hubv1.HubStatus], error) {
 	life, err := s.config.Lives.Incarnation(ctx)
 	if err != nil {
 		return nil, err
@@ -155,6 +156,15 @@ func (s *hub) Status(ctx context.Context, _ *connect.Request[hubv1.HubStatusRequ
 		out.Backups = &hubv1.Backups{
 			To: backups.To, Schedule: backups.Cron, DueAt: clock.Micros(backups.Due), RunningSince: backups.Running,
 			LastName: backups.Name, LastAt: backups.At, LastBytes: backups.Bytes, FailedAt: backups.Failed, Failure: backups.Failure,
+		}
+	}
+	if r.Msg.GetRisks() {
+		risks, err := s.config.Risks(ctx)
+		if err == nil {
+			out.SourceRisks, err = inuse.Risks(ctx, risks, s.config.Fleet.ProjectNames)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	if s.config.Replicas != nil {

@@ -1,21 +1,12 @@
 package fleet
 
 import (
+	"github.com/axle-cd/axle/hub/fleet/binding"
 	"github.com/axle-cd/axle/hub/fleet/specrules"
 )
 
 // ChartPath is where the chart of a service with other files lies.
 const ChartPath = specrules.ChartPath
-
-// Place is a source that a service follows, and the path below the service's
-// folder where its files lie. An empty path is the folder itself.
-type Place struct {
-	Path string `json:"path,omitempty"`
-	// Name is the field of the spec that names the source.
-	Name         string `json:"name,omitempty"`
-	SourceID     string `json:"source"`
-	RepositoryID string `json:"repository"`
-}
 
 // Part is the content of one source of a service in a revision.
 type Part struct {
@@ -32,6 +23,9 @@ func (s Service) Follows() []Place {
 	}
 	return []Place{{SourceID: s.SourceID, RepositoryID: s.RepositoryID}}
 }
+
+// Bound returns what the sources of the service's spec are bound to.
+func (s Service) Bound() Bound { return binding.Of(s.Spec, s.Follows()) }
 
 // contents returns the parts of the current revision; nil while it has none.
 func (s Service) contents() []Part {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet/binding"
 	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
@@ -278,7 +279,15 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, p
 	if err := f.takeConfiguration(ctx, s, before); err != nil {
 		return err
 	}
-	return Templates{f}.FollowSources(ctx, &s.Service, s.ProjectID)
+	had := before.Bound()
+	if s.ProjectID != before.ProjectID {
+		had = Bound{} // in another project, nothing is bound yet
+	}
+	repositories, err := binding.Bind(ctx, f.sources, s.Spec, s.ProjectID, had, false)
+	if err != nil {
+		return err
+	}
+	return Templates{f}.FollowSources(ctx, &s.Service, repositories)
 }
 
 // checkParent refuses a new parent that is not a service: the parent "hub"

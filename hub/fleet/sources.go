@@ -3,14 +3,17 @@ package fleet
 import (
 	"context"
 
+	"github.com/axle-cd/axle/hub/fleet/binding"
 	"github.com/axle-cd/axle/hub/fleet/specrules"
 )
 
-// SourceWant is a source that a service wants to follow.
-type SourceWant = specrules.SourceWant
-
-// TakenAnew lists the sources of a spec that before does not have in the same form.
-var TakenAnew = specrules.TakenAnew
+// The domain's names for sources and what they are bound to.
+type (
+	SourceWant = specrules.SourceWant
+	Bound      = binding.Bound
+	Place      = binding.Place
+	Risk       = binding.Risk
+)
 
 // Upstream is the health of a repository.
 type Upstream struct {
@@ -25,11 +28,7 @@ type Upstream struct {
 // Sources is where services get their content from; the hub's wiring implements
 // it with the git cache.
 type Sources interface {
-	// Follow finds the repository and follows the source, in the transaction of
-	// the context. For a chart's URL without a repository it creates one.
-	// Invalid, with the field, when there is no such repository or the fields
-	// do not make a source.
-	Follow(ctx context.Context, want SourceWant) (sourceID, repositoryID string, err error)
+	binding.Sources
 	// Heads returns the heads that exist of some sources, by source id.
 	Heads(ctx context.Context, sourceIDs []string) (map[string]Head, error)
 	// Moved returns up to limit sources after an id, in order of id, whose

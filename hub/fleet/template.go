@@ -3,7 +3,7 @@ package fleet
 import (
 	"context"
 
-	"github.com/axle-cd/axle/hub/fleet/specrules"
+	"github.com/axle-cd/axle/hub/fleet/binding"
 )
 
 // Templates is what hub/fleet/globals needs of a fleet to declare a service once and
@@ -69,17 +69,15 @@ func (f Templates) Settle(ctx context.Context, s *StoredService, cluster Cluster
 	return f.resettle(ctx, s, cluster)
 }
 
-// FollowSources fills in the sources of a service's spec, as a project finds them.
-func (f Templates) FollowSources(ctx context.Context, s *Service, projectID string) error {
-	var places []Place
-	for _, d := range specrules.SourcesOf(s.Spec) {
-		d.ProjectID = projectID
-		sourceID, repositoryID, err := f.sources.Follow(ctx, d.SourceWant)
-		if err != nil {
-			return err
-		}
-		places = append(places, Place{Path: d.Path, Name: d.At, SourceID: sourceID, RepositoryID: repositoryID})
-	}
+// BindSources binds the sources of a template to repositories; see binding.Bind.
+func (f Templates) BindSources(ctx context.Context, spec Spec, projectID string, had Bound, trusted bool) ([]string, error) {
+	return binding.Bind(ctx, f.sources, spec, projectID, had, trusted)
+}
+
+// FollowSources fills in the sources of a service's spec, of the repositories that they
+// are bound to.
+func (f Templates) FollowSources(ctx context.Context, s *Service, repositories []string) error {
+	places, err := binding.Follow(ctx, f.sources, s.Spec, repositories)
 	s.follow(places)
-	return nil
+	return err
 }

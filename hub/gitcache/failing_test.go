@@ -3,6 +3,7 @@ package gitcache_test
 import (
 	"context"
 	"fmt"
+	"path"
 	"testing"
 	"time"
 
@@ -44,7 +45,7 @@ func TestAFailingHostIsAskedLess(t *testing.T) {
 		if err := failing.Create(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.cache.CreateRepository(t.Context(), gitcache.Repository{Name: name, URL: failing.URL(name)}, gitcache.Credentials{}); err != nil {
+		if _, err := w.cache.CreateRepository(t.Context(), gitcache.Repository{Name: path.Base(name), URL: failing.URL(name)}, gitcache.Credentials{}); err != nil {
 			t.Fatal(err)
 		}
 	}

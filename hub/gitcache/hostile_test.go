@@ -193,12 +193,28 @@ func TestRepositoryURLs(t *testing.T) {
 			t.Errorf("%q: %v, want %q", url, err, want)
 		}
 	}
-	r, err := w.cache.CreateRepository(t.Context(), gitcache.Repository{Name: "x", URL: "https://me:pass@GIT.example.com:443/a/b.git/"}, gitcache.Credentials{})
-	if err != nil || r.URL != "https://git.example.com/a/b.git" || r.Auth != record.AuthBasic {
+	r, err := w.cache.CreateRepository(t.Context(), gitcache.Repository{Name: "x", URL: " https://me@GIT.example.com:443/a/b.git/\n"}, gitcache.Credentials{Password: "pass"})
+	if err != nil || r.URL != "https://git.example.com/a/b.git" || r.Written != "https://me@GIT.example.com:443/a/b.git/" || r.Auth != record.AuthBasic {
 		t.Errorf("%+v, %v", r, err)
 	}
 	c, err := w.store.Credentials(t.Context(), r.ID)
 	if err != nil || c.Username != "me" || c.Password != "pass" {
-		t.Errorf("credentials were not taken out of the URL: %v", err)
+		t.Errorf("the user in the URL is not that of the credentials: %v", err)
+	}
+	r.Options.MaxBytes = 1 << 20
+	if kept, err := w.cache.UpdateRepository(t.Context(), r, nil); err != nil || kept.Written != r.Written {
+		t.Errorf("another change makes it %q, %v", kept.Written, err)
+	}
+	r.URL, r.Written = "https://git.example.com/a/b", ""
+	kept, err := w.cache.UpdateRepository(t.Context(), r, nil)
+	if err != nil || kept.URL != r.URL || kept.Written != r.URL || kept.Options.Moves != 0 {
+		t.Errorf("another spelling makes it %+v, %v", kept, err)
+	}
+	if c, err := w.store.Credentials(t.Context(), r.ID); err != nil || c.Password != "pass" {
+		t.Errorf("its credentials did not stay: %v", err)
+	}
+	r.URL = "https://me:pass@git.example.com/a/b"
+	if _, err := w.cache.UpdateRepository(t.Context(), r, nil); !errcode.Is(err, errcode.Invalid) || strings.Contains(err.Error(), "pass@") {
+		t.Errorf("a password in the URL: %v", err)
 	}
 }

@@ -24,6 +24,9 @@ type Options = record.Options
 // Verify says which signatures are required before a head moves.
 type Verify = record.Verify
 
+// Guarded returns a context in which a guard decides about changes of addresses.
+var Guarded = record.Guarded
+
 // Kind is the kind of upstream of a repository.
 type Kind = record.Kind
 

@@ -2,8 +2,6 @@ package gitcache
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/url"
@@ -16,7 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/gitobject"
-	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/repourl"
 )
 
 // parts gives git agents content of other upstreams: submodules, bases and
@@ -127,29 +125,20 @@ func (p parts) repository(ctx context.Context, parentID string, w gitagent.Wante
 	if err != nil {
 		return Repository{}, err
 	}
-	name := internalName(parentID, w.Kind, wanted)
-	var followed Repository
 	for _, r := range all {
-		if r.Kind != w.Kind || !sameURL(r.URL, wanted) {
-			continue
-		}
-		if !r.Options.Internal && r.ProjectID == parent.ProjectID {
+		if !r.Options.Internal && r.ProjectID == parent.ProjectID && r.Kind == w.Kind && r.IsAt(wanted) {
 			return r, nil
 		}
-		if r.Options.Internal && r.Name == name {
-			followed = r
-		}
 	}
-	return p.follow(ctx, parent, followed, Repository{Name: name, ProjectID: parent.ProjectID, Kind: w.Kind, URL: wanted}, all)
+	return p.follow(ctx, parent, Repository{ProjectID: parent.ProjectID, Kind: w.Kind, URL: wanted}, all)
 }
 
-// follow creates the internal repository, or updates its credentials.
+// follow finds or creates the internal repository, and updates its credentials.
 // Credentials are only used for their own server: those of the referring
 // repository, otherwise those of a repository on that server that is registered
 // in the same project.
-func (p parts) follow(ctx context.Context, parent, old, r Repository, registered []Repository) (Repository, error) {
+func (p parts) follow(ctx context.Context, parent, r Repository, registered []Repository) (Repository, error) {
 	c := p.cache
-	r.Options = record.Options{Internal: true}
 	var creds Credentials
 	for _, from := range append([]Repository{parent}, registered...) {
 		if origin(from.URL) != origin(r.URL) || from.Options.Internal && from.ID != parent.ID || from.ProjectID != parent.ProjectID || !lends(from, r.Kind) {
@@ -162,17 +151,12 @@ func (p parts) follow(ctx context.Context, parent, old, r Repository, registered
 		}
 		break
 	}
-	if old.ID == "" {
-		created, err := c.CreateRepository(ctx, r, creds)
-		switch {
-		case errcode.Is(err, errcode.Conflict):
-			return c.store.FindRepository(ctx, r.Name, "") // another replica was faster
-		case errcode.Is(err, errcode.Invalid):
-			return r, errcode.New(errcode.Unprocessable, "%s cannot be followed: %s; register it in the same project", r.URL, errcode.Message(err))
-		case err == nil:
-			c.config.Log.Info("a repository is followed for another", logkey.Repository, created.ID, logkey.Address, created.URL)
-		}
-		return created, err
+	old, err := c.FollowByItself(ctx, parent.ID, r, creds)
+	if errcode.Is(err, errcode.Invalid) {
+		return r, errcode.New(errcode.Unprocessable, "%s cannot be followed: %s; register it in the same project", r.URL, errcode.Message(err))
+	}
+	if err != nil {
+		return r, err
 	}
 	had, err := c.store.Credentials(ctx, old.ID)
 	if err != nil || had == creds {
@@ -208,40 +192,11 @@ func partURL(w gitagent.Wanted, allowHTTP bool) (string, error) {
 	return loc.String(), nil
 }
 
-// sameURL compares URLs with and without .git.
-func sameURL(a, b string) bool {
-	trim := func(s string) string { return strings.TrimSuffix(strings.TrimRight(s, "/"), ".git") }
-	return trim(a) == trim(b)
-}
-
 // origin returns the server of a URL; credentials apply to one server.
 func origin(raw string) string {
-	u, err := url.Parse(raw)
+	u, err := url.Parse(repourl.Normal(string(record.Helm), raw))
 	if err != nil {
 		return raw
 	}
 	return u.Scheme + "://" + u.Host
-}
-
-// internalName returns the unique name of a repository that is followed for
-// another.
-func internalName(parentID string, kind Kind, wanted string) string {
-	sum := sha256.Sum256([]byte(parentID + "\x00" + string(kind) + "\x00" + wanted))
-	return followedPrefix + hex.EncodeToString(sum[:8])
-}
-
-const (
-	followedPrefix = "followed-"
-	// followedPoll is how often a repository is polled that is followed for
-	// others: what they need of it is pinned, and new needs are requested at
-	// once.
-	followedPoll = 12 * time.Hour
-)
-
-// pollEvery returns the base time between polls of a repository.
-func (c *Config) pollEvery(r Repository) time.Duration {
-	if r.Options.Internal && strings.HasPrefix(r.Name, followedPrefix) {
-		return followedPoll
-	}
-	return c.PollInterval
 }

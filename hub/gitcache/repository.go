@@ -3,11 +3,13 @@ package gitcache
 import (
 	"context"
 	"crypto/rand"
+	"regexp"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/git"
+	"github.com/axle-cd/axle/internal/dnsname"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -33,10 +35,17 @@ func (c *repositories) Repositories(ctx context.Context) ([]Repository, error) {
 	return c.rows.Repositories(ctx)
 }
 
-// FindRepository returns a repository by name or, when the name is empty, the
-// first by name of those with the URL. errcode.NotFound.
-func (c *repositories) FindRepository(ctx context.Context, name, url string) (Repository, error) {
-	return c.rows.FindRepository(ctx, name, url)
+// FindRepository returns a registered repository by name. errcode.NotFound, also for
+// those that the hub follows by itself: nobody may refer to them.
+func (c *repositories) FindRepository(ctx context.Context, name string) (Repository, error) {
+	found, err := c.rows.RepositoriesNamed(ctx, []string{name}, nil)
+	if err == nil && (len(found) == 0 || found[0].Options.Internal) {
+		err = errcode.New(errcode.NotFound, "repository %s does not exist", name)
+	}
+	if err != nil {
+		return Repository{}, err
+	}
+	return found[0], nil
 }
 
 // Repository returns one repository. errcode.NotFound.
@@ -44,14 +53,29 @@ func (c *repositories) Repository(ctx context.Context, id string) (Repository, e
 	return c.rows.Repository(ctx, id)
 }
 
-// CreateRepository checks the URL and stores a new repository, which is polled
-// at once. It uses Name, ProjectID, Kind, URL, Auth and Options of r; an empty
-// Kind is Git. A user or password inside the URL is moved into the credentials.
+// checkName returns Invalid for a name that nobody can give.
+func checkName(name string) error {
+	if !dnsname.Valid(name) {
+		return errcode.New(errcode.Invalid, "name: %.80q is not a name; use %s", name, dnsname.Rule)
+	}
+	return nil
+}
+
+// CreateRepository checks the name and the URL and stores a new repository, which is
+// polled at once. It uses Name, ProjectID, Kind, URL, Auth and Options of r; an empty
+// Kind is Git. The URL is kept as it is written; a user in an https URL is the user of
+// the credentials that have none.
 // errcode.Invalid, errcode.Conflict.
 func (c *repositories) CreateRepository(ctx context.Context, r Repository, creds Credentials) (Repository, error) {
-	if strings.TrimSpace(r.Name) == "" {
-		return Repository{}, errcode.New(errcode.Invalid, "repository has no name; give it one")
+	if err := checkName(r.Name); err != nil {
+		return Repository{}, err
 	}
+	r.Options.Internal = false
+	return c.create(ctx, r, creds)
+}
+
+// create is CreateRepository for every name.
+func (c *repositories) create(ctx context.Context, r Repository, creds Credentials) (Repository, error) {
 	r.ID = "repo_" + strings.ToLower(rand.Text())
 	if r.Kind == "" {
 		r.Kind = record.Git
@@ -66,7 +90,7 @@ func (c *repositories) CreateRepository(ctx context.Context, r Repository, creds
 	return created, err
 }
 
-// settle normalises the URL, moves secrets out of it, and chooses how to
+// settle checks the URL, derives the form that the hub uses, and chooses how to
 // authenticate when nothing was given.
 func (c *repositories) settle(r *Repository, creds *Credentials, given bool) error {
 	switch r.Kind {
@@ -76,25 +100,15 @@ func (c *repositories) settle(r *Repository, creds *Credentials, given bool) err
 	default:
 		return errcode.New(errcode.Invalid, "repositories of type %q are not known; use git, helm, oci or bucket", r.Kind)
 	}
-	loc, user, password, err := git.ParseURL(r.URL, c.config.AllowHTTP)
+	loc, user, err := c.location(r)
 	if err != nil {
 		return err
 	}
-	r.URL = loc.String()
-	if err := gitagent.CheckVerify(r.Options.Verify); err != nil {
+	if err := gitagent.CheckVerify(r.Options.Verify); err != nil || !given {
 		return err
-	}
-	if !given {
-		if user != "" || password != "" {
-			return errcode.New(errcode.Invalid, "repository URL holds a user or password; give them as credentials")
-		}
-		return nil
 	}
 	if creds.Username == "" {
 		creds.Username = user
-	}
-	if creds.Password == "" {
-		creds.Password = password
 	}
 	switch {
 	case loc.Scheme == "ssh":
@@ -123,20 +137,53 @@ func (c *repositories) settle(r *Repository, creds *Credentials, given bool) err
 	return err
 }
 
+// location sets the URL of a Git repository, and how it was written unless that is known
+// of this URL. It also returns the user in an https URL.
+func (c *repositories) location(r *Repository) (loc git.Location, user string, err error) {
+	loc, user, password, err := git.ParseURL(r.Written, c.config.AllowHTTP)
+	if err != nil || loc.String() != r.URL {
+		r.Written = strings.TrimSpace(r.URL)
+		loc, user, password, err = git.ParseURL(r.Written, c.config.AllowHTTP)
+	}
+	if err != nil {
+		return loc, "", err
+	}
+	r.URL = loc.String()
+	return loc, user, holdsSecret(user, password)
+}
+
+// tokenText matches users that are tokens: those of GitHub, GitLab and Bitbucket, and
+// long ones of others.
+var tokenText = regexp.MustCompile(`^(gh[oprsu]_|github_pat_|gl(pat|ptt|dt|cbt|soat|ft)-|ATBB|ATCTT)|^\w{40,}$`)
+
+// holdsSecret refuses a URL with a secret: everybody who sees the repository sees it.
+func holdsSecret(user, password string) error {
+	if password != "" || tokenText.MatchString(user) {
+		return errcode.New(errcode.Invalid, "repository URL holds a password or token; give it as credentials")
+	}
+	return nil
+}
+
 // UpdateRepository replaces name, project, URL, auth and options of a
 // repository, and its credentials unless creds is nil; with nil, a change must
-// not send the stored credentials elsewhere. With another URL the repository is
-// like a new one, and services keep their content until its first fetch.
+// not send the stored credentials elsewhere. With another URL, not only another
+// spelling of it, the repository is like a new one, and services keep their content
+// until its first fetch.
+// A repository keeps a name of before there was a rule for them.
 // errcode.Invalid, errcode.NotFound, errcode.Conflict.
 func (c *repositories) UpdateRepository(ctx context.Context, r Repository, creds *Credentials) (Repository, error) {
-	if strings.TrimSpace(r.Name) == "" {
-		return Repository{}, errcode.New(errcode.Invalid, "repository has no name; give it one")
+	before, err := c.rows.Repository(ctx, r.ID)
+	if err == nil && before.Name != r.Name {
+		err = checkName(r.Name)
+	}
+	if err != nil {
+		return Repository{}, err
 	}
 	if err := c.settle(&r, creds, creds != nil); err != nil {
 		return Repository{}, err
 	}
 	if creds == nil {
-		if err := c.keepsSecret(ctx, &r); err != nil {
+		if err := c.keepsSecret(ctx, before, &r); err != nil {
 			return Repository{}, err
 		}
 	}
@@ -150,11 +197,7 @@ func (c *repositories) UpdateRepository(ctx context.Context, r Repository, creds
 // keepsSecret refuses a change that would send stored credentials elsewhere,
 // and checks what is left of them at another URL. The store checks again, in
 // the transaction of the change.
-func (c *repositories) keepsSecret(ctx context.Context, r *Repository) error {
-	before, err := c.rows.Repository(ctx, r.ID)
-	if err != nil {
-		return err
-	}
+func (c *repositories) keepsSecret(ctx context.Context, before Repository, r *Repository) error {
 	kept, err := c.rows.Credentials(ctx, r.ID)
 	if err == nil {
 		err = record.KeepsSecret(before, *r, kept)

@@ -145,9 +145,6 @@ func (x *accessIndex) take(people []Person, groups []Group, bindings []Binding) 
 	}
 	for id, p := range x.people {
 		p.names = nil
-		if p.Admin {
-			p.names = append(p.names, AdminsGroup)
-		}
 		for _, group := range p.Groups {
 			if g, ok := x.groups[group]; ok {
 				p.names = append(p.names, g.Name)

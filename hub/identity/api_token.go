@@ -42,7 +42,7 @@ func (a *apiTokens) CreateTokenFor(ctx context.Context, by Principal, owner User
 	if err := CheckScopes(by, r.Scopes); err != nil {
 		return CreatedToken{}, err
 	}
-	if owner.Admin && owner.ID != by.ID && !(by.Admin && by.HasScope(ScopeAdmin)) {
+	if owner.Admin && owner.ID != by.ID && !by.Administers() {
 		return CreatedToken{}, errcode.New(errcode.Forbidden, "only an administrator may create tokens for an administrator")
 	}
 	if err := checkTokenName(r.Name); err != nil {
@@ -82,7 +82,7 @@ func checkTokenName(name string) error {
 // administrator, otherwise the caller's own.
 func (a *apiTokens) Tokens(ctx context.Context, by Principal) ([]Token, error) {
 	owner := by.ID
-	if by.Admin && by.HasScope(ScopeAdmin) {
+	if by.Administers() {
 		owner = ""
 	}
 	all, err := a.reader.Tokens(ctx, owner)
@@ -93,7 +93,7 @@ func (a *apiTokens) Tokens(ctx context.Context, by Principal) ([]Token, error) {
 // life and end within a time, in microseconds, the first to end first, 50 at most. Only
 // an administrator replaces them; anybody else gets none.
 func (d *Directory) EndingTokens(ctx context.Context, by Principal, within, life int64) ([]Token, error) {
-	if !by.Admin || !by.HasScope(ScopeAdmin) {
+	if !by.Administers() {
 		return nil, nil
 	}
 	all, err := d.stores.Uses.EndingTokens(ctx, d.now(), d.now()+within, life)
@@ -101,7 +101,8 @@ func (d *Directory) EndingTokens(ctx context.Context, by Principal, within, life
 }
 
 // RevokeToken ends a token and those that it created. It returns NotFound also
-// when the token is not the caller's own and the caller is not an administrator.
+// when the token is not the caller's own and the caller is not an administrator,
+// Forbidden as MayEnd.
 func (a *apiTokens) RevokeToken(ctx context.Context, by Principal, id string) error {
 	var t Token
 	err := a.users.writer.Write(ctx, func(ctx context.Context) (err error) {
@@ -109,8 +110,11 @@ func (a *apiTokens) RevokeToken(ctx context.Context, by Principal, id string) er
 			return err
 		}
 		listed := t.Kind == TokenAPI || t.Kind == TokenBootstrap || t.Kind == TokenCLI || t.Kind == TokenFederated
-		if !listed || (t.OwnerID != by.ID && !(by.Admin && by.HasScope(ScopeAdmin))) {
+		if !listed || (t.OwnerID != by.ID && !by.Administers()) {
 			return errcode.New(errcode.NotFound, "token %s does not exist or is not yours", id)
+		}
+		if err := by.MayEnd(t); err != nil {
+			return err
 		}
 		if err := a.credentials.Delete(ctx, t); err != nil {
 			return err

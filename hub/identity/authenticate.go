@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,16 +63,25 @@ func (d *Directory) AuthenticateSession(ctx context.Context, bearer string) (Pri
 	if t.Kind != TokenSession {
 		return Principal{}, errInvalidToken
 	}
-	now := d.now()
-	if t.Idle(now) {
-		// Another replica may have recorded a use since.
-		if t, err = d.stores.Index.Token(ctx, t.ID); err != nil || t.Idle(now) {
-			return Principal{}, errcode.New(errcode.Unauthorized, "the session ended because it was not used for %d h; log in again", int(sessionIdle.Hours()))
-		}
-		d.tokens.put(t)
+	if t, err = d.awake(ctx, t, d.now()); err != nil {
+		return Principal{}, err
 	}
-	d.used(t, now)
+	d.used(t, d.now())
 	return d.principal(t), nil
+}
+
+// awake returns a token unless it is of a session that was not used for long.
+func (d *Directory) awake(ctx context.Context, t Token, now int64) (Token, error) {
+	if t.Kind != TokenSession || !t.Idle(now) {
+		return t, nil
+	}
+	// Another replica may have recorded a use since.
+	t, err := d.stores.Index.Token(ctx, t.ID)
+	if err != nil || t.Idle(now) {
+		return t, errcode.New(errcode.Unauthorized, "the session ended because it was not used for %d h; log in again", int(sessionIdle.Hours()))
+	}
+	d.tokens.put(t)
+	return t, nil
 }
 
 // known returns the token of a bearer that is valid now.
@@ -170,6 +180,9 @@ func (d *Directory) principal(t Token) Principal {
 		p.Kind, p.ID, p.Name, p.Admin = t.OwnerKind, t.OwnerID, t.OwnerName, t.OwnerAdmin
 		if known, ok := d.access.person(t.OwnerID); ok {
 			p.Kind, p.Name, p.Admin, p.Groups = known.Kind, known.Name, known.Admin, known.names
+		}
+		if p.Administers() {
+			p.Groups = slices.Sorted(slices.Values(append([]string{AdminsGroup}, p.Groups...)))
 		}
 	}
 	return p

@@ -23,11 +23,14 @@ const (
 
 // The actions that no binding gives. ActionAdmin is about the hub itself,
 // ActionDeliver is what agents do for their own cluster, and ActionSelf is what
-// people do about themselves: who they are, their own tokens, what they may do.
+// people do about themselves and changes nothing that outlives the token: who they
+// are, what they may do, tokens that end with this one. ActionSelfChange changes
+// what is theirs.
 const (
-	ActionAdmin   Action = "admin"
-	ActionDeliver Action = "deliver"
-	ActionSelf    Action = "self"
+	ActionAdmin      Action = "admin"
+	ActionDeliver    Action = "deliver"
+	ActionSelf       Action = "self"
+	ActionSelfChange Action = "self-change"
 )
 
 // implies reports whether a binding of a also gives b.
@@ -49,7 +52,7 @@ type Scope struct {
 
 // tokenScopes says which of its scopes a token needs for an action.
 var tokenScopes = map[Action]string{
-	ActionRead: ScopeRead, ActionSelf: ScopeRead, ActionWrite: ScopeWrite, ActionCreate: ScopeWrite, ActionGit: ScopeWrite, ActionAdmin: ScopeAdmin,
+	ActionRead: ScopeRead, ActionSelf: ScopeRead, ActionSelfChange: ScopeWrite, ActionWrite: ScopeWrite, ActionCreate: ScopeWrite, ActionGit: ScopeWrite, ActionAdmin: ScopeAdmin,
 }
 
 // ErrNoBinding is wrapped in the errors of people who have no binding for the
@@ -107,7 +110,7 @@ func (d *Directory) decidePerson(p Principal, action Action, scope Scope) Decisi
 		return Decision{Err: err}
 	}
 	switch {
-	case action == ActionSelf:
+	case action == ActionSelf || action == ActionSelfChange:
 		return Decision{Admin: admin}
 	case p.Project != "" && p.Project != scope.Project && p.Project != scope.ClusterProject:
 		return refuse("this token is for another project")

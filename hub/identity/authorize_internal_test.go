@@ -105,21 +105,21 @@ func TestTokensCapWhatPeopleMay(t *testing.T) {
 		may string // letters in shop, then in infra
 	}{
 		"nobody":        {Principal{}, " "},
-		"administrator": {caller("root", ScopeAdmin), "srwcga srwcga"},
-		"admin, write":  {caller("root", ScopeWrite), "srwcg srwcg"},
+		"administrator": {caller("root", ScopeAdmin), "szrwcga szrwcga"},
+		"admin, write":  {caller("root", ScopeWrite), "szrwcg szrwcg"},
 		"admin, read":   {caller("root", ScopeRead), "sr sr"},
 		"no scope":      {caller("root"), " "},
-		"of a project":  {inShop, "srwcga s"},
-		"was admin":     {wasAdmin, "srwcg s"},
-		"writer":        {caller("ann", ScopeAdmin), "srwcg s"},
+		"of a project":  {inShop, "szrwcga sz"},
+		"was admin":     {wasAdmin, "szrwcg sz"},
+		"writer":        {caller("ann", ScopeAdmin), "szrwcg sz"},
 		"writer, read":  {caller("ann", ScopeRead), "sr s"},
-		"stranger":      {caller("bob", ScopeAdmin), "s s"},
+		"stranger":      {caller("bob", ScopeAdmin), "sz sz"},
 		"cluster":       {Principal{Kind: KindCluster, ID: "c1", Name: "edge-1"}, " "},
 		"setup":         {Principal{Kind: KindSetup, Scopes: []string{ScopeAdmin}}, " "},
 		"bootstrap":     {Principal{Kind: KindBootstrap, Scopes: []string{ScopeAdmin}}, " "},
 		"group":         {Principal{Kind: KindGroup, ID: "g1", Scopes: []string{ScopeAdmin}}, " "},
 	}
-	actions := map[string]Action{"s": ActionSelf, "r": ActionRead, "w": ActionWrite, "c": ActionCreate, "g": ActionGit, "a": ActionAdmin, "d": ActionDeliver, "?": Action("other")}
+	actions := map[string]Action{"s": ActionSelf, "z": ActionSelfChange, "r": ActionRead, "w": ActionWrite, "c": ActionCreate, "g": ActionGit, "a": ActionAdmin, "d": ActionDeliver, "?": Action("other")}
 	for name, c := range callers {
 		letters := strings.SplitN(c.may, " ", 2)
 		for i, project := range []string{"shop", "infra"} {
@@ -160,6 +160,16 @@ func TestAdministratorsAndMembersCarryTheirGroups(t *testing.T) {
 		if got := strings.Join(p.Groups, ","); got != want {
 			t.Errorf("%s is in %q, want %q", id, got, want)
 		}
+	}
+	// What a token may not do as an administrator, it may do nowhere.
+	for scopes, want := range map[string]string{"read": "web team", "write": "web team", "read,write": "web team", "admin": "axle:admins,web team"} {
+		p := d.principal(Token{Kind: TokenAPI, OwnerKind: KindUser, OwnerID: "root", Scopes: strings.Split(scopes, ",")})
+		if got := strings.Join(p.Groups, ","); got != want {
+			t.Errorf("a token with %s is in %q, want %q", scopes, got, want)
+		}
+	}
+	if root, _ := d.access.person("root"); strings.Join(root.names, ",") != "web team" {
+		t.Errorf("the person's own groups became %q", root.names)
 	}
 	d.access.update(nil, []string{"g2"}, nil, nil, nil)
 	if p := d.principal(Token{Kind: TokenAPI, OwnerID: "ann"}); strings.Join(p.Groups, ",") != "web team" {

@@ -228,7 +228,7 @@ func (bs *bindings) BindingsAt(ctx context.Context, level Level, objectID string
 // the caller and their groups. Bindings whose object was deleted are left out.
 func (bs *bindings) Bindings(ctx context.Context, by Principal) ([]Binding, error) {
 	var subjects []string
-	if !(bs.access.admin(by) && by.HasScope(ScopeAdmin)) {
+	if !(bs.access.admin(by) && by.Administers()) {
 		known, _ := bs.access.person(by.ID)
 		subjects = append([]string{by.ID}, known.Groups...)
 	}

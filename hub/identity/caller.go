@@ -9,7 +9,8 @@ import (
 // Caller returns the current caller of a token by the token's id, from memory
 // unless this replica does not know it yet. It is for what was begun with the token
 // and continues: a stream, a ticket, a credential created with it. Unauthorized
-// when the token was revoked or has expired; Unavailable as Authenticate.
+// when the token was revoked or has expired, or a session was not used for long;
+// Unavailable as Authenticate.
 func (d *Directory) Caller(ctx context.Context, tokenID string) (Principal, error) {
 	t, found, loaded, goodAt := d.tokens.find(tokenID)
 	now := d.now()
@@ -27,7 +28,11 @@ func (d *Directory) Caller(ctx context.Context, tokenID string) (Principal, erro
 	if t.Expired(now) {
 		return Principal{}, errInvalidToken
 	}
-	if err := d.stands(ctx, t, now); err != nil {
+	t, err := d.awake(ctx, t, now)
+	if err == nil {
+		err = d.stands(ctx, t, now)
+	}
+	if err != nil {
 		return Principal{}, err
 	}
 	return d.principal(t), nil

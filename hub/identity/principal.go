@@ -22,7 +22,8 @@ const (
 // KindGroup is a subject of bindings that never calls by itself.
 const KindGroup Kind = "group"
 
-// AdminsGroup is a group that every administrator is in, besides the hub's groups.
+// AdminsGroup is a group that an administrator is in whose token has the scope admin,
+// besides the hub's groups.
 const AdminsGroup = "axle:admins"
 
 // The scopes of API tokens; each includes those before it.
@@ -68,10 +69,22 @@ func (p Principal) By() string {
 // HasScope reports whether the token's scopes include the scope or one that
 // implies it.
 func (p Principal) HasScope(scope string) bool {
-	if slices.Contains(p.Scopes, ScopeAdmin) || slices.Contains(p.Scopes, scope) {
-		return true
+	return slices.Contains(p.Scopes, ScopeAdmin) || slices.Contains(p.Scopes, scope) || scope == ScopeRead && slices.Contains(p.Scopes, ScopeWrite)
+}
+
+// Administers reports whether the caller may do what administrators do: by the person,
+// by the scopes of the token and everywhere.
+func (p Principal) Administers() bool {
+	return p.Admin && p.Project == "" && p.HasScope(ScopeAdmin)
+}
+
+// MayEnd returns nil when the scopes of the token allow to end a token of the same
+// person: any token ends itself and those that it created, others need the scope write.
+func (p Principal) MayEnd(t Token) error {
+	if t.ID == p.TokenID || t.descends() && t.EndsWith == p.TokenID {
+		return nil
 	}
-	return scope == ScopeRead && slices.Contains(p.Scopes, ScopeWrite)
+	return p.capped(ActionSelfChange)
 }
 
 type principalKey struct{}

@@ -35,7 +35,7 @@ func (us *users) ServiceAccounts(ctx context.Context) ([]ServiceAccount, error) 
 // CreateServiceAccount adds a service account. Invalid, Conflict; Forbidden for
 // an administrator's account when the caller's token is not an administrator's.
 func (us *users) CreateServiceAccount(ctx context.Context, by Principal, name string, admin bool) (ServiceAccount, error) {
-	if admin && !(by.Admin && by.HasScope(ScopeAdmin)) {
+	if admin && !by.Administers() {
 		return ServiceAccount{}, errcode.New(errcode.Forbidden, "only an administrator may create an administrator")
 	}
 	u, err := us.CreateUser(ctx, by.By(), KindServiceAccount, name, admin)

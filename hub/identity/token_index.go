@@ -130,10 +130,7 @@ func (x *tokenIndex) deploy(tokenID, clusterID string, now int64) (good, others 
 func (x *tokenIndex) find(id string) (t Token, found, loaded bool, goodAt int64) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	hash, found := x.byID[id]
-	if found {
-		t, found = x.byHash[hash]
-	}
+	t, found = x.byHash[x.byID[id]]
 	return t, found, x.loaded, x.goodAt
 }
 

@@ -152,3 +152,32 @@ func TestTokensOfServiceAccountsThatEndAreListedForAdministratorsAlone(t *testin
 		}
 	})
 }
+
+// A token that may only read ends itself and what it created, and nothing else of its
+// person's.
+func TestAReadTokenEndsOnlyItselfAndItsOwn(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env := identitytest.New(t, d)
+		secret := env.AddToken(identity.TokenRequest{Name: "reader", Scopes: []string{"read"}}).Secret
+		reader, err := env.Authenticate(t.Context(), secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, err := env.CreateToken(t.Context(), reader, identity.TokenRequest{Name: "child"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		beside := env.AddToken(identity.TokenRequest{Name: "beside", Scopes: []string{"read"}})
+		for _, id := range []string{beside.ID, env.Ann.TokenID} {
+			fleettest.WantCode(t, env.RevokeToken(t.Context(), reader, id), errcode.Forbidden)
+		}
+		if _, err := env.Authenticate(t.Context(), beside.Secret); err != nil {
+			t.Errorf("the token beside it: %v", err)
+		}
+		for _, id := range []string{child.ID, reader.TokenID} {
+			if err := env.RevokeToken(t.Context(), reader, id); err != nil {
+				t.Errorf("its own: %v", err)
+			}
+		}
+	})
+}

@@ -2,12 +2,12 @@ package identity
 
 import (
 	"context"
-	"net/mail"
 	"regexp"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/managed"
+	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -23,7 +23,7 @@ var accountName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
 
 // reserved reports whether Kubernetes or Axle reserves a name.
 func reserved(name string) bool {
-	name = strings.ToLower(name)
+	name = email.Lower(name)
 	return strings.HasPrefix(name, "system:") || strings.HasPrefix(name, "axle:")
 }
 
@@ -36,11 +36,11 @@ func checkUserName(kind Kind, name string) (string, error) {
 		}
 		return name, nil
 	}
-	address, err := mail.ParseAddress(name)
-	if err != nil || len(name) > MaxName || reserved(address.Address) || strings.ContainsAny(address.Address, "\"\\ \t\r\n") {
-		return "", errcode.New(errcode.Invalid, "email: %.80q is not an e-mail address; users are identified by one", name)
+	address, ok := email.Parse(name)
+	if !ok || len(name) > MaxName || reserved(address) {
+		return "", errcode.New(errcode.Invalid, "email: %.80q is not an e-mail address in ASCII; users are identified by one", name)
 	}
-	return address.Address, nil
+	return address, nil
 }
 
 // users lists and changes users and service accounts.

@@ -89,6 +89,7 @@ func notYet(nbf json.Number, now time.Time) bool {
 func (p *provider) complete(ctx context.Context, found *discovery, subject string, claims map[string]any, tokens *oauth2.Token) (account.Claims, error) {
 	groups, hasGroups := p.groups(claims)
 	email, _ := claims["email"].(string)
+	verified := account.AddressVerified(claims)
 	all := claims // for people to see; what is decided below goes by claims
 	if (email == "" || (p.GroupsClaim != "" && !hasGroups)) && found.UserInfoEndpoint() != "" {
 		info, err := found.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
@@ -106,7 +107,7 @@ func (p *provider) complete(ctx context.Context, found *discovery, subject strin
 			}
 			if email == "" {
 				email, _ = more["email"].(string)
-				claims["email_verified"] = more["email_verified"]
+				verified, claims["email_verified"] = account.AddressVerified(more), more["email_verified"]
 			}
 			if !hasGroups {
 				groups, _ = p.groups(more)
@@ -120,15 +121,9 @@ func (p *provider) complete(ctx context.Context, found *discovery, subject strin
 		at = 0
 	}
 	return account.Claims{
-		Subject: subject, Email: email, EmailVerified: isTrue(claims["email_verified"]), Groups: groups,
+		Subject: subject, Email: email, EmailVerified: verified, Groups: groups,
 		AuthenticatedAt: min(int64(at)*time.Second.Microseconds(), clock.Micros(p.clock.Now())), All: all,
 	}, nil
-}
-
-// isTrue also accepts the text "true", which some providers send.
-func isTrue(v any) bool {
-	text, _ := v.(string)
-	return v == true || text == "true"
 }
 
 // groups reads the groups claim: a list of texts, or one text. A name with dots

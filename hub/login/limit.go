@@ -1,6 +1,7 @@
 package login
 
 import (
+	"github.com/axle-cd/axle/internal/email"
 	"net/http"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ type known struct {
 // browser when it has logged in to the account before: guesses from elsewhere
 // use another counter.
 func (s *Server) guess(r *http.Request, account string) (right func(), err error) {
-	account = strings.ToLower(strings.TrimSpace(account))
+	account = email.Lower(strings.TrimSpace(account))
 	from := limit.Source(r)
 	var k known
 	if s.open(r, cookieKnown, &k) && k.Account == account {

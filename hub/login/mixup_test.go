@@ -148,3 +148,71 @@ func TestAccountOfAProviderGetsNoPasskey(t *testing.T) {
 		t.Errorf("a passkey beside a provider: %d %s", v.status, v.page)
 	}
 }
+
+// An address that nobody verified names nobody: it stays free for its owner, and what is
+// bound to the owner reaches no one else.
+func TestUnverifiedAddressesNameNobody(t *testing.T) {
+	b, _ := newBed(t)
+	open := b.provider("open", func(p *account.Provider) { p.AllowUnverified = true }, bob, carol)
+	corp := b.provider("corp", nil, bob, carol)
+	unverified := map[string]func(*oidcserver.Token){
+		"said": func(k *oidcserver.Token) { k.Claims["email"], k.Claims["email_verified"] = carol.Email, false },
+		"left out": func(k *oidcserver.Token) {
+			k.Claims["email"] = carol.Email
+			delete(k.Claims, "email_verified")
+		},
+	}
+	for name, tamper := range unverified {
+		open.Tamper(tamper)
+		first := b.visitor("198.51.100.70")
+		first.through("open", open, bob)
+		if who := first.who(); who != "open:"+carol.Email {
+			t.Errorf("%s: somebody with an address of carol's is %q", name, who)
+		}
+	}
+	owner := b.visitor("198.51.100.71")
+	owner.through("corp", corp, carol)
+	if who := owner.who(); who != carol.Email {
+		t.Errorf("carol, who comes later, is %q: %d %s", who, owner.status, owner.page)
+	}
+	// Another account that claims the address as well is not the first one's user.
+	second := b.visitor("198.51.100.72")
+	open.Tamper(unverified["said"])
+	second.through("open", open, carol)
+	if second.status != http.StatusForbidden || second.sessionCookie() != "" {
+		t.Errorf("a second account with the address is %q: %d", second.who(), second.status)
+	}
+	// Entra ID verifies the owner of the domain, and says so in its own claim.
+	open.Tamper(func(k *oidcserver.Token) {
+		delete(k.Claims, "email_verified")
+		k.Claims["sub"], k.Claims["email"], k.Claims["xms_edov"] = "another", "dan@example.com", true
+	})
+	dan := b.visitor("198.51.100.73")
+	dan.through("open", open, bob)
+	if who := dan.who(); who != "dan@example.com" {
+		t.Errorf("an address whose domain's owner is verified names %q: %d %s", who, dan.status, dan.page)
+	}
+}
+
+// The Kelvin sign is no k: not for the user, and not for the domains that may log in.
+func TestAddressesAreComparedAsASCII(t *testing.T) {
+	b, _ := newBed(t)
+	if _, err := b.identity().CreateUser(t.Context(), owner, identity.KindUser, "kim@kube.example", true); err != nil {
+		t.Fatal(err)
+	}
+	p := b.provider("idp", func(p *account.Provider) { p.EmailDomains = []string{"Kube.example"} }, bob)
+	says := func(address string) *visitor {
+		p.Tamper(func(k *oidcserver.Token) { k.Claims["sub"], k.Claims["email"] = address, address })
+		v := b.visitor("198.51.100.74")
+		v.through("idp", p, bob)
+		return v
+	}
+	for _, address := range []string{"\u212Aim@kube.example", "kim@\u212Aube.example", "k\u0131m@kube.example", "кim@kube.example", "kim@kube.example\u200B"} {
+		if v := says(address); v.status != http.StatusForbidden || v.sessionCookie() != "" {
+			t.Errorf("%q is let in as %q: %d", address, v.who(), v.status)
+		}
+	}
+	if v := says("KIM@KUBE.example"); v.who() != "kim@kube.example" {
+		t.Errorf("in capitals: %q, %d %s", v.who(), v.status, v.page)
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/account"
+	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -86,7 +87,7 @@ func (s *Server) passwordDone(w http.ResponseWriter, r *http.Request, user ident
 	if err := s.begin(w, r, user, account.SessionTerms{Method: account.MethodPassword}, ""); err != nil {
 		return err
 	}
-	if err := s.seal(w, cookieKnown, known{strings.ToLower(user.Name), rand.Text()}, knownLifetime); err != nil {
+	if err := s.seal(w, cookieKnown, known{email.Lower(user.Name), rand.Text()}, knownLifetime); err != nil {
 		return err
 	}
 	http.Redirect(w, r, safeNext(next), http.StatusSeeOther)

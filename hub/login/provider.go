@@ -316,7 +316,7 @@ func (p *provider) config(found *discovery, callback string) *oauth2.Config {
 	}
 	return &oauth2.Config{
 		ClientID: p.ClientID, ClientSecret: p.secret, Endpoint: endpoint, RedirectURL: callback,
-		Scopes: append([]string{oidc.ScopeOpenID}, p.Scopes...),
+		Scopes: append([]string{oidc.ScopeOpenID}, slices.DeleteFunc(slices.Clone(p.Scopes), func(s string) bool { return s == oidc.ScopeOpenID })...),
 	}
 }
 

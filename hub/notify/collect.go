@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -28,6 +29,10 @@ type LogStore interface {
 	// HappenedAfter returns up to limit events after one, oldest first.
 	HappenedAfter(ctx context.Context, id int64, limit int) ([]Happened, error)
 	MoveCursor(ctx context.Context, id int64) error
+	// Behind returns up to where the routers of projects have looked that are behind the
+	// cursor, by lane; MoveBehind stores it, zero for one that has caught up.
+	Behind(ctx context.Context) (map[int64]int64, error)
+	MoveBehind(ctx context.Context, lane, id int64) error
 }
 
 // QueueStore keeps messages.
@@ -44,31 +49,68 @@ type QueueStore interface {
 // CollectAll adds all new events to the messages of their sinks.
 func (n *Notifier) CollectAll(ctx context.Context) error {
 	for {
-		if more, err := n.collect(ctx); err != nil || !more {
+		if more, err := n.Collect(ctx); err != nil || !more {
 			return err
 		}
 	}
 }
 
-// collect looks at the next events, and reports whether there may be more. Expressions of
-// tenants are matched outside of the transaction, which locks others out.
-func (n *Notifier) collect(ctx context.Context) (more bool, err error) {
+// Collect looks at the next events, and reports whether there may be more. Expressions of
+// tenants are matched outside of the transaction, which locks others out. The routers of
+// one project get a share of each turn: what is more, they look at later, and the others
+// go on.
+func (n *Notifier) Collect(ctx context.Context) (more bool, err error) {
 	routers, err := n.config.Routers.Routers(ctx)
-	if err != nil || len(routers) == 0 {
+	if err != nil {
+		return false, err
+	}
+	behind, err := n.config.Events.Behind(ctx)
+	if err != nil || len(routers)+len(behind) == 0 {
 		return false, err
 	}
 	cursor, err := n.config.Events.Cursor(ctx)
 	if err != nil {
 		return false, err
 	}
-	happened, err := n.config.Events.HappenedAfter(ctx, cursor, maxEvents)
-	if err != nil || len(happened) == 0 {
+	onTime := slices.DeleteFunc(slices.Clone(routers), func(r Router) bool { return behind[r.lane()] != 0 })
+	if len(routers) > 0 {
+		if more, err = n.turn(ctx, pass{routers: onTime, from: cursor}); err != nil {
+			return false, err
+		}
+	}
+	for _, lane := range slices.Sorted(maps.Keys(behind)) {
+		late := slices.DeleteFunc(slices.Clone(routers), func(r Router) bool { return r.lane() != lane })
+		left, err := n.turn(ctx, pass{routers: late, lane: lane, from: behind[lane], upTo: cursor})
+		if err != nil {
+			return false, err
+		}
+		more = more || left
+	}
+	return more, nil
+}
+
+// pass is a look of some routers at the events after one: of all that are on time, or of
+// those of a lane that is behind, up to where the others are.
+type pass struct {
+	routers []Router
+	lane    int64
+	from    int64
+	upTo    int64
+}
+
+// turn looks at some events, and reports whether there may be more.
+func (n *Notifier) turn(ctx context.Context, p pass) (more bool, err error) {
+	happened, err := n.config.Events.HappenedAfter(ctx, p.from, maxEvents)
+	if err != nil || len(happened) == 0 && p.lane == 0 {
 		return false, err
 	}
-	topics := sort(routers, happened)
+	more = len(happened) == maxEvents
+	if p.lane != 0 {
+		happened = slices.DeleteFunc(happened, func(h Happened) bool { return h.ID > p.upTo })
+	}
+	topics, late := sort(p.routers, happened)
 	err = n.config.Writer.Write(ctx, func(ctx context.Context) error {
-		at, err := n.config.Events.Cursor(ctx)
-		if err != nil || at != cursor {
+		if same, err := n.unmoved(ctx, p); err != nil || !same {
 			return err // another replica was faster, or the first router came meanwhile
 		}
 		if len(topics) > 0 {
@@ -76,9 +118,32 @@ func (n *Notifier) collect(ctx context.Context) (more bool, err error) {
 				return err
 			}
 		}
-		return n.config.Events.MoveCursor(ctx, happened[len(happened)-1].ID)
+		for lane, id := range late {
+			if err := n.config.Events.MoveBehind(ctx, lane, id); err != nil {
+				return err
+			}
+		}
+		switch {
+		case p.lane == 0:
+			return n.config.Events.MoveCursor(ctx, happened[len(happened)-1].ID)
+		case late[p.lane] != 0:
+			return nil
+		case len(p.routers) == 0 || len(happened) == 0 || happened[len(happened)-1].ID == p.upTo:
+			return n.config.Events.MoveBehind(ctx, p.lane, 0)
+		}
+		return n.config.Events.MoveBehind(ctx, p.lane, happened[len(happened)-1].ID)
 	})
-	return len(happened) == maxEvents, err
+	return more || len(late) > 0, err
+}
+
+// unmoved reports whether a pass is still from where its routers are.
+func (n *Notifier) unmoved(ctx context.Context, p pass) (bool, error) {
+	if p.lane == 0 {
+		at, err := n.config.Events.Cursor(ctx)
+		return at == p.from, err
+	}
+	behind, err := n.config.Events.Behind(ctx)
+	return behind[p.lane] == p.from, err
 }
 
 // topic are the events of one turn that go into one message.
@@ -89,19 +154,24 @@ type topic struct {
 }
 
 // sort groups events by the sinks that they go to. An event that several routers send to
-// one sink goes there once.
-func sort(routers []Router, happened []Happened) []*topic {
+// one sink goes there once. late are the lanes that have used up their share, with the last
+// event that they looked at.
+func sort(routers []Router, happened []Happened) (topics []*topic, late map[int64]int64) {
 	var matchers []matcher
 	for _, r := range routers {
 		matchers = append(matchers, newMatcher(r))
 	}
 	type key struct{ sink, family, cause string }
 	byKey, perFamily := map[key]*topic{}, map[key]int{}
-	var topics []*topic
-	for _, h := range happened {
+	spent, late := map[int64]int{}, map[int64]int64{}
+	for i, h := range happened {
 		told := map[string]bool{}
 		for _, m := range matchers {
-			if !m.wants(h) {
+			if late[m.at] != 0 {
+				continue
+			}
+			wants, steps := m.wants(h)
+			if spent[m.at] += steps; !wants {
 				continue
 			}
 			for _, sink := range m.Sinks {
@@ -125,8 +195,13 @@ func sort(routers []Router, happened []Happened) []*topic {
 				t.events = append(t.events, h)
 			}
 		}
+		for lane, steps := range spent {
+			if steps > share && late[lane] == 0 && i < len(happened)-1 {
+				late[lane] = h.ID
+			}
+		}
 	}
-	return topics
+	return topics, late
 }
 
 // queue adds events to the messages of their topics.

@@ -21,6 +21,9 @@
 //     that is killed sends at most one message twice, with the same id.
 //   - A sink has at most 1,000 waiting messages; the oldest are dropped and counted.
 //   - What waits when a hub is restored is dropped and counted.
+//   - The routers of a project take at most their share of a turn, and one event more.
+//     What is left, they look at in later turns, from a cursor of their own; nothing is
+//     lost, and the routers of others do not wait.
 //   - A hub has 500 sinks and 500 routers, a project 50 of each; a router has 20 filters.
 //   - A URL is sealed, and shown nowhere: only its host is. A signing key does not follow
 //     a changed URL.

@@ -2,20 +2,32 @@ package notify
 
 import (
 	"context"
+	"fmt"
+	"hash/fnv"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
+	"github.com/axle-cd/axle/internal/cost"
+	"github.com/axle-cd/axle/internal/dnsname"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // maxRegex limits a regular expression, in bytes, and maxFilters how many a router has:
 // each event is matched with all of them.
 const maxRegex, maxFilters = 500, 20
+
+const (
+	// longest is the longest name of an object, such as "edge-1/web", and dearest what
+	// matching one with an expression may take.
+	longest, dearest = 127, 100
+	// share is what the routers of one project may take of a turn, about 200 ms: those of
+	// the others wait for it.
+	share = 4 * cost.Budget
+)
 
 // Filter selects events; all fields that are set must match.
 type Filter struct {
@@ -148,8 +160,8 @@ func (n *objects) DeleteRouter(ctx context.Context, by, name string) error {
 // check returns Invalid for a router that cannot be.
 func (r Router) check() error {
 	switch {
-	case !names.MatchString(r.Name):
-		return invalid("name: %.80q is not a name of lower-case letters, digits, dots and dashes", r.Name)
+	case !dnsname.Valid(r.Name):
+		return invalid("name: %.80q is not a name; use %s", r.Name, dnsname.Rule)
 	case len(r.Sinks) == 0:
 		return invalid("sinks: is empty; say where the events go")
 	case len(r.Sinks) > maxList || len(r.Events) > maxList || len(r.Filters) > maxFilters:
@@ -162,7 +174,7 @@ func (r Router) check() error {
 		if len(f.Regex) > maxRegex {
 			return invalid("filters[%d].regex: has %d bytes; at most %d are allowed", i, len(f.Regex), maxRegex)
 		}
-		if _, err := regexp.Compile(f.Regex); err != nil {
+		if _, err := expression(f.Regex); err != nil {
 			return invalid("filters[%d].regex: %w", i, err)
 		}
 	}
@@ -184,32 +196,54 @@ func (h Happened) subject() string {
 	return name
 }
 
+// expression compiles the regular expression of a filter, unless it takes too much.
+func expression(text string) (*cost.Pattern, error) {
+	p, err := cost.Compile(text)
+	if err == nil && p.Steps(longest) > dearest {
+		return nil, fmt.Errorf("takes %d steps to match a name, and at most %d are allowed; use fewer or shorter repetitions", p.Steps(longest), dearest)
+	}
+	return p, err
+}
+
 // matcher is a router that is ready to look at many events.
 type matcher struct {
 	Router
+	at    int64
 	kinds map[string]bool
-	regex []*regexp.Regexp
+	regex []*cost.Pattern
 }
 
 func newMatcher(r Router) matcher {
-	m := matcher{Router: r, kinds: kindsOf(r.Events), regex: make([]*regexp.Regexp, len(r.Filters))}
+	m := matcher{Router: r, at: r.lane(), kinds: kindsOf(r.Events), regex: make([]*cost.Pattern, len(r.Filters))}
 	for i, f := range r.Filters {
-		m.regex[i], _ = regexp.Compile(f.Regex) // it was checked; nil matches nothing
+		m.regex[i], _ = expression(f.Regex) // it was checked; nil matches nothing
 	}
 	return m
 }
 
-// wants reports whether an event goes to the router's sinks. It is where the projects of
-// routers are kept apart.
-func (m matcher) wants(h Happened) bool {
+// lane is the number under which is stored that the routers of a project are behind. It is
+// never that of the cursor.
+func (r Router) lane() int64 {
+	sum := fnv.New64a()
+	sum.Write([]byte("project " + r.ProjectID))
+	return int64(sum.Sum64()>>1) | 1<<32
+}
+
+// wants reports whether an event goes to the router's sinks, and what it took to know. It
+// is where the projects of routers are kept apart.
+func (m matcher) wants(h Happened) (wants bool, steps int) {
 	if !m.kinds[h.Kind] || m.ProjectID != "" && m.ProjectID != h.ServiceProject && m.ProjectID != h.ClusterProject {
-		return false
+		return false, 0
 	}
+	subject := h.subject()
 	for i, f := range m.Filters {
-		if f.Pipeline == "" && m.regex[i] != nil && m.regex[i].MatchString(h.subject()) &&
-			(f.Service == "" || f.Service == h.ServiceName) && (f.Cluster == "" || f.Cluster == h.ClusterHandle || f.Cluster == h.ClusterName) {
-			return true
+		if f.Pipeline != "" || m.regex[i] == nil || f.Service != "" && f.Service != h.ServiceName || f.Cluster != "" && f.Cluster != h.ClusterHandle && f.Cluster != h.ClusterName {
+			continue
+		}
+		matches, took, _ := m.regex[i].Match(subject, cost.Budget) // what cannot be a name is not matched
+		if steps += took; matches {
+			return true, steps
 		}
 	}
-	return len(m.Filters) == 0
+	return len(m.Filters) == 0, steps
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/hub/notify/send"
+	"github.com/axle-cd/axle/internal/dnsname"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -115,8 +115,6 @@ func (n *objects) Sinks(ctx context.Context) ([]Sink, error) { return n.config.S
 func (n *objects) Sink(ctx context.Context, name string) (Sink, error) {
 	return n.config.Sinks.SinkByName(ctx, name)
 }
-
-var names = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 
 // ApplySink creates or changes a sink by its name.
 func (n *objects) ApplySink(ctx context.Context, by string, r SinkRequest) (out Sink, outcome Outcome, err error) {
@@ -236,8 +234,8 @@ func (n *objects) target(s Sink) (t send.Target, err error) {
 // check returns Invalid for a sink that cannot be. It never quotes a URL or a secret.
 func (r SinkRequest) check() error {
 	switch {
-	case !names.MatchString(r.Name):
-		return invalid("name: %.80q is not a name of lower-case letters, digits, dots and dashes", r.Name)
+	case !dnsname.Valid(r.Name):
+		return invalid("name: %.80q is not a name; use %s", r.Name, dnsname.Rule)
 	case !slices.Contains([]Type{Slack, Teams, Webhook, Plural}, r.Type):
 		return invalid("type: %.40q is not SLACK, TEAMS, WEBHOOK or PLURAL", r.Type)
 	case r.Type != Webhook && (r.Secret != "" || r.Unsigned):

@@ -140,7 +140,7 @@ func TestColumnsThatChangedPlacesAreFound(t *testing.T) {
 
 // elsewhere are the fields of columns with another name, by type and column.
 var elsewhere = map[string]string{
-	"index.Facts COALESCE(p.name, '')": "Project", "index.Facts COALESCE(r.name, '')": "Repository", "index.Facts COALESCE(g.name, '')": "Global",
+	"index.Facts COALESCE(p.name, '')": "Project", "index.Facts COALESCE(CASE WHEN r.name LIKE '/%' THEN r.url ELSE r.name END, '')": "Repository", "index.Facts COALESCE(g.name, '')": "Global",
 	"index.Facts managed_by_tool": "ManagedBy.Tool", "index.Facts COALESCE(o.digest, '')": "Desired.Digest", "index.Facts COALESCE(o.source_revision, '')": "Desired.SourceRevision",
 	"index.Facts COALESCE(t.sync, '')": "Status.Sync", "index.Facts COALESCE(t.health, '')": "Status.Health", "index.Facts COALESCE(t.tarball_digest, '')": "Status.TarballDigest",
 	"index.Facts COALESCE(t.spec_digest, '')": "Status.SpecDigest", "index.Facts COALESCE(t.source_revision, '')": "Status.SourceRevision", "index.Facts COALESCE(t.reported_at, 0)": "Status.ReportedAt",

@@ -2,8 +2,11 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
 )
 
 // ServicesByRepository counts the services within reach by the repository that
@@ -20,6 +23,35 @@ func (s *Store) ServicesByRepository(ctx context.Context, repositoryID string, r
 	}
 	services, args := servicesWithin(r, args)
 	return s.counted(ctx, "SELECT repository_id, COUNT(*) FROM ("+uses+") uses WHERE id IN ("+services+") GROUP BY repository_id", args...)
+}
+
+// usersNamed is how many users of a repository are named.
+const usersNamed = 5
+
+// RepositoryUsers returns a function that counts the services and the global services
+// that are bound to a repository by project, and names the first of those within reach.
+// Services of a global service count as that one; those for all projects have an empty
+// project.
+func RepositoryUsers(s *Store) func(ctx context.Context, repositoryID string, r identity.Reach) (projects map[string]int, seen []string, err error) {
+	const own = "FROM services ws LEFT JOIN clusters wc ON wc.id = ws.cluster_id WHERE ws.managed_by_tool <> 'hub' AND ws.id IN (" + rows.Followers + ") "
+	return func(ctx context.Context, repositoryID string, r identity.Reach) (projects map[string]int, seen []string, err error) {
+		if projects, err = s.counted(ctx, "SELECT ws.project_id, COUNT(*) "+own+"GROUP BY ws.project_id", repositoryID); err != nil {
+			return nil, nil, err
+		}
+		condition, args := within(r, "wc", "ws", []any{repositoryID})
+		seen, err = rowsOf(ctx, s, query.Value[string], "SELECT 'service ' || COALESCE(wc.name, '') || '/' || ws.name AS named "+own+"AND "+condition+
+			fmt.Sprintf(" ORDER BY named LIMIT %d", usersNamed), args...)
+		if err != nil {
+			return nil, nil, err
+		}
+		templates, err := s.BoundTo(ctx, repositoryID)
+		for _, g := range templates {
+			if projects[g.ProjectID]++; len(seen) < usersNamed && r.Covers(g.Scope()) {
+				seen = append(seen, "global service "+g.Name)
+			}
+		}
+		return projects, seen, err
+	}
 }
 
 // ServicesBySource counts the services within reach by the source of a

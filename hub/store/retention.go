@@ -39,7 +39,7 @@ func (s *Store) retain(ctx context.Context) error {
 }
 
 // Prune drops feed rows, events, recipes, contents and replicas that are too
-// old. The last row of each incarnation stays, so that sequences continue.
+// old, and completes repositories that an older hub wrote. The last row of each incarnation stays, so that sequences continue.
 // Recipes and contents are checked in pages, a fixed number each time, so the
 // cost does not grow with the fleet.
 func (s *Store) Prune(ctx context.Context) error {
@@ -49,6 +49,7 @@ func (s *Store) Prune(ctx context.Context) error {
 		func() (int64, error) { return s.pruneEvents(ctx, clock.Micros(now.Add(-eventsKept))) },
 		func() (int64, error) { return pruneOperations(ctx, s, clock.Micros(now.Add(-operationsKept))) },
 		func() (int64, error) { return 0, s.pruneReplicas(ctx) },
+		func() (int64, error) { return s.CompleteURLs(ctx, retentionChunk) },
 		func() (int64, error) { return 0, s.prunePages(ctx, &s.pruned.artifact, s.DropArtifacts) },
 		func() (int64, error) { return 0, s.prunePages(ctx, &s.pruned.content, s.DropContents) },
 	} {

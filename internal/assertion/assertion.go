@@ -4,7 +4,7 @@
 // calls it.
 //
 // Invariants: a token has at most 16 KiB; a pattern matches a whole claim or not at
-// all; a set of patterns that would admit everybody is rejected.
+// all; a set of patterns that would admit everybody is rejected, in whatever spelling.
 package assertion
 
 import (
@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/axle-cd/axle/internal/cost"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -80,7 +81,8 @@ func Parse(token string) (Assertion, error) {
 }
 
 // CheckPatterns rejects patterns that do not compile, and those that would admit
-// everybody: a shared CI signs the jobs of all its users. Errors are Invalid.
+// strangers: a shared CI signs the jobs of all its users. A pattern is judged by what it
+// matches and not by how it is written. Errors are Invalid.
 func CheckPatterns(claims map[string]string) error {
 	if len(claims) == 0 || len(claims) > maxClaims {
 		return errcode.New(errcode.Invalid, "claims: give 1 to %d; an issuer signs tokens for many users, and without a claim such as repository or sub all of them would be accepted", maxClaims)
@@ -91,30 +93,31 @@ func CheckPatterns(claims map[string]string) error {
 		if name == "" || len(name) > maxText || len(pattern) > maxText {
 			return errcode.New(errcode.Invalid, "claims: names and patterns have 1 to %d bytes", maxText)
 		}
-		if _, err := compile(pattern); err != nil {
+		compiled, err := compile(pattern)
+		if err != nil {
 			return errcode.New(errcode.Invalid, "claims: %s: %.80q is neither a glob nor a regular expression between slashes", name, pattern)
 		}
 		switch name {
 		case "iss", "aud", "exp", "nbf", "iat":
 		default:
-			narrow = narrow || strings.Trim(pattern, "*?/.^$()+") != ""
+			narrow = narrow || !admitsStrangers(pattern, compiled.Regexp)
 		}
 	}
 	if !narrow {
-		return errcode.New(errcode.Invalid, "claims: all patterns match anything; give one that only your jobs match, such as repository=org/app")
+		return errcode.New(errcode.Invalid, "claims: every pattern also matches the jobs of others; give one that only your jobs match, such as repository=org/app")
 	}
 	return nil
 }
 
 // compile compiles a pattern so that it matches the whole of a claim.
-func compile(pattern string) (*regexp.Regexp, error) {
+func compile(pattern string) (*cost.Pattern, error) {
 	if len(pattern) >= 2 && strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/") {
 		// Compile it alone first: otherwise "a)|(b" would break out of the group.
 		inner := pattern[1 : len(pattern)-1]
-		if _, err := regexp.Compile(inner); err != nil {
+		if _, err := cost.Compile(inner); err != nil {
 			return nil, err
 		}
-		return regexp.Compile(`\A(?:` + inner + `)\z`)
+		return cost.Compile(`\A(?:` + inner + `)\z`)
 	}
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)
@@ -129,18 +132,20 @@ func compile(pattern string) (*regexp.Regexp, error) {
 		}
 	}
 	b.WriteString(`\z`)
-	return regexp.Compile(b.String())
+	return cost.Compile(b.String())
 }
 
-// Match returns nil if every pattern matches. Errors are Unauthorized.
+// Match returns nil if every pattern matches. All together take at most cost.Budget on the
+// claims, which a stranger chose: more is no match. Errors are Unauthorized.
 func Match(patterns map[string]string, claims map[string]any) error {
+	left := cost.Budget
 	for _, name := range slices.Sorted(maps.Keys(patterns)) {
 		pattern, err := compile(patterns[name])
 		if err != nil {
 			return fmt.Errorf("the pattern of claim %s: %w", name, err)
 		}
 		value, found := claimAt(claims, name)
-		if !found || !claimMatches(pattern, value) {
+		if !found || !claimMatches(pattern, value, &left) {
 			return errcode.New(errcode.Unauthorized, "claim %s does not match the trust's pattern", name)
 		}
 	}
@@ -165,22 +170,29 @@ func claimAt(claims map[string]any, name string) (any, bool) {
 	return nil, false
 }
 
-// claimMatches compares one value, or any item of a list.
-func claimMatches(pattern *regexp.Regexp, value any) bool {
+// claimMatches compares one value, or any item of a list, with the steps that are left.
+func claimMatches(pattern *cost.Pattern, value any, left *int) bool {
+	text := ""
 	switch v := value.(type) {
 	case string:
-		return pattern.MatchString(v)
+		text = v
 	case bool:
-		return pattern.MatchString(strconv.FormatBool(v))
+		text = strconv.FormatBool(v)
 	case float64:
-		return pattern.MatchString(strconv.FormatFloat(v, 'f', -1, 64))
+		text = strconv.FormatFloat(v, 'f', -1, 64)
 	case []any:
 		return slices.ContainsFunc(v, func(one any) bool {
 			if _, nested := one.([]any); nested {
 				return false
 			}
-			return claimMatches(pattern, one)
+			return claimMatches(pattern, one, left)
 		})
+	default:
+		return false
 	}
-	return false
+	matches, steps, err := pattern.Match(text, *left)
+	if *left -= steps; err != nil {
+		*left = 0
+	}
+	return matches
 }

@@ -2,6 +2,7 @@ package assertion
 
 import (
 	"encoding/base64"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -103,4 +104,40 @@ func FuzzPattern(f *testing.F) {
 			t.Errorf("%q matches a part of %q", pattern, value)
 		}
 	})
+}
+
+// A pattern that strangers match is none, however it is written; one that names what is
+// one's own is.
+func TestPatternsAreJudgedByWhatTheyMatch(t *testing.T) {
+	for _, pattern := range []string{
+		"*", "**", "*?", "?*", "*?*", "??*", "?", "????????", "*:*", "*/*", "*-*", "*.*", "*:*:*", "*a*", "*e*", "repo:*", "repo:*/*:*", "repo:*:ref:refs/heads/main", "repo:*:pull_request",
+		"project_path:*", "system:serviceaccount:*", "refs/heads/*", "https://*", "*@*", "*main", "*.com", "{*}", "true", "/true|false/",
+		"/.*/", "/.+/", "/(.*)/", "/.*|x/", "/x|.*/", "/(?:.*)/", "/(?s).*/", "/(?s:.)*/", "/[^x]*/", "/[^x]+/", "/[^x].*/", "/[\\s\\S]*/", "/[\\w\\W]+/", "/\\S+/", "/\\w+/", "/\\d+/", "/[a-z]+/",
+		"/[a-z0-9-]+/", "/[0-9a-f]{40}/", "/\\PZ*/", "/(a|[^a])*/", "/(acme)?.*/", "/.{0,1000}/", "/.*$/", "/^.*/", "/^^.*$$/", "/(?i)[A-Z]+/", "/.*acme|.*/", "/a*.*/", "/()*.*/", "/\\Q\\E.*/", "/.*?/", "/[[:print:]]*/",
+		"/[^:]+:.*/", "/[a-z]{4}/", "/.{36}/", "//", "",
+	} {
+		if err := CheckPatterns(map[string]string{"sub": pattern}); !errcode.Is(err, errcode.Invalid) {
+			t.Errorf("%q is taken: %v", pattern, err)
+		}
+		if err := CheckPatterns(map[string]string{"sub": pattern, "jti": "*", "aud": "https://hub.example.com"}); err == nil {
+			t.Errorf("%q is taken beside others", pattern)
+		}
+		if err := CheckPatterns(map[string]string{"sub": pattern, "repository_owner": "acme"}); err != nil {
+			t.Errorf("%q beside a claim of one's own: %v", pattern, err)
+		}
+	}
+	for digit := range 10 {
+		if err := CheckPatterns(map[string]string{"project_id": strconv.Itoa(digit)}); err != nil {
+			t.Errorf("project %d: %v", digit, err)
+		}
+	}
+	for _, pattern := range []string{
+		"acme/fleet", "acme/*", "repo:acme/*", "repo:acme/web:*", "repo:platform/fleet:*", "repo:acme/we?:ref:refs/heads/main", "*acme*", "job", "job-1", "main", "a", "42", "7182818", "system:serviceaccount:ci:*",
+		"ann@example.com", "*@example.com", "project_path:acme/*:ref_type:branch:ref:main", "[!x]*", "refs/heads/release-*", "acme-corp.example/*",
+		"/repo:acme/(web|api):.*/", "/acme/.+/", "/(acme|umbrella)/.*/", "/(?i)acme/.*/", "/\\d{3}-acme/",
+	} {
+		if err := CheckPatterns(map[string]string{"sub": pattern}); err != nil {
+			t.Errorf("%q is refused: %v", pattern, err)
+		}
+	}
 }

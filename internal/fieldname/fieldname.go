@@ -20,11 +20,6 @@ const Most = 10
 // maxPath bounds the text of one path, because it may contain values of sets.
 const maxPath = 200
 
-// Ours reports whether an entry is one of our applies.
-func Ours(e metav1.ManagedFieldsEntry) bool {
-	return e.Manager == kubeobj.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
-}
-
 // Of returns the fields of some entries. An unreadable entry counts as empty.
 func Of(entries []metav1.ManagedFieldsEntry, which func(metav1.ManagedFieldsEntry) bool) *fieldpath.Set {
 	union := fieldpath.NewSet()
@@ -44,15 +39,15 @@ func Of(entries []metav1.ManagedFieldsEntry, which func(metav1.ManagedFieldsEntr
 // did not own before, each with its previous owner. A field without a previous owner
 // was removed.
 func Taken(before, after []metav1.ManagedFieldsEntry) []kubeobj.FieldChange {
-	back := Of(after, Ours).Difference(Of(before, Ours)).Leaves()
-	others := func(e metav1.ManagedFieldsEntry) bool { return !Ours(e) && e.Subresource != "status" }
+	back := Of(after, kubeobj.Ours).Difference(Of(before, kubeobj.Ours)).Leaves()
+	others := func(e metav1.ManagedFieldsEntry) bool { return !kubeobj.Ours(e) && e.Subresource != "status" }
 	return changes(back, newestFirst(before, others))
 }
 
 // Added names the fields that some managers set and we did not.
 func Added(entries []metav1.ManagedFieldsEntry, theirs func(manager string) bool) []kubeobj.FieldChange {
-	which := func(e metav1.ManagedFieldsEntry) bool { return !Ours(e) && e.Subresource == "" && theirs(e.Manager) }
-	return changes(Of(entries, which).Difference(Of(entries, Ours)).Leaves(), newestFirst(entries, which))
+	which := func(e metav1.ManagedFieldsEntry) bool { return !kubeobj.Ours(e) && e.Subresource == "" && theirs(e.Manager) }
+	return changes(Of(entries, which).Difference(Of(entries, kubeobj.Ours)).Leaves(), newestFirst(entries, which))
 }
 
 type owner struct {

@@ -15,6 +15,9 @@ type Healed struct {
 	Ref Ref
 	// Made says that it had been deleted and was created again.
 	Made bool
+	// Same says that no value was restored: only fields that are left to others had
+	// changed, in a list or map that is owned as a whole.
+	Same bool
 	// Fields are those that were restored or removed; none if only the marks had
 	// changed.
 	Fields []FieldChange

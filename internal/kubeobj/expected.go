@@ -17,6 +17,8 @@ type Expected struct {
 	Strict bool
 	// Held says that nothing can be judged now: the service's apply has not ended.
 	Held bool
+	// Lost are fields left to others that have the value of Git; see ignore.Filled.
+	Lost string
 	// Paused says that nothing of the service is written now; differences are shown.
 	Paused bool
 }

@@ -30,6 +30,8 @@ type Live struct {
 	ApplySet string
 	// Kept says that its labels or annotations forbid deploying tools to delete it.
 	Kept bool
+	// Strings says that we applied the stringData of a Secret as it was.
+	Strings bool
 	// CreatedFor says that it is a namespace that we created for a service.
 	CreatedFor bool
 	Print      Fingerprint
@@ -89,6 +91,7 @@ func Reduce(ref Ref, object metav1.Object) Live {
 		ApplySet:        object.GetLabels()[ApplySetLabel],
 		Kept:            Kept(object.GetLabels(), annotations),
 		CreatedFor:      annotations[CreatedForAnnotation] != "",
+		Strings:         OwnsStrings(ref, object.GetManagedFields()),
 		Print:           Print(object.GetManagedFields()),
 		Generation:      object.GetGeneration(),
 		Deadline:        deadline(annotations[DeadlineAnnotation]),
@@ -123,7 +126,7 @@ func Print(entries []metav1.ManagedFieldsEntry) Fingerprint {
 		}
 		switch {
 		case e.FieldsV1 == nil:
-		case ours(e):
+		case Ours(e):
 			f.Own = hash(e.APIVersion, e.FieldsV1.GetRawBytes())
 			f.Unscaled = f.Own
 			if f.Scaled || bytes.Contains(e.FieldsV1.GetRawBytes(), replicas) {
@@ -146,7 +149,15 @@ func Print(entries []metav1.ManagedFieldsEntry) Fingerprint {
 	return f
 }
 
-func ours(e metav1.ManagedFieldsEntry) bool {
+// OwnsStrings reports whether we applied the stringData of a Secret as it was.
+func OwnsStrings(ref Ref, entries []metav1.ManagedFieldsEntry) bool {
+	return ref.IsSecret() && slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return Ours(e) && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:stringData"`))
+	})
+}
+
+// Ours reports whether an entry is one of our applies.
+func Ours(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 }
 

@@ -23,6 +23,9 @@ func (r Ref) Tracking() string {
 	return r.Group + "/" + r.Kind + "/" + r.Namespace + "/" + r.Name
 }
 
+// IsSecret reports whether it is a Secret.
+func (r Ref) IsSecret() bool { return r.Group == "" && r.Kind == "Secret" }
+
 // Compare orders refs by group, kind, namespace and name.
 func (r Ref) Compare(o Ref) int {
 	if c := strings.Compare(r.Group, o.Group); c != 0 {

@@ -5,6 +5,8 @@
 // our own refusals in the API server's format (Status), so that kubectl shows them
 // well.
 //
+// It also says where an answer may lead a client (Location).
+//
 // Both ends of the auth proxy call it independently: the hub before it forwards a
 // request, the agent before it accepts one. It does not decide who may do what.
 //

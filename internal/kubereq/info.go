@@ -23,16 +23,23 @@ type Info struct {
 	Name      string
 	// Path is the path without the query.
 	Path string
+	// Upgrade is the protocol that the connection is to change to, empty for none.
+	Upgrade string
 }
 
 // connecting are the subresources that lead to something other than the API server:
 // whatever the method, they do more than read.
 var connecting = []string{"exec", "attach", "portforward", "proxy"}
 
-// Parse reads a method and a request URI that CheckPath let through.
-func Parse(method, uri string) Info {
+// Connect is the action of every other upgrade: a virtual machine's console, a program
+// behind an aggregated API, and what nobody has thought of yet.
+const Connect = "connect"
+
+// Parse reads a method, a request URI that CheckPath let through, and the protocol of
+// an upgrade, empty for none.
+func Parse(method, uri, upgrade string) Info {
 	path, rawQuery, _ := strings.Cut(uri, "?")
-	info := Info{Verb: strings.ToLower(method), Path: path}
+	info := Info{Verb: strings.ToLower(method), Path: path, Upgrade: upgrade}
 	segments := unescaped(path)
 	switch {
 	case len(segments) >= 3 && segments[0] == "api":
@@ -112,8 +119,18 @@ func (i *Info) refine(rawQuery string) {
 }
 
 // Connects reports whether the request connects to a container, a port or a program
-// of the cluster.
-func (i Info) Connects() bool { return slices.Contains(connecting, i.Subresource) }
+// of the cluster. Every upgrade does, but for a watch and for the log of a pod: what
+// else goes over a raw connection in both directions, nobody but its ends knows.
+func (i Info) Connects() bool {
+	return slices.Contains(connecting, i.Subresource) || i.Upgrade != "" && !i.follows()
+}
+
+// follows reports whether the API server itself answers for as long as something
+// happens: a watch, or the log of a pod.
+func (i Info) follows() bool {
+	watch := i.Verb == "watch" && i.Subresource == ""
+	return watch || i.Verb == "get" && i.Group == "" && i.Resource == "pods" && i.Subresource == "log"
+}
 
 // Reads reports whether the request changes nothing: get, list and watch of the API
 // server's own objects.
@@ -150,10 +167,14 @@ func (i Info) Kind() string {
 	return kind
 }
 
-// Action is the verb for people: connecting requests are named by their subresource.
+// Action is the verb for people: connecting requests are named by their subresource, or
+// Connect.
 func (i Info) Action() string {
-	if i.Connects() {
+	switch {
+	case !i.Connects():
+		return i.Verb
+	case slices.Contains(connecting, i.Subresource):
 		return i.Subresource
 	}
-	return i.Verb
+	return Connect
 }

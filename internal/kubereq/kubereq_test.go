@@ -60,7 +60,7 @@ func TestParse(t *testing.T) {
 	}
 	for line, want := range tests {
 		method, uri, _ := strings.Cut(line, " ")
-		if diff := cmp.Diff(want, kubereq.Parse(method, uri)); diff != "" {
+		if diff := cmp.Diff(want, kubereq.Parse(method, uri, "")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", line, diff)
 		}
 	}
@@ -76,8 +76,40 @@ func TestReads(t *testing.T) {
 	}
 	for line, want := range tests {
 		method, uri, _ := strings.Cut(line, " ")
-		if got := kubereq.Parse(method, uri).Reads(); got != want {
+		if got := kubereq.Parse(method, uri, "").Reads(); got != want {
 			t.Errorf("%s: reads is %v, want %v", line, got, want)
+		}
+		for _, protocol := range []string{kubereq.WebSocket, kubereq.SPDY} {
+			follows := strings.HasSuffix(uri, "?watch=1") || strings.HasSuffix(uri, "/log")
+			if got := kubereq.Parse(method, uri, protocol).Reads(); got != (want && follows) {
+				t.Errorf("%s over %s: reads is %v, want %v", line, protocol, got, want && follows)
+			}
+		}
+	}
+}
+
+// An upgraded connection reads only where the API server itself goes on answering.
+func TestUpgradesConnect(t *testing.T) {
+	const vm = "GET /apis/subresources.kubevirt.io/v1/namespaces/a/virtualmachineinstances/vm/"
+	tests := map[string]string{
+		"GET /api/v1/pods?watch=1": "watch", "GET /api/v1/watch/namespaces/a/pods": "watch", "GET /apis/example.com/v1/things?watch=true": "watch",
+		"GET /api/v1/namespaces/a/pods?watch=true&fieldSelector=metadata.name%3Db": "watch", "GET /api/v1/namespaces/a/pods/b/log?follow=true": "get",
+		"GET /api/v1/namespaces/a/pods/b/exec": "exec", "POST /api/v1/namespaces/a/pods/b/attach": "attach", "GET /api/v1/namespaces/a/pods/b/portforward": "portforward",
+		"GET /api/v1/namespaces/a/services/s/proxy/ws": "proxy", vm + "portforward/22": "portforward",
+		vm + "console": "connect", vm + "vnc": "connect", vm + "usbredir": "connect", vm + "vsock?port=1": "connect", vm + "console?watch=true": "connect", vm + "log": "connect",
+		"GET /apis/subresources.kubevirt.io/v1/watch/namespaces/a/virtualmachineinstances/vm/console": "connect",
+		"GET /apis/metrics.example.com/v1/pods/b/log":                                                 "connect", "GET /api/v1/namespaces/a/services/b/log": "connect", "GET /api/v1/namespaces/a/pods/b/status": "connect",
+		"GET /api/v1/pods": "connect", "GET /api/v1/pods?watch=false": "connect", "GET /api/v1/namespaces/a/pods/b": "connect", "GET /version": "connect", "GET /debug/pprof": "connect",
+		"POST /api/v1/namespaces/a/pods?watch=1": "connect", "POST /api/v1/namespaces/a/pods/b/log": "connect",
+	}
+	for line, want := range tests {
+		method, uri, _ := strings.Cut(line, " ")
+		info := kubereq.Parse(method, uri, kubereq.WebSocket)
+		if got := info.Action(); got != want {
+			t.Errorf("%s over a WebSocket is %s, want %s", line, got, want)
+		}
+		if reads := want == "watch" || want == "get"; info.Reads() != reads || info.Connects() == reads {
+			t.Errorf("%s over a WebSocket reads: %v, connects: %v", line, info.Reads(), info.Connects())
 		}
 	}
 }
@@ -92,7 +124,7 @@ func FuzzPaths(f *testing.F) {
 			return
 		}
 		checkMeaning(t, uri)
-		info := kubereq.Parse(method, uri)
+		info := kubereq.Parse(method, uri, "")
 		if info.Reads() && info.Verb == "" {
 			t.Errorf("%q %q reads by no verb", method, uri)
 		}

@@ -8,5 +8,15 @@
 // and its output is at most 32 MiB. Templates of other people that are
 // rendered in a process with other work get Limits: of steps, output and texts on the way.
 //
+// Invariants with Limits:
+//   - What a call reads and makes is charged before it, by the weight of its values and
+//     the size of its program (package cost); what is more than the steps left is refused.
+//   - No value weighs more than Limits.Bytes, with everything that it contains each time
+//     that it contains it, and none contains itself. So what the library does with values
+//     between two calls is bounded too.
+//   - No wall time decides what is refused, except Limits.Stop.
+//
+// A template is parsed once for all engines, as long as it is used.
+//
 // docs/spec/liquid-filters.md lists every filter; its examples are the tests.
 package liquid

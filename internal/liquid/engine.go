@@ -3,6 +3,7 @@ package liquid
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -23,24 +24,27 @@ type Error struct {
 // Error returns the message without a file; the caller knows the file.
 func (e *Error) Error() string { return e.Message }
 
-// Engine renders templates with one set of bindings.
+// Engine renders templates with one set of bindings. It is not safe for concurrent use.
 type Engine struct {
-	engine    *liquid.Engine
+	// config has the filters of this engine; it is made with the first template.
+	config    *render.Config
 	bindings  map[string]any
 	now       time.Time
 	generated bool
-	limits    Limits
-	steps     int
+
+	limits Limits
+	steps  int
+	// pieces are the parts of the present template that do something, and wide what its
+	// dearest value makes one of them cost; see widest.
+	pieces, wide int
+	// live are the variables of the present template.
+	live map[string]any
 }
 
 // New returns an engine. Bindings are the variables that templates see; now is their
 // present time.
 func New(bindings map[string]any, now time.Time) *Engine {
-	e := &Engine{engine: liquid.NewEngine(), bindings: bindings, now: now}
-	// The library's own include reads the disk.
-	e.engine.RegisterTag("include", noInclude)
-	e.register()
-	return e
+	return &Engine{bindings: bindings, now: now}
 }
 
 // Bindings are the variables that templates see; they must not be changed.
@@ -52,18 +56,9 @@ func (e *Engine) Generated() bool { return e.generated }
 
 // Check returns the *Error of a template that cannot be parsed.
 func (e *Engine) Check(text []byte) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = &Error{Message: fmt.Sprintf("invalid template: %v", r)}
-		}
-	}()
-	if text, err = e.counted(text); err != nil {
-		return err
-	}
-	if _, bad := e.engine.ParseTemplateLocation(text, "", 1); bad != nil {
-		return toError(bad)
-	}
-	return nil
+	defer recovered(&err)
+	_, err = parse(text, e.limited())
+	return err
 }
 
 // Render returns the rendered text; its error is an *Error.
@@ -71,32 +66,40 @@ func (e *Engine) Render(text []byte) (out []byte, err error) {
 	// A template must not be able to end the program with a value that the library
 	// does not expect.
 	defer func() {
-		if r := recover(); r != nil {
-			out, err = nil, &Error{Message: fmt.Sprintf("invalid template: %v", r)}
+		if err != nil {
+			out = nil
 		}
 	}()
-	if text, err = e.counted(text); err != nil {
-		return nil, err
-	}
-	e.steps = 0
-	template, bad := e.engine.ParseTemplateLocation(text, "", 1)
-	if bad != nil {
-		return nil, toError(bad)
-	}
+	defer recovered(&err)
+	e.register()
 	// Filters such as set change maps in place, so they get copies: one file's
 	// template must not change what the next one sees.
 	bindings, _ := deepCopy(e.bindings).(map[string]any)
+	if bindings == nil {
+		bindings = map[string]any{}
+	}
+	template, err := e.begin(text, bindings)
+	if err != nil {
+		return nil, err
+	}
 	to := bounded{most: maxOutput}
 	if e.limits.Bytes > 0 {
 		to.most = e.limits.Bytes
 	}
-	if bad := template.FRender(&to, liquid.Bindings(bindings)); bad != nil {
+	if bad := render.Render(template, &to, bindings, *e.config); bad != nil {
 		return nil, toError(bad)
 	}
 	if to.full {
 		return nil, &Error{Message: to.tooLong().Error()}
 	}
 	return to.text, nil
+}
+
+// recovered makes an error of a panic.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = &Error{Message: fmt.Sprintf("invalid template: %v", r)}
+	}
 }
 
 // bounded keeps what is written to it, up to most bytes.
@@ -143,7 +146,7 @@ func deepCopy(v any) any {
 }
 
 // toError extracts the line from the engine's error.
-func toError(err liquid.SourceError) error {
+func toError(err liquid.SourceError) *Error {
 	message := err.Error()
 	if cause := err.Cause(); cause != nil && cause.Error() != "" {
 		message = cause.Error()
@@ -159,6 +162,6 @@ func toError(err liquid.SourceError) error {
 }
 
 // noInclude rejects reading other files.
-func noInclude(render.Context) (string, error) {
-	return "", errors.New("include is not available; put shared text into a variable with capture")
+func noInclude(io.Writer, render.Context) error {
+	return errors.New("include is not available; put shared text into a variable with capture")
 }

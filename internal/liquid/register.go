@@ -1,31 +1,51 @@
 package liquid
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/Masterminds/sprig/v3"
+	"github.com/osteele/liquid/filters"
 )
 
-// register adds the filters beyond Liquid's own, and Sprig's extensions of some of
-// those.
+// register adds the filters with the first template: Liquid's own, those beyond, and
+// Sprig's extensions of some of Liquid's.
 func (e *Engine) register() {
-	all := functions()
-	for name, fn := range e.dates() {
-		all[name] = fn
+	if e.config != nil {
+		return
 	}
+	config := language // which has no filters
+	e.config = &config
+	filters.AddStandardFilters(standards{e})
+	all := functions()
+	maps.Copy(all, e.dates())
+	maps.Copy(all, e.regexes())
 	for name, fn := range all {
-		e.engine.RegisterFilter(name, e.filter(name, reflect.ValueOf(fn)))
+		config.AddFilter(name, e.filter(name, reflect.ValueOf(fn)))
 	}
 	e.extend()
 }
 
+// standards registers Liquid's own filters.
+type standards struct{ e *Engine }
+
+// AddFilter implements filters.FilterDictionary. With limits, the filter is charged.
+func (s standards) AddFilter(name string, fn any) {
+	if s.e.limited() {
+		fn = s.e.charged(name, reflect.ValueOf(fn))
+	}
+	s.e.config.AddFilter(name, fn)
+}
+
 // filter makes a filter from a function.
 func (e *Engine) filter(name string, fn reflect.Value) func(v any, args ...any) (any, error) {
-	generates, cost := slices.Contains(generators, name), cost(name)
+	generates := slices.Contains(generators, name)
+	charge := e.chargeOf(name)
 	return func(v any, args ...any) (out any, err error) {
 		defer func() {
 			// Sprig panics where its must functions return an error.
@@ -34,9 +54,11 @@ func (e *Engine) filter(name string, fn reflect.Value) func(v any, args ...any) 
 			}
 		}()
 		if generates {
-			e.generated = true
+			if e.generated = true; e.limits.Repeatable {
+				return nil, errors.New("a filter whose result differs each time cannot be used here")
+			}
 		}
-		if err := e.step(cost); err != nil {
+		if err := charge.before(v, args); err != nil {
 			return nil, err
 		}
 		in, err := arguments(fn.Type(), ordered(fn.Type(), v, args))
@@ -46,12 +68,15 @@ func (e *Engine) filter(name string, fn reflect.Value) func(v any, args ...any) 
 		if generates && slices.ContainsFunc(in, tooMany) {
 			return nil, fmt.Errorf("at most %d characters at once", maxGenerated)
 		}
+		if err := charge.call(in); err != nil {
+			return nil, err
+		}
 		results := fn.Call(in)
 		if len(results) == 2 && !results[1].IsNil() {
 			return nil, results[1].Interface().(error)
 		}
 		made := results[0].Interface()
-		return made, e.fits(name, made)
+		return made, charge.after(made)
 	}
 }
 
@@ -108,19 +133,19 @@ func (e *Engine) extend() {
 		return e.filter(name, reflect.ValueOf(own[name]))
 	}
 	push, prepend, slice, join := sprigs("mustAppend"), sprigs("mustPrepend"), sprigs("mustSlice"), sprigs("join")
-	e.engine.RegisterFilter("append", func(v, more any) (any, error) {
+	e.own("append", func(v, more any) (any, error) {
 		if isList(v) {
 			return push(v, more)
 		}
-		return e.joined("append", text(v), text(more))
+		return text(v) + text(more), nil
 	})
-	e.engine.RegisterFilter("prepend", func(v, more any) (any, error) {
+	e.own("prepend", func(v, more any) (any, error) {
 		if isList(v) {
 			return prepend(v, more)
 		}
-		return e.joined("prepend", text(more), text(v))
+		return text(more) + text(v), nil
 	})
-	e.engine.RegisterFilter("join", func(v any, args ...any) (any, error) {
+	e.own("join", func(v any, args ...any) (any, error) {
 		switch {
 		case len(args) == 1 && isList(args[0]) && !isList(v):
 			return join(v, args[0])
@@ -129,16 +154,16 @@ func (e *Engine) extend() {
 		}
 		return join(text(args[0]), v)
 	})
-	e.engine.RegisterFilter("slice", func(v any, args ...any) (any, error) {
+	e.own("slice", func(v any, args ...any) (any, error) {
 		if isList(v) {
 			return slice(v, args...)
 		}
 		return sliceText(text(v), args)
 	})
 	// Liquid's fails on an empty list.
-	e.engine.RegisterFilter("uniq", sprigs("mustUniq"))
-	e.engine.RegisterFilter("date", e.date)
-	e.engine.RegisterFilter("replace", func(s, old, with string) (string, error) {
+	e.own("uniq", sprigs("mustUniq"))
+	e.own("date", e.date)
+	e.own("replace", func(s, old, with string) (string, error) {
 		if old == "" && len(with) > 0 && len(s) > maxText/len(with) {
 			return "", fmt.Errorf("replace makes more than %d bytes", maxText)
 		}
@@ -146,13 +171,8 @@ func (e *Engine) extend() {
 	})
 }
 
-// joined is two texts as one.
-func (e *Engine) joined(name, a, b string) (any, error) {
-	if e.limits.Bytes > 0 && len(a)+len(b) > e.limits.Bytes {
-		return nil, fmt.Errorf("%s makes more than %d bytes", name, e.limits.Bytes)
-	}
-	return a + b, nil
-}
+// own registers one of Liquid's own filters in place of the library's.
+func (e *Engine) own(name string, fn any) { standards{e}.AddFilter(name, fn) }
 
 // sliceText is Liquid's slice: one character from a position, or as many as
 // requested; a negative position counts from the end.

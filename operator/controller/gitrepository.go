@@ -12,6 +12,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/repourl"
 	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
@@ -154,15 +155,15 @@ func (repositoryCalls) write(ctx context.Context, c *sdk.Client, item *manifest.
 	switch {
 	case have.GetType() != want.GetType():
 		return nil, errcode.New(errcode.Conflict, "repository %s of the hub is of type %s; choose another name", want.GetName(), have.GetType())
-	case have.GetUrl() != want.GetUrl():
+	case !repourl.Same(want.GetType(), have.GetUrl(), want.GetUrl()):
 		return nil, errcode.New(errcode.Conflict, "repository %s of the hub has the URL %s, which cannot be changed; choose another name", want.GetName(), have.GetUrl())
-	case want.GetCredentials() == nil && manifest.RepositoryOptions(have.GetOptions(), want.GetOptions()) == nil && !want.GetManagement().GetTakeOver():
+	case want.GetCredentials() == nil && have.GetUrl() == want.GetUrl() && manifest.RepositoryOptions(have.GetOptions(), want.GetOptions()) == nil && !want.GetManagement().GetTakeOver():
 		// Without a Secret the object says nothing about credentials: those that
 		// somebody gave with axle repos stay, also when it is taken over.
 		return f, nil
 	}
 	answer, err := c.Repositories.Update(ctx, connect.NewRequest(&hubv1.UpdateRepositoryRequest{
-		Name: want.GetName(), Credentials: want.GetCredentials(), Auth: want.GetAuth(),
+		Name: want.GetName(), Url: want.GetUrl(), Credentials: want.GetCredentials(), Auth: want.GetAuth(),
 		Options: manifest.RepositoryOptions(have.GetOptions(), want.GetOptions()), Management: want.GetManagement(),
 	}))
 	if err != nil {

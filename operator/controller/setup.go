@@ -44,7 +44,8 @@ type Config struct {
 	// ClusterUID is the uid of the namespace kube-system of the cluster; it is part of
 	// what the hub records as the manager.
 	ClusterUID string
-	// Workers of each kind; zero is 8.
+	// Workers of each kind for one namespace; zero is 8. There are as many again for the
+	// other namespaces.
 	Workers int
 	// Timing is for tests; its zero value is what docs/operator.md says.
 	Timing Timing
@@ -111,7 +112,7 @@ func readable(ctx context.Context, m manager.Manager, k kind) error {
 	return err
 }
 
-// defaultWorkers is how many objects of a kind are reconciled at a time.
+// defaultWorkers is how many objects of a kind in one namespace are reconciled at a time.
 const defaultWorkers = 8
 
 func (r *reconciler) add(ctx context.Context, m manager.Manager, workers int) error {

@@ -45,11 +45,14 @@ const (
 )
 
 // syncs serves ClusterSyncs.
-type syncs struct{ Config }
+type syncs struct {
+	Config
+	failures failures
+}
 
 // AddSyncs adds the controller of ClusterSyncs to a manager.
 func AddSyncs(m manager.Manager, c Config) error {
-	r := &syncs{c}
+	r := &syncs{c, newFailures()}
 	all := func(ctx context.Context, which client.ListOption) []reconcile.Request {
 		var list v1alpha1.ClusterSyncList
 		if err := r.Cluster.List(ctx, &list, which); err != nil {
@@ -126,7 +129,7 @@ func (r *syncs) sync(ctx context.Context, s *v1alpha1.ClusterSync) error {
 		if c.GetPending() {
 			continue // nobody has said yet that it is ours
 		}
-		object, err := r.render(s, c)
+		object, err := r.rendered(ctx, s, c)
 		if err == nil && wanted[client.ObjectKeyFromObject(object)] {
 			err = errcode.New(errcode.Invalid, "another cluster has an object of the name %s too", client.ObjectKeyFromObject(object))
 		}
@@ -246,9 +249,26 @@ func (r *syncs) prune(ctx context.Context, s *v1alpha1.ClusterSync, wanted map[t
 	return nil
 }
 
+// rendered is render, without a second try at the same. The hub is asked again soon all
+// the same: it says nothing when a cluster changes.
+func (r *syncs) rendered(ctx context.Context, s *v1alpha1.ClusterSync, c *hubv1.Cluster) (out *v1alpha1.Cluster, err error) {
+	inputs := []any{
+		s.Namespace, s.Name, s.Spec.ClusterSpec,
+		c.GetId(), c.GetHandle(), c.GetName(), c.GetProject(), c.GetTags(), c.GetMetadata(), c.GetDistro(), c.GetKubernetesVersion(),
+	}
+	err = r.failures.once(ctx, inputs, func() error {
+		out, err = r.render(ctx, s, c)
+		return err
+	})
+	if same := (unrenderable{}); errors.As(err, &same) {
+		err = same.error
+	}
+	return out, err
+}
+
 // render is the Cluster of a cluster of the hub. Invalid with the field.
-func (r *syncs) render(s *v1alpha1.ClusterSync, c *hubv1.Cluster) (*v1alpha1.Cluster, error) {
-	t, err := newTexts(c)
+func (r *syncs) render(ctx context.Context, s *v1alpha1.ClusterSync, c *hubv1.Cluster) (*v1alpha1.Cluster, error) {
+	t, err := newTexts(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func (c Config) settle(ctx context.Context, before, o client.Object, s *v1alpha1
 	switch {
 	case reason == condition.NotFound:
 		return reconcile.Result{RequeueAfter: jitter.Around(c.Missing, c.Missing/2)}, nil
-	case err != nil:
+	case err != nil && !errors.As(err, new(unrenderable)):
 		return reconcile.Result{}, err
 	}
 	wait := c.Interval(every) // zero is never

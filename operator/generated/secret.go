@@ -44,11 +44,14 @@ const (
 )
 
 // secrets serves GeneratedSecrets.
-type secrets struct{ Config }
+type secrets struct {
+	Config
+	failures failures
+}
 
 // AddSecrets adds the controller of GeneratedSecrets to a manager.
 func AddSecrets(ctx context.Context, m manager.Manager, c Config) error {
-	r := &secrets{c}
+	r := &secrets{c, newFailures()}
 	err := m.GetFieldIndexer().IndexField(ctx, &v1alpha1.GeneratedSecret{}, secretIndex, func(o client.Object) []string {
 		g := o.(*v1alpha1.GeneratedSecret)
 		keys := []string{own(g).String()}
@@ -192,7 +195,7 @@ func (r *secrets) make(ctx context.Context, g *v1alpha1.GeneratedSecret) error {
 	if err != nil {
 		return err
 	}
-	next, err := render(g.Spec.Template, configuration, before)
+	next, err := r.rendered(ctx, g.Spec.Template, configuration, before)
 	if err != nil {
 		return err
 	}
@@ -230,6 +233,15 @@ func (r *secrets) make(ctx context.Context, g *v1alpha1.GeneratedSecret) error {
 		return err
 	}
 	return r.write(ctx, g, own(g), have, next, wanted)
+}
+
+// rendered is render, without a second try at the same.
+func (r *secrets) rendered(ctx context.Context, template, configuration map[string]string, before rendered) (next rendered, err error) {
+	err = r.failures.once(ctx, []any{template, configuration, before.inputs}, func() error {
+		next, err = render(ctx, template, configuration, before)
+		return err
+	})
+	return next, err
 }
 
 func (r *secrets) object(g *v1alpha1.GeneratedSecret) tenancy.Object {

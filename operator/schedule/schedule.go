@@ -1,8 +1,10 @@
-// Package schedule plans the checks of the objects of one kind, and the waits after
-// errors. It reads and writes nothing; operator/controller asks it.
+// Package schedule plans the checks of the objects of one kind, the waits after errors,
+// and which namespace's objects get a worker. It reads and writes nothing;
+// operator/controller asks it.
 //
 // Invariants: no two objects wait for the same time, because each wait has jitter. What is
-// not known after a start is checked at a random time of its interval.
+// not known after a start is checked at a random time of its interval. No namespace has
+// all workers.
 package schedule
 
 import (
@@ -80,12 +82,19 @@ func (t Timing) Interval(settings *v1alpha1.Reconciliation) time.Duration {
 // CacheDelay bounds the wait for the cache to see our last write.
 const CacheDelay = 200 * time.Millisecond
 
-// Options are those of a controller with so many workers.
+// Options are those of a controller with so many workers for one namespace. There are as
+// many again for the others.
 func Options(workers int, t Timing) controller.Options {
 	unchecked := true // the name is unique here, but not in a process with two operators
+	if workers > 1 {
+		workers *= 2
+	}
 	return controller.Options{
 		MaxConcurrentReconciles: workers, SkipNameValidation: &unchecked,
 		RateLimiter: workqueue.TypedRateLimiter[reconcile.Request](NewBackoff(t)),
+		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+			return newShares(name, workers, limiter)
+		},
 	}
 }
 

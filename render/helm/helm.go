@@ -73,6 +73,8 @@ type release struct {
 	chart  *chart.Chart
 	values map[string]any
 	caps   *capabilities
+	// warnings are those about the chart itself.
+	warnings []string
 }
 
 // Render renders the chart.
@@ -130,6 +132,7 @@ func (r Request) load(texts []valuesText) (*release, error) {
 	if want := c.Metadata.KubeVersion; want != "" && !chartutil.IsCompatibleRange(want, rel.caps.KubeVersion.String()) {
 		return nil, rel.fail("the chart requires Kubernetes %s, the cluster has %s", want, rel.caps.KubeVersion.String())
 	}
+	rel.warnings = unmatched(path.Join(r.Dir, "Chart.yaml"), c)
 	if err := chartutil.ProcessDependencies(c, values); err != nil {
 		return nil, rel.fail("cannot process the chart's dependencies: %v", err)
 	}
@@ -158,7 +161,7 @@ func (rel *release) render(ctx context.Context) (*Result, error) {
 		asked = append(asked, "*")
 		slices.Sort(asked)
 	}
-	result := &Result{Asked: asked}
+	result := &Result{Asked: asked, Warnings: rel.warnings}
 	if err := rel.collect(result, rendered); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/ignore"
 
 	"github.com/axle-cd/axle/internal/manifest"
@@ -62,6 +63,32 @@ func loadNested(files *tree.Tree, dir string, depth int) (*chart.Chart, error) {
 			"the chart depends on %s %s, which is not in its charts folder; run helm dependency update and commit charts/", need.Name, need.Version)}
 	}
 	return c, nil
+}
+
+// unmatched warns of dependencies whose chart is there in another version than its parent asks
+// for. Helm renders that chart as if nobody depended on it, without a word: its values are not
+// those under the alias, and no condition or tag switches it off.
+func unmatched(file string, c *chart.Chart) (warnings []string) {
+	for _, need := range c.Metadata.Dependencies {
+		if need == nil || need.Alias == "" && need.Condition == "" && len(need.Tags) == 0 && len(need.ImportValues) == 0 {
+			continue
+		}
+		var other *chart.Chart
+		for _, d := range c.Dependencies() {
+			if d.Name() != need.Name {
+				continue
+			}
+			if other = d; chartutil.IsCompatibleRange(need.Version, d.Metadata.Version) {
+				other = nil
+				break
+			}
+		}
+		if other != nil {
+			warnings = append(warnings, fmt.Sprintf("%s: the chart depends on %s %s, and the one in its charts folder is %s; as with Helm, alias, condition, tags and import-values of the dependency have no effect",
+				file, need.Name, need.Version, other.Metadata.Version))
+		}
+	}
+	return warnings
 }
 
 // buffer reads the files of a chart: all files in its folder that .helmignore does

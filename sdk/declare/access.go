@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
@@ -170,7 +171,7 @@ func providerFields(p *hubv1.Provider) *hubv1.Provider {
 	}
 	out.Scopes = slices.DeleteFunc(out.GetScopes(), func(s string) bool { return s == "openid" })
 	for _, domain := range p.GetEmailDomains() {
-		out.EmailDomains = append(out.EmailDomains, strings.ToLower(strings.TrimPrefix(domain, "@")))
+		out.EmailDomains = append(out.EmailDomains, email.Lower(strings.TrimPrefix(domain, "@")))
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
@@ -50,7 +51,7 @@ func (d document) repository(values Values) (*Item, error) {
 	if object.Spec.URL == "" {
 		return nil, errcode.New(errcode.Invalid, "%s: GitRepository %q has no spec.url", d.where, object.Name)
 	}
-	request := &hubv1.CreateRepositoryRequest{Name: object.Name, Type: "git", Url: object.Spec.URL}
+	request := &hubv1.CreateRepositoryRequest{Name: object.Name, Type: "git", Url: strings.TrimSpace(object.Spec.URL)}
 	if ref := object.Spec.CredentialsRef; ref != nil {
 		held, err := d.secret(values, ref, object.Namespace)
 		if err != nil {

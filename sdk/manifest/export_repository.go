@@ -29,7 +29,7 @@ func (e Exporter) Repository(r *hubv1.Repository) (Exported, error) {
 		out.Object = &v1alpha1.GitRepository{TypeMeta: typeMeta(out.Kind), ObjectMeta: meta, Spec: v1alpha1.GitRepositorySpec{URL: r.GetUrl()}}
 	case "helm", "oci":
 		out.Kind, declared = "HelmRepository", []string{"proxy", "hub_identity"}
-		if strings.HasPrefix(r.GetUrl(), "oci://") != (r.GetType() == "oci") {
+		if isOCI(r.GetUrl()) != (r.GetType() == "oci") {
 			return out, errcode.New(errcode.Unprocessable, "repository %s: a HelmRepository with the URL %s is not of the type %s", r.GetName(), r.GetUrl(), r.GetType())
 		}
 		out.Object = helmObject(r, meta)

@@ -26,7 +26,7 @@ type fluxLogin struct {
 // request is what creates the repository of the source, without its name. How it logs in
 // is always said, so that credentials which the source no longer names go.
 func (s *FluxSource) request(values Values) (*hubv1.CreateRepositoryRequest, error) {
-	l := fluxLogin{s, values, &hubv1.CreateRepositoryRequest{Url: s.spec.URL, Auth: "none", Options: &hubv1.RepositoryOptions{}}, &hubv1.RepositoryCredentials{}}
+	l := fluxLogin{s, values, &hubv1.CreateRepositoryRequest{Url: strings.TrimSpace(s.spec.URL), Auth: "none", Options: &hubv1.RepositoryOptions{}}, &hubv1.RepositoryCredentials{}}
 	build := map[string]func() error{"GitRepository": l.git, "HelmRepository": l.helm, "OCIRepository": l.oci, "Bucket": l.bucket}[s.Kind]
 	if build == nil {
 		return nil, s.invalid("the kind is none of %s", strings.Join(FluxKinds, ", "))
@@ -120,7 +120,7 @@ func (l fluxLogin) verify(modes map[string]string) error {
 
 func (l fluxLogin) helm() error {
 	l.request.Type = "helm"
-	if l.spec.Type == "oci" || strings.HasPrefix(l.spec.URL, "oci://") {
+	if l.spec.Type == "oci" || isOCI(l.spec.URL) {
 		return l.registry()
 	}
 	held, err := l.secret(l.spec.SecretRef)

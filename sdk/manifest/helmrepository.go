@@ -21,8 +21,8 @@ func (d document) helmRepository(values Values) (*Item, error) {
 	if spec.URL == "" {
 		return nil, errcode.New(errcode.Invalid, "%s: HelmRepository %q has no spec.url", d.where, object.Name)
 	}
-	request := &hubv1.CreateRepositoryRequest{Name: object.Name, Type: "helm", Url: spec.URL}
-	if strings.HasPrefix(spec.URL, "oci://") {
+	request := &hubv1.CreateRepositoryRequest{Name: object.Name, Type: "helm", Url: strings.TrimSpace(spec.URL)}
+	if isOCI(request.GetUrl()) {
 		request.Type = "oci"
 	}
 	notActing := map[string]bool{"spec.reconciliation": spec.Reconciliation != nil}
@@ -38,6 +38,12 @@ func (d document) helmRepository(values Values) (*Item, error) {
 		notActing["spec.auth.azure.subscriptionId"] = auth.Azure != nil && auth.Azure.SubscriptionID != nil
 	}
 	return &Item{Kind: d.meta.Kind, Name: object.Name, Where: d.where, Repository: request, NotActing: set(notActing)}, nil
+}
+
+// isOCI reports whether a URL is that of a registry.
+func isOCI(url string) bool {
+	scheme, _, found := strings.Cut(url, "://")
+	return found && strings.EqualFold(scheme, "oci")
 }
 
 // providerOf is the provider of the only field that is set, for objects that name none.

@@ -8,6 +8,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -65,7 +66,9 @@ func (d document) federatedCredential() (*Item, error) {
 
 // AccountName is the name in the hub of the service account of an e-mail. Names of
 // service accounts have no @, so that none is mistaken for a person.
-func AccountName(email string) string { return strings.Replace(strings.ToLower(email), "@", ".at.", 1) }
+func AccountName(address string) string {
+	return strings.Replace(email.Lower(address), "@", ".at.", 1)
+}
 
 func (d document) serviceAccount() (*Item, error) {
 	var object v1alpha1.ServiceAccount

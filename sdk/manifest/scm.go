@@ -8,6 +8,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/repourl"
 )
 
 // scmServers are the servers of the types of ScmConnections, and the user beside a token
@@ -102,10 +103,6 @@ func logIn(d document, values Values, c *v1alpha1.ScmConnection, request *hubv1.
 // onServer reports whether the URL of a repository is on a server: the same scheme, host
 // and port, and below its path. An empty URL is that of no repository.
 func onServer(text, server string) bool {
-	if text == "" {
-		return true
-	}
-	a, err := url.Parse(text)
-	b, wrong := url.Parse(server)
-	return err == nil && wrong == nil && b.Host != "" && a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host) && strings.HasPrefix(a.Path, strings.TrimSuffix(b.Path, "/")+"/")
+	at, err := url.Parse(server)
+	return text == "" || err == nil && at.Host != "" && strings.HasPrefix(repourl.Normal("helm", text), repourl.Normal("helm", server)+"/")
 }

@@ -21,6 +21,9 @@ func TestScmConnection(t *testing.T) {
 	}{
 		{"type: GITHUB, tokenSecretRef: {name: scm, namespace: p}", "https://github.com/x/y", &hubv1.CreateRepositoryRequest{Auth: "token", Credentials: token, Options: &hubv1.RepositoryOptions{}}, ""},
 		{"type: GITHUB, tokenSecretRef: {name: scm, namespace: p}", "https://GitHub.com/x/y", &hubv1.CreateRepositoryRequest{Auth: "token", Credentials: token, Options: &hubv1.RepositoryOptions{}}, ""},
+		{"type: GITHUB, tokenSecretRef: {name: scm, namespace: p}", "HTTPS://acme@github.com:443/x/y", &hubv1.CreateRepositoryRequest{Auth: "token", Credentials: token, Options: &hubv1.RepositoryOptions{}}, ""},
+		{"type: GITHUB, tokenSecretRef: {name: scm, namespace: p}", "https://github.com:8443/x/y", nil, "is not sent to"},
+		{"type: GITHUB, baseUrl: 'https://', tokenSecretRef: {name: scm, namespace: p}", "https://evil.example/x/y", nil, "is not sent to"},
 		{"type: GITHUB, username: ci, proxy: {url: 'http://proxy.example'}, baseUrl: 'https://ghe.example/git/', tokenSecretRef: {name: scm, namespace: p}", "https://ghe.example/git/x/y",
 			&hubv1.CreateRepositoryRequest{Auth: "token", Credentials: &hubv1.RepositoryCredentials{Username: "ci", Password: "t0ken"}, Options: &hubv1.RepositoryOptions{Proxy: "http://proxy.example"}}, ""},
 		{"type: GITHUB, apiUrl: 'https://ghe.example/api/v3', baseUrl: 'https://ghe.example', tokenSecretRef: {namespace: p}, github: {appId: '1', installationId: '2', privateKeyRef: {name: scm, key: key}}", "https://ghe.example/x/y",

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -370,7 +371,7 @@ func (n *Node) like(v, guide tftypes.Value) tftypes.Value {
 		return v
 	}
 	have, want := TextOf(v), TextOf(guide)
-	same := strings.TrimSpace(have) == strings.TrimSpace(want) || n.Fold && strings.EqualFold(have, want)
+	same := strings.TrimSpace(have) == strings.TrimSpace(want) || n.Fold && email.Lower(have) == email.Lower(want)
 	switch {
 	case n.Kind == Length:
 		a, errA := time.ParseDuration(have)

@@ -142,3 +142,28 @@ func TestGeneratedSecret(t *testing.T) {
 	b.gate.setDown(false)
 	stop()
 }
+
+const dearSecret = `apiVersion: deployments.plural.sh/v1alpha1
+kind: GeneratedSecret
+metadata: {name: dear-%d, namespace: %s}
+spec:
+  template:
+    a: "{%% assign big = 60000 | repeat: 'a' %%}{%% for i in (1..9000) %%}{%% assign x = '(a+a+)+y' | regexMatch: big %%}{%% endfor %%}"`
+
+// TestDearSecretsDelayNobody holds that objects whose templates take more than there is say
+// so with the key, and that those of everybody else do not wait for them.
+func TestDearSecretsDelayNobody(t *testing.T) {
+	b := newBed(t)
+	b.writable(b.namespace)
+	const dear = 20
+	for n := range dear {
+		b.apply(fmt.Sprintf(dearSecret, n, b.namespace))
+	}
+	defer b.operate()()
+	b.secret("admin", b.namespace, map[string]string{"user": "ann"})
+	b.apply(fmt.Sprintf(generatedSecret, b.namespace, "one", ""))
+	b.synchronized(&v1alpha1.GeneratedSecret{ObjectMeta: meta1("db", b.namespace)})
+	for n := range dear {
+		b.want(&v1alpha1.GeneratedSecret{ObjectMeta: meta1(fmt.Sprintf("dear-%d", n), b.namespace)}, "Synchronized", "False", "Error", "spec.template.a: invalid template: regexMatch: the template takes more than 10000 steps")
+	}
+}

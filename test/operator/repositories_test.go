@@ -67,3 +67,32 @@ func TestHelmRepository(t *testing.T) {
 	b.deleted(r)
 	absent(b, b.people.Repositories.Get, &hubv1.GetRepositoryRequest{Name: "charts"})
 }
+
+// Objects whose URL the hub understands in more than one spelling are written once. What
+// people registered in another spelling is taken over; at another URL it is not.
+func TestRepositoryURLsStayAsTheyWereWritten(t *testing.T) {
+	b := newBed(t)
+	for name, url := range map[string]string{"theirs": "https://git.example/acme/app", "others": "https://git.example/acme/other"} {
+		ask(b, b.people.Repositories.Create, &hubv1.CreateRepositoryRequest{Name: name, Type: "git", Url: url})
+	}
+	b.operate()
+	declare := func(name, url string) *v1alpha1.GitRepository {
+		b.apply("apiVersion: deployments.plural.sh/v1alpha1\nkind: GitRepository\nmetadata: {name: " + name + "}\nspec: {url: '" + url + "'}")
+		return &v1alpha1.GitRepository{ObjectMeta: meta1(name, "")}
+	}
+	for name, url := range map[string]string{
+		"slash": "https://git.example/acme/app/", "port": "https://git.example:443/acme/app.git", "capitals": "HTTPS://GIT.example/acme/app",
+		"user": "https://contoso@dev.azure.com/contoso/shop/_git/app", "escape": "https://git.example/acme/%61pp", "theirs": "https://git.example/acme/app.git",
+	} {
+		r := declare(name, url)
+		b.want(r, "Synchronized", "True", "Synchronized", "")
+		if have := ask(b, b.people.Repositories.Get, &hubv1.GetRepositoryRequest{Name: name}); have.GetUrl() != url {
+			t.Errorf("the hub has %q of %s", have.GetUrl(), url)
+		}
+		b.idle(r)
+	}
+	if n := b.gate.count("Repositories/Update"); n != 1 {
+		t.Errorf("%d repositories were updated, not only the one that people registered", n)
+	}
+	b.want(declare("others", "https://git.example/acme/app"), "Synchronized", "False", "Error", "cannot be changed")
+}

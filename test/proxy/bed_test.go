@@ -63,6 +63,33 @@ var cluster = sync.OnceValues(func() (*kube.Cluster, error) {
 	return c, err
 })
 
+// letRead gives in a namespace what the agent's manifests give in all: the rules of view to
+// who may read the cluster.
+func letRead(t *testing.T, c *kube.Cluster, namespace string) {
+	t.Helper()
+	api, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = api.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "readers"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:aggregate-to-view"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: authproxy.ReadGroup}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := c.Config()
+	as.Impersonate = rest.ImpersonationConfig{UserName: "reader", Groups: []string{authproxy.ReadGroup}}
+	reader, err := kubernetes.NewForConfig(as)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually.For(t, limit, "the binding of readers", func() error {
+		_, err := reader.CoreV1().ConfigMaps(namespace).List(t.Context(), metav1.ListOptions{})
+		return err
+	})
+}
+
 // bed is a hub's half and an agent's half of the proxy before a real API
 // server.
 type bed struct {
@@ -156,6 +183,9 @@ const (
 	strangerToken = "axle_stranger"
 )
 
+// edge is the only cluster of a bed's hub.
+var edge = authproxy.Cluster{ID: "cls_1", Name: "edge", Handle: "edge", Project: "prj_1"}
+
 type options struct {
 	policy agentPolicy
 	origin string
@@ -202,8 +232,9 @@ func newBed(t *testing.T, o options) *bed {
 			if handle != "edge" {
 				return authproxy.Cluster{}, errcode.New(errcode.NotFound, "no cluster %s", handle)
 			}
-			return authproxy.Cluster{ID: "cls_1", Name: "edge", Handle: "edge", Project: "prj_1"}, nil
+			return edge, nil
 		},
+		Now: func(string) (authproxy.Cluster, bool) { return edge, true },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -173,6 +173,7 @@ func TestPagesReadLogs(t *testing.T) {
 	w := newWhole(t)
 	b := newBed(t, options{})
 	namespace := b.kube.Namespace(t)
+	letRead(t, b.kube, namespace)
 	b.pod(namespace, "talk", "i=0; while [ $i -lt 200 ]; do i=$((i+1)); echo line-$i; done; exec sleep 3600")
 	read := func(ctx context.Context, client *sdk.Client, r *hubv1.ReadClusterLogsRequest, until string) (text string, err error) {
 		r.Cluster, r.Namespace, r.Pod = "edge", namespace, "talk"

@@ -93,6 +93,7 @@ func bareProxy(t *testing.T) *authproxy.Proxy {
 		},
 		Identity: &people{}, Audit: &records{}, Sealer: newSealer(t), UseNonce: func(context.Context, []byte, int64, int64) error { return nil },
 		Cluster: func(context.Context, string) (authproxy.Cluster, error) { return authproxy.Cluster{ID: "cls_1"}, nil },
+		Now:     func(string) (c authproxy.Cluster, known bool) { return c, false },
 	})
 	if err != nil {
 		t.Fatal(err)

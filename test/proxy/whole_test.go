@@ -102,6 +102,7 @@ func TestKubeconfigsThroughHubAndAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	namespace := c.Namespace(t)
+	letRead(t, c, namespace)
 	for name, flags := range map[string][]string{"short-lived": nil, "exec plugin": {"--exec-plugin"}} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -241,6 +242,7 @@ func TestRightsInACluster(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, options{})
 	namespace := b.kube.Namespace(t)
+	letRead(t, b.kube, namespace)
 	_, err := b.direct().RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "dev"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "dev"}},
@@ -257,7 +259,9 @@ func TestRightsInACluster(t *testing.T) {
 		"an administrator":     {adminToken, "/api/v1/namespaces/kube-system/secrets", 200},
 		"a stranger":           {strangerToken, "/version", 403},
 		"nobody":               {"axle_nobody", "/version", 401},
-		"a reader":             {readerToken, "/api/v1/namespaces/kube-system/secrets", 200},
+		"a reader":             {readerToken, "/api/v1/namespaces/" + namespace + "/configmaps", 200},
+		"a reader of Secrets":  {readerToken, "/api/v1/namespaces/" + namespace + "/secrets", 403},
+		"a reader elsewhere":   {readerToken, "/api/v1/namespaces/kube-system/secrets", 403},
 		"a reader who execs":   {readerToken, "/api/v1/namespaces/kube-system/pods/x/exec?command=sh", 403},
 		"a reader who proxies": {readerToken, "/api/v1/nodes/x/proxy/", 403},
 	}

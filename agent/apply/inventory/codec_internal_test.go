@@ -23,7 +23,7 @@ func sample(count int) *Inventory {
 		e := Entry{
 			Kind:  kubeobj.Kind{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespaced: true},
 			Ref:   kubeobj.Ref{Group: "apps", Kind: "Deployment", Namespace: "prod", Name: fmt.Sprintf("d%d-%x", n, random.Uint64())},
-			Order: wave.Order{Stage: wave.StageMain, Wave: n % 5}, Hash: random.Uint64(), Once: n%2 == 0, Prune: wave.PruneNever, Leaving: n%3 == 0, Fresh: n%4 == 0,
+			Order: wave.Order{Stage: wave.StageMain, Wave: n % 5}, Hash: random.Uint64(), Once: n%2 == 0, Prune: wave.PruneNever, Leaving: n%3 == 0, Fresh: n%4 == 0, Lost: [2]string{"", ".spec.replicas"}[n%2],
 			Print: kubeobj.Fingerprint{Own: random.Uint64(), Unscaled: random.Uint64(), Foreign: random.Uint64()},
 		}
 		i.Entries[e.Ref] = e

@@ -41,7 +41,9 @@ type Entry struct {
 	Leaving bool
 	// Fresh says that it was written and has not been healthy since.
 	Fresh bool
-	Hook  HookRun
+	// Lost are fields left to others that the last write set to the value of Git.
+	Lost string
+	Hook HookRun
 }
 
 // HookRun is the record of a hook's last run.
@@ -130,6 +132,7 @@ type wireEntry struct {
 	Prune      int    `json:"p,omitempty"`
 	Leaving    bool   `json:"l,omitempty"`
 	Fresh      bool   `json:"fr,omitempty"`
+	Lost       string `json:"lo,omitempty"`
 	Runs       bool   `json:"hr,omitempty"`
 	Moment     int    `json:"hm,omitempty"`
 	Policy     int    `json:"hp,omitempty"`
@@ -179,7 +182,7 @@ func toWire(e Entry) wireEntry {
 		Group: e.Kind.Group, Version: e.Kind.Version, Kind: e.Kind.Kind, Resource: e.Kind.Resource, Namespaced: e.Kind.Namespaced,
 		Namespace: e.Ref.Namespace, Name: e.Ref.Name, Stage: e.Order.Stage, Wave: e.Order.Wave, UID: string(e.UID), Hash: e.Hash,
 		Own: e.Print.Own, Unscaled: e.Print.Unscaled, Foreign: e.Print.Foreign,
-		Once: e.Once, Prune: int(e.Prune), Leaving: e.Leaving, Fresh: e.Fresh,
+		Once: e.Once, Prune: int(e.Prune), Leaving: e.Leaving, Fresh: e.Fresh, Lost: e.Lost,
 		Runs: e.Hook.Runs, Moment: int(e.Hook.Moment), Policy: int(e.Hook.Policy), Run: e.Hook.Key, End: int(e.Hook.End), Until: clock.Micros(e.Hook.Until),
 	}
 }
@@ -190,7 +193,7 @@ func fromWire(w wireEntry) Entry {
 		Ref:   kubeobj.Ref{Group: w.Group, Kind: w.Kind, Namespace: w.Namespace, Name: w.Name},
 		Order: wave.Order{Stage: w.Stage, Wave: w.Wave}, UID: types.UID(w.UID), Hash: w.Hash,
 		Print: kubeobj.Fingerprint{Own: w.Own, Unscaled: w.Unscaled, Foreign: w.Foreign},
-		Once:  w.Once, Prune: wave.Pruning(w.Prune), Leaving: w.Leaving, Fresh: w.Fresh,
+		Once:  w.Once, Prune: wave.Pruning(w.Prune), Leaving: w.Leaving, Fresh: w.Fresh, Lost: w.Lost,
 		Hook: HookRun{Moment: wave.Moment(w.Moment), Runs: w.Runs, Policy: wave.HookPolicy(w.Policy), Key: w.Run, End: wave.HookEnd(w.End), Until: clock.FromMicros(w.Until)},
 	}
 }

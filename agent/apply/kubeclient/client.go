@@ -294,8 +294,27 @@ func (c *Sender) Whole(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) 
 
 // DryApply is apply as a dry run. It returns the whole object.
 func (c *Sender) DryApply(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, body []byte) (map[string]any, error) {
+	return c.dry(ctx, kind, func() *rest.Request { return c.applyRequest(kind, ref, body) })
+}
+
+// DryPatch merges a body into an object as a dry run: lists by their keys, where the kind
+// is one of Kubernetes' own.
+func (c *Sender) DryPatch(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, body []byte) (object map[string]any, err error) {
+	for _, form := range []types.PatchType{types.StrategicMergePatchType, types.MergePatchType} {
+		object, err = c.dry(ctx, kind, func() *rest.Request {
+			return c.rest.Patch(form).AbsPath(Path(kind, ref.Namespace, ref.Name)).Param("fieldManager", kubeobj.FieldManager).Body(body)
+		})
+		if !apierrors.IsUnsupportedMediaType(err) {
+			break
+		}
+	}
+	return object, err
+}
+
+// dry sends a request about an object of a kind as a dry run.
+func (c *Sender) dry(ctx context.Context, kind kubeobj.Kind, build func() *rest.Request) (map[string]any, error) {
 	result, err := c.do(ctx, func() *rest.Request {
-		return c.applyRequest(kind, ref, body).SetHeader("Accept", "application/json").Param("dryRun", "All")
+		return build().SetHeader("Accept", "application/json").Param("dryRun", "All")
 	})
 	if err != nil {
 		return nil, unquoted(kind, err)

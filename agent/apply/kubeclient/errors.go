@@ -57,31 +57,24 @@ func ServerMessage(err error) string {
 }
 
 // ImmutableFields lists the fields that the API server refused to change.
-func ImmutableFields(err error) []string {
-	if !apierrors.IsInvalid(err) {
-		return nil
-	}
+func ImmutableFields(err error) []string { return fieldsOf(err, immutable) }
+
+// InvalidFields lists all fields that the API server refused.
+func InvalidFields(err error) []string {
+	return fieldsOf(err, func(cause metav1.StatusCause) bool { return cause.Field != "" })
+}
+
+func fieldsOf(err error, which func(metav1.StatusCause) bool) (fields []string) {
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil {
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
 		return nil
 	}
-	var fields []string
 	for _, cause := range status.Status().Details.Causes {
-		if immutable(cause) {
+		if which(cause) {
 			fields = append(fields, cause.Field)
 		}
 	}
 	return fields
-}
-
-func immutable(cause metav1.StatusCause) bool {
-	for _, phrase := range []string{"field is immutable", "is immutable after creation", "may not be changed", "may not change once set",
-		"updates to statefulset spec for fields other than", "pod updates may not change fields", "immutable"} {
-		if strings.Contains(cause.Message, phrase) {
-			return true
-		}
-	}
-	return false
 }
 
 // Unserved reports whether the API server does not know the resource, as opposed to

@@ -71,7 +71,7 @@ func (r *Registry) ExpectedOf(kind kubeobj.Kind) []kubeobj.Expected {
 }
 
 func (t *State) expected(entry inventory.Entry) kubeobj.Expected {
-	return kubeobj.Expected{Ref: entry.Ref, Kind: entry.Kind, Service: t.inventory.Service, UID: entry.UID, Print: entry.Print,
+	return kubeobj.Expected{Ref: entry.Ref, Kind: entry.Kind, Service: t.inventory.Service, UID: entry.UID, Print: entry.Print, Lost: entry.Lost,
 		Once: entry.Once, Strict: t.inventory.Strict, Paused: t.paused, Held: t.running || entry.Hash == 0 || t.inventory.Phase == inventory.Draining || t.inventory.Beyond(entry)}
 }
 

@@ -171,9 +171,25 @@ func (p Planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 		Shared:   wave.SharesOf(object.GetLabels(), object.GetAnnotations()),
 		Hook:     h,
 	}
-	if it.Body, err = p.body(object, it); err != nil {
+	top := p.body(object, it)
+	if it.Body, err = marshal(top); err != nil {
 		return nil, err
 	}
+	if it.Hash, err = p.hash(object, it); err != nil {
+		return nil, err
+	}
+	// The hash stays that of what was rendered: an agent that is upgraded changes nothing.
+	if it.Ref.IsSecret() {
+		if it.Body, err = marshal(asData(top)); err != nil {
+			return nil, err
+		}
+	}
+	p.keepOrder(it)
+	return it, nil
+}
+
+// hash is the hash of the body and of what else decides what is applied.
+func (p Planner) hash(object *unstructured.Unstructured, it *wave.Item) (uint64, error) {
 	sum := fnv.New64a()
 	if identity := object.GetAnnotations()[kubeobj.IdentityAnnotation]; it.Once && identity != "" {
 		// Generated values do not make it a different run.
@@ -183,15 +199,13 @@ func (p Planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 	}
 	for _, text := range ignore.Paths(p.Service.Ignore, it.Ref, object.GetAnnotations()) {
 		if err := ignore.Check(text); err != nil {
-			return nil, err
+			return 0, err
 		}
 		// A changed ignore rule is a change of the object: the field gets another
 		// owner.
 		sum.Write([]byte("\x00" + text))
 	}
-	it.Hash = sum.Sum64()
-	p.keepOrder(it)
-	return it, nil
+	return sum.Sum64(), nil
 }
 
 // upgrade reports whether another revision of the service was applied before.
@@ -223,7 +237,7 @@ func (p Planner) namespace(object *unstructured.Unstructured, kind kubeobj.Kind)
 
 // body is the object as it is applied: with our marks, without the API server's
 // fields. It does not change the rendered object.
-func (p Planner) body(object *unstructured.Unstructured, it *wave.Item) ([]byte, error) {
+func (p Planner) body(object *unstructured.Unstructured, it *wave.Item) map[string]any {
 	top := maps.Clone(object.Object)
 	delete(top, "status")
 	meta, _ := top["metadata"].(map[string]any)
@@ -244,6 +258,10 @@ func (p Planner) body(object *unstructured.Unstructured, it *wave.Item) ([]byte,
 	annotations, _ := meta["annotations"].(map[string]any)
 	meta["annotations"] = with(annotations, marks)
 	top["metadata"] = meta
+	return top
+}
+
+func marshal(top map[string]any) ([]byte, error) {
 	body, err := json.Marshal(top)
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "the object cannot be written as JSON: %w", err)

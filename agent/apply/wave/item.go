@@ -22,6 +22,11 @@ type Item struct {
 	// Shared leaves what others wrote to an object that is taken over.
 	Shared bool
 	Hook   Hook
+
+	// Lost are ignored fields that the last write set to the value of Git, and Same says
+	// that it changed no value.
+	Lost string
+	Same bool
 }
 
 // Pack is the item as it is packed.

@@ -29,12 +29,16 @@ func IsDeployer(manager string) bool {
 }
 
 // takeOver returns the JSON patch that merges the field entries of some managers into
-// ours, conditional on the object's version. It is nil if there is nothing to merge.
-func takeOver(meta *metav1.PartialObjectMetadata, theirs func(manager string) bool) ([]byte, error) {
+// ours, with the fields of DataOf, conditional on the object's version. It is nil if
+// there is nothing to merge.
+func takeOver(ref kubeobj.Ref, meta *metav1.PartialObjectMetadata, data *fieldpath.Set, theirs func(manager string) bool) ([]byte, error) {
 	var ours *metav1.ManagedFieldsEntry
 	var rest []metav1.ManagedFieldsEntry
 	union := fieldpath.NewSet()
 	merged := 0
+	if data != nil {
+		union, merged = data, 1
+	}
 	for _, entry := range meta.ManagedFields {
 		mine := entry.Manager == kubeobj.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply
 		if entry.Subresource != "" || entry.FieldsV1 == nil || !mine && !theirs(entry.Manager) {
@@ -45,6 +49,9 @@ func takeOver(meta *metav1.PartialObjectMetadata, theirs func(manager string) bo
 		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
 			return nil, fmt.Errorf("read the fields of manager %s: %w", entry.Manager, err)
 		}
+		if ref.IsSecret() {
+			set = asData(set)
+		}
 		union = union.Union(set)
 		if mine || ours == nil {
 			copied := entry
@@ -54,7 +61,7 @@ func takeOver(meta *metav1.PartialObjectMetadata, theirs func(manager string) bo
 			merged++
 		}
 	}
-	if merged == 0 {
+	if merged == 0 || ours == nil {
 		return nil, nil
 	}
 	raw, err := union.ToJSON()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,8 @@ import (
 
 const replicasPath = "/spec/replicas"
 
-// BodyFor returns the body to apply to an existing object.
+// BodyFor returns the body to apply to an existing object, and records in the item how
+// it was filled.
 func (w *Writer) BodyFor(ctx context.Context, it *wave.Item) ([]byte, error) {
 	paths, scaled := w.leftToOthers(it)
 	if len(paths) == 0 && !scaled {
@@ -49,9 +51,11 @@ func (w *Writer) BodyFor(ctx context.Context, it *wave.Item) ([]byte, error) {
 	if err := json.Unmarshal(it.Body, &desired); err != nil {
 		return nil, err
 	}
-	if err := ignore.Fill(desired, live, managers, paths); err != nil {
+	filled, err := ignore.Fill(desired, live, managers, paths)
+	if err != nil {
 		return nil, &Refusal{Message: fmt.Sprintf("apply %s: %v", it.Ref, err)}
 	}
+	it.Lost, it.Same = strings.Join(filled.Lost, ", "), filled.Same
 	// The object must not have changed since it was read.
 	if meta, ok := desired["metadata"].(map[string]any); ok {
 		meta["resourceVersion"] = (&unstructured.Unstructured{Object: live}).GetResourceVersion()
@@ -69,6 +73,9 @@ func (w *Writer) leftToOthers(it *wave.Item) (paths []string, scaled bool) {
 		_ = json.Unmarshal(it.Body, &head)
 	}
 	paths = ignore.Paths(w.Service.Ignore, it.Ref, head.Metadata.Annotations)
+	if it.Ref.IsSecret() {
+		paths = secretPaths(paths)
+	}
 	if !bytes.Contains(it.Body, []byte(`"replicas"`)) {
 		return paths, false
 	}

@@ -30,7 +30,9 @@ func (w *Writer) Heal(ctx context.Context, it *wave.Item, had inventory.Entry) (
 	if err != nil {
 		return inventory.Entry{}, what, w.explain(it, err)
 	}
-	w.rewrote(it.Ref)
+	if what.Same = it.Same; !what.Same {
+		w.rewrote(it.Ref)
+	}
 	if what.Made = before == nil; !what.Made {
 		what.Fields = fieldname.Taken(before.ManagedFields, meta.ManagedFields)
 		if w.Service.Strict {

@@ -137,7 +137,7 @@ func (w *Writer) judge(ctx context.Context, it *wave.Item, had *inventory.Entry)
 	switch {
 	case found:
 		v, why := w.owners.Judge(w.Service, it.Ref, live, had)
-		needsMeta := v == ownership.MayAdopt || v == ownership.MayApply && w.Service.Strict && live.Print.Foreign != 0
+		needsMeta := v == ownership.MayAdopt || v == ownership.MayApply && (live.Strings || w.Service.Strict && live.Print.Foreign != 0)
 		if !needsMeta && v != ownership.MayNot && v != ownership.NotYet {
 			return v, why, nil, nil
 		}
@@ -152,8 +152,8 @@ func (w *Writer) act(ctx context.Context, v ownership.Verdict, why string, it *w
 	case ownership.MayCreate:
 		return w.send(ctx, it, OnlyCreate(it.Body))
 	case ownership.MayApply:
-		if w.Service.Strict && meta != nil {
-			if err := w.take(ctx, it, meta, kubeobj.Human); err != nil {
+		if meta != nil {
+			if err := w.take(ctx, it, meta, w.mayTake); err != nil {
 				return nil, err
 			}
 		}
@@ -175,8 +175,23 @@ func (w *Writer) act(ctx context.Context, v ownership.Verdict, why string, it *w
 	}
 }
 
+// mayTake reports whether the fields of a manager are taken over at each write.
+func (w *Writer) mayTake(manager string) bool { return w.Service.Strict && kubeobj.Human(manager) }
+
 func (w *Writer) take(ctx context.Context, it *wave.Item, meta *metav1.PartialObjectMetadata, theirs func(string) bool) error {
-	patch, err := takeOver(meta, theirs)
+	var keys []string
+	if kubeobj.OwnsStrings(it.Ref, meta.ManagedFields) {
+		whole, err := w.Client.Whole(ctx, it.Kind, it.Ref)
+		if err != nil {
+			return err
+		}
+		keys = DataKeys(whole)
+	}
+	data, err := DataOf(it.Ref, meta.ManagedFields, keys)
+	if err != nil {
+		return err
+	}
+	patch, err := takeOver(it.Ref, meta, data, theirs)
 	if err != nil || patch == nil {
 		return err
 	}
@@ -203,7 +218,7 @@ func (w *Writer) sendOrRecreate(ctx context.Context, it *wave.Item) (*metav1.Par
 	if err != nil {
 		return nil, err
 	}
-	meta, err := w.send(ctx, it, body)
+	meta, err := w.sendCleared(ctx, it, body)
 	if !it.Recreate || len(kubeclient.ImmutableFields(err)) == 0 {
 		return meta, err
 	}
@@ -242,7 +257,7 @@ func (w *Writer) done(it *wave.Item, answer *metav1.PartialObjectMetadata) inven
 
 func entryOf(it *wave.Item, live kubeobj.Live) inventory.Entry {
 	return inventory.Entry{Kind: it.Kind, Ref: it.Ref, Order: it.Order, UID: live.UID, Hash: it.Hash, Print: live.Print,
-		Once: it.Once, Prune: it.Prune, Fresh: true}
+		Once: it.Once, Prune: it.Prune, Fresh: true, Lost: it.Lost}
 }
 
 // explain turns the error of one object into a refusal, unless the API server is

@@ -24,7 +24,8 @@ type Policy struct {
 	// Mode is Off, Read or Full; empty is Full.
 	Mode string
 	// Verbs are get, list, watch, create, update, patch, delete, deletecollection,
-	// and exec, attach, portforward and proxy, which count as separate verbs.
+	// and exec, attach, portforward, proxy and connect, which count as separate
+	// verbs; connect is every other upgrade of a connection.
 	Verbs []string
 	// Namespaces are the only ones that may be used. Cluster-scoped objects are then
 	// forbidden, except for API discovery.
@@ -52,7 +53,7 @@ const (
 )
 
 var knownVerbs = []string{
-	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "exec", "attach", "portforward", "proxy",
+	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "exec", "attach", "portforward", "proxy", kubereq.Connect,
 }
 
 // Check returns Invalid for a policy that would not have the intended effect.
@@ -97,10 +98,10 @@ func (p Policy) allow(info kubereq.Info, groups []string) error {
 // allowOther decides on paths that are not resources: everybody who may make any
 // request may use API discovery, and nothing may be written.
 func (p Policy) allowOther(info kubereq.Info) error {
-	if info.Verb == "get" || len(p.Verbs)+len(p.Namespaces)+len(p.APIGroups) == 0 {
+	if info.Verb == "get" && !info.Connects() || len(p.Verbs)+len(p.Namespaces)+len(p.APIGroups) == 0 {
 		return nil
 	}
-	return errcode.New(errcode.Forbidden, "the agent of this cluster limits what people may do; %s %s is not allowed", info.Verb, info.Path)
+	return errcode.New(errcode.Forbidden, "the agent of this cluster limits what people may do; %s %s is not allowed", info.Action(), info.Path)
 }
 
 func groupName(group string) string {

@@ -12,6 +12,7 @@ import (
 // Every limit holds by itself, whatever the others say.
 func TestEachLimitOfAPolicyHolds(t *testing.T) {
 	const pods, deploy = "/api/v1/namespaces/shop/pods", "/apis/apps/v1/namespaces/shop/deployments/web"
+	const console = "/apis/subresources.kubevirt.io/v1/namespaces/shop/virtualmachineinstances/vm/console"
 	for name, test := range map[string]struct {
 		policy  Policy
 		request string
@@ -25,6 +26,15 @@ func TestEachLimitOfAPolicyHolds(t *testing.T) {
 		"read: a delete":                  {Policy{Mode: Read}, "DELETE " + pods + "/x", nil, false},
 		"read: exec":                      {Policy{Mode: Read}, "GET " + pods + "/x/exec", nil, false},
 		"read: writing to another path":   {Policy{Mode: Read}, "POST /version", nil, false},
+		"read: a console":                 {Policy{Mode: Read}, "GET " + console, nil, true},
+		"read: an opened console":         {Policy{Mode: Read}, "GET " + console + " websocket", nil, false},
+		"read: an opened list":            {Policy{Mode: Read}, "GET " + pods + " websocket", nil, false},
+		"read: an opened watch":           {Policy{Mode: Read}, "GET " + pods + "?watch=1 websocket", nil, true},
+		"read: an opened log":             {Policy{Mode: Read}, "GET " + pods + "/x/log?follow=1 websocket", nil, true},
+		"read: another path, opened":      {Policy{Mode: Read}, "GET /version SPDY/3.1", nil, false},
+		"verbs: an opened console":        {Policy{Verbs: []string{"get", "list", "watch", "exec", "attach", "portforward", "proxy"}}, "GET " + console + " websocket", nil, false},
+		"verbs: connect":                  {Policy{Verbs: []string{"connect"}}, "GET " + console + " websocket", nil, true},
+		"verbs: another path, opened":     {Policy{Verbs: []string{"get"}}, "GET /openapi/v3 websocket", nil, false},
 		"verbs: its own":                  {Policy{Verbs: []string{"get"}}, "GET " + deploy, nil, true},
 		"verbs: another":                  {Policy{Verbs: []string{"get"}}, "PATCH " + deploy, nil, false},
 		"verbs: get is not exec":          {Policy{Verbs: []string{"get"}}, "GET " + pods + "/x/exec", nil, false},
@@ -44,7 +54,8 @@ func TestEachLimitOfAPolicyHolds(t *testing.T) {
 		"two: one holds":                  {Policy{Verbs: []string{"list"}, Namespaces: []string{"lab"}}, "GET " + pods, nil, false},
 	} {
 		method, uri, _ := strings.Cut(test.request, " ")
-		err := test.policy.allow(kubereq.Parse(method, uri), test.groups)
+		uri, upgrade, _ := strings.Cut(uri, " ")
+		err := test.policy.allow(kubereq.Parse(method, uri, upgrade), test.groups)
 		if (err == nil) != test.allowed || err != nil && !errcode.Is(err, errcode.Forbidden) {
 			t.Errorf("%s: %v, want it allowed: %v", name, err, test.allowed)
 		}

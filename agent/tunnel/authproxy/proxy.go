@@ -106,15 +106,20 @@ func (p *Proxy) Serve(ctx context.Context, s Stream) {
 		return
 	}
 	defer response.Body.Close()
+	answer, err := p.answer(head, response)
+	if err != nil {
+		p.refuse(ctx, s, err)
+		return
+	}
 	if response.StatusCode == http.StatusSwitchingProtocols {
-		p.join(ctx, s, response)
+		p.join(ctx, s, response, answer)
 		return
 	}
 	begin := s.Answer
 	if head.GetShortAnswer() || whole(info, response) {
 		begin = s.Begin
 	}
-	if err := begin(p.answer(response)); err != nil {
+	if err := begin(answer); err != nil {
 		return
 	}
 	relayBody(s, response, head.GetShortAnswer())
@@ -139,7 +144,7 @@ func (p *Proxy) admit(head *agentv1.StreamHead) (kubereq.Info, error) {
 	if err := kubereq.CheckPath(head.GetRequestUri()); err != nil {
 		return kubereq.Info{}, err
 	}
-	info := kubereq.Parse(head.GetMethod(), head.GetRequestUri())
+	info := kubereq.Parse(head.GetMethod(), head.GetRequestUri(), head.GetUpgrade())
 	return info, p.policy.allow(info, head.GetIdentity().GetGroups())
 }
 

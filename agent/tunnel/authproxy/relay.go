@@ -25,13 +25,12 @@ func relayBody(s Stream, response *http.Response, short bool) {
 }
 
 // join copies raw bytes in both directions until the API server ends its side.
-func (p *Proxy) join(ctx context.Context, s Stream, response *http.Response) {
+func (p *Proxy) join(ctx context.Context, s Stream, response *http.Response, a *agentv1.StreamAnswer) {
 	conn, ok := response.Body.(io.ReadWriteCloser)
 	if !ok {
 		p.refuse(ctx, s, errcode.New(errcode.Internal, "the API server changed protocols on a connection that cannot"))
 		return
 	}
-	a := p.answer(response)
 	protocol, err := kubereq.CheckUpgrade(response.Header.Get("Upgrade"))
 	if err != nil {
 		p.refuse(ctx, s, err)

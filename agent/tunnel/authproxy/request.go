@@ -105,28 +105,43 @@ func (a asUser) RoundTrip(request *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(request)
 }
 
-// answer is the head of the API server's answer.
-func (p *Proxy) answer(response *http.Response) *agentv1.StreamAnswer {
+// answer is the head of the API server's answer. Forbidden for a redirect that does not
+// lead to the API server itself.
+func (p *Proxy) answer(head *agentv1.StreamHead, response *http.Response) (*agentv1.StreamAnswer, error) {
 	a := &agentv1.StreamAnswer{Status: int32(response.StatusCode), Headers: make([]*agentv1.StreamHeader, 0, len(response.Header))}
 	for name, values := range response.Header {
 		if kubereq.HopHeader(name) && name != "Content-Length" {
 			continue
 		}
-		if name == "Location" && len(values) > 0 {
-			values = []string{p.relative(values[0])}
+		if name == "Location" {
+			to, err := p.location(head, values)
+			if err != nil && kubereq.Redirects(response.StatusCode) {
+				return nil, err
+			}
+			if err != nil {
+				continue
+			}
+			values = []string{to}
 		}
 		a.Headers = append(a.Headers, &agentv1.StreamHeader{Name: name, Values: values})
 	}
-	return a
+	return a, nil
 }
 
-// relative removes this API server's own address from a location: it cannot be
-// reached from outside.
-func (p *Proxy) relative(location string) string {
-	u, err := url.Parse(location)
-	if err != nil || u.Host != p.base.Host {
-		return location
+// location removes this API server's own address, which cannot be reached from outside,
+// and the path that all its paths begin with.
+func (p *Proxy) location(head *agentv1.StreamHead, values []string) (string, error) {
+	if len(values) != 1 {
+		return "", errcode.New(errcode.Forbidden, "the cluster answered with %d locations", len(values))
 	}
-	u.Scheme, u.Host, u.User = "", "", nil
-	return u.String()
+	prefix := strings.TrimSuffix(p.base.Path, "/")
+	to, err := kubereq.Location(p.base, prefix+head.GetRequestUri(), values[0])
+	if err != nil || prefix == "" {
+		return to, err
+	}
+	rest, inside := strings.CutPrefix(to, prefix)
+	if !inside || kubereq.CheckPath(rest) != nil {
+		return "", errcode.New(errcode.Forbidden, "the cluster answered with a redirect to a path outside of its API, which is not passed on")
+	}
+	return rest, nil
 }

@@ -40,7 +40,7 @@ func TestTransportsAreChosenByWhatFlows(t *testing.T) {
 			if c.upgrade {
 				request.Header.Set("Upgrade", "websocket")
 			}
-			if w.choose(request, kubereq.Parse(c.method, c.uri)) != c.want {
+			if w.choose(request, kubereq.Parse(c.method, c.uri, "")) != c.want {
 				t.Error("it went another way")
 			}
 		})

@@ -7111,7 +7111,9 @@ func (x *SyncWindowList) GetManagedBy() *Manager {
 }
 
 type HubStatusRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Also list what is at risk, which costs a look at every service.
+	Risks         bool `protobuf:"varint,1,opt,name=risks,proto3" json:"risks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7146,6 +7148,13 @@ func (*HubStatusRequest) Descriptor() ([]byte, []int) {
 	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
 }
 
+func (x *HubStatusRequest) GetRisks() bool {
+	if x != nil {
+		return x.Risks
+	}
+	return false
+}
+
 type HubStatus struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Version     string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
@@ -7160,7 +7169,9 @@ type HubStatus struct {
 	// The highest sequence in the change feed that any replica knows.
 	FeedSequence int64 `protobuf:"varint,20,opt,name=feed_sequence,json=feedSequence,proto3" json:"feed_sequence,omitempty"`
 	// Unset when no backups are scheduled.
-	Backups       *Backups `protobuf:"bytes,21,opt,name=backups,proto3" json:"backups,omitempty"`
+	Backups *Backups `protobuf:"bytes,21,opt,name=backups,proto3" json:"backups,omitempty"`
+	// The sources at risk, if they were asked for.
+	SourceRisks   []*SourceRisk `protobuf:"bytes,22,rep,name=source_risks,json=sourceRisks,proto3" json:"source_risks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7265,6 +7276,115 @@ func (x *HubStatus) GetBackups() *Backups {
 	return nil
 }
 
+func (x *HubStatus) GetSourceRisks() []*SourceRisk {
+	if x != nil {
+		return x.SourceRisks
+	}
+	return nil
+}
+
+// SourceRisk is a source of a service that names a repository by URL and follows one
+// that others may change: it was found in another project before a URL found only what
+// the own project registered. It stays until somebody names the repository, or registers
+// the URL in the project and changes the source.
+type SourceRisk struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "service CLUSTER/NAME" or "global service NAME".
+	Object string `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
+	// Its project; of a global service for all projects, empty.
+	Project string `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
+	// The field of its spec, and what it says.
+	Field string `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`
+	Url   string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
+	// The repository that it follows, with its project. Of one that the hub follows by
+	// itself both are empty.
+	Repository        string `protobuf:"bytes,5,opt,name=repository,proto3" json:"repository,omitempty"`
+	RepositoryProject string `protobuf:"bytes,6,opt,name=repository_project,json=repositoryProject,proto3" json:"repository_project,omitempty"`
+	// Where that repository is read from now, if it is not the URL.
+	RepositoryUrl string `protobuf:"bytes,7,opt,name=repository_url,json=repositoryUrl,proto3" json:"repository_url,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SourceRisk) Reset() {
+	*x = SourceRisk{}
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SourceRisk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SourceRisk) ProtoMessage() {}
+
+func (x *SourceRisk) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SourceRisk.ProtoReflect.Descriptor instead.
+func (*SourceRisk) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
+}
+
+func (x *SourceRisk) GetObject() string {
+	if x != nil {
+		return x.Object
+	}
+	return ""
+}
+
+func (x *SourceRisk) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *SourceRisk) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
+func (x *SourceRisk) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *SourceRisk) GetRepository() string {
+	if x != nil {
+		return x.Repository
+	}
+	return ""
+}
+
+func (x *SourceRisk) GetRepositoryProject() string {
+	if x != nil {
+		return x.RepositoryProject
+	}
+	return ""
+}
+
+func (x *SourceRisk) GetRepositoryUrl() string {
+	if x != nil {
+		return x.RepositoryUrl
+	}
+	return ""
+}
+
 // The backups that the hub makes on a schedule. Times are 0 for never.
 type Backups struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -7289,7 +7409,7 @@ type Backups struct {
 
 func (x *Backups) Reset() {
 	*x = Backups{}
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7301,7 +7421,7 @@ func (x *Backups) String() string {
 func (*Backups) ProtoMessage() {}
 
 func (x *Backups) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7314,7 +7434,7 @@ func (x *Backups) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backups.ProtoReflect.Descriptor instead.
 func (*Backups) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *Backups) GetTo() string {
@@ -7410,7 +7530,7 @@ type Replica struct {
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7422,7 +7542,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7435,7 +7555,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Replica) GetName() string {
@@ -7554,7 +7674,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7566,7 +7686,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7579,7 +7699,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *DrainRequest) GetReplica() string {
@@ -7604,7 +7724,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7616,7 +7736,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7629,7 +7749,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
 }
 
 type RotateSigningKeyRequest struct {
@@ -7640,7 +7760,7 @@ type RotateSigningKeyRequest struct {
 
 func (x *RotateSigningKeyRequest) Reset() {
 	*x = RotateSigningKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7652,7 +7772,7 @@ func (x *RotateSigningKeyRequest) String() string {
 func (*RotateSigningKeyRequest) ProtoMessage() {}
 
 func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7665,7 +7785,7 @@ func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
 }
 
 type RotateSigningKeyResponse struct {
@@ -7679,7 +7799,7 @@ type RotateSigningKeyResponse struct {
 
 func (x *RotateSigningKeyResponse) Reset() {
 	*x = RotateSigningKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7691,7 +7811,7 @@ func (x *RotateSigningKeyResponse) String() string {
 func (*RotateSigningKeyResponse) ProtoMessage() {}
 
 func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7704,7 +7824,7 @@ func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *RotateSigningKeyResponse) GetKeyId() string {
@@ -7729,7 +7849,7 @@ type ConfirmRestoreRequest struct {
 
 func (x *ConfirmRestoreRequest) Reset() {
 	*x = ConfirmRestoreRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7741,7 +7861,7 @@ func (x *ConfirmRestoreRequest) String() string {
 func (*ConfirmRestoreRequest) ProtoMessage() {}
 
 func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7754,7 +7874,7 @@ func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
 }
 
 type ConfirmRestoreResponse struct {
@@ -7766,7 +7886,7 @@ type ConfirmRestoreResponse struct {
 
 func (x *ConfirmRestoreResponse) Reset() {
 	*x = ConfirmRestoreResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7778,7 +7898,7 @@ func (x *ConfirmRestoreResponse) String() string {
 func (*ConfirmRestoreResponse) ProtoMessage() {}
 
 func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7791,7 +7911,7 @@ func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *ConfirmRestoreResponse) GetIncarnation() string {
@@ -7809,7 +7929,7 @@ type UpgradeStatusRequest struct {
 
 func (x *UpgradeStatusRequest) Reset() {
 	*x = UpgradeStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7821,7 +7941,7 @@ func (x *UpgradeStatusRequest) String() string {
 func (*UpgradeStatusRequest) ProtoMessage() {}
 
 func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7834,7 +7954,7 @@ func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeStatusRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
 }
 
 type StartUpgradeRequest struct {
@@ -7858,7 +7978,7 @@ type StartUpgradeRequest struct {
 
 func (x *StartUpgradeRequest) Reset() {
 	*x = StartUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7870,7 +7990,7 @@ func (x *StartUpgradeRequest) String() string {
 func (*StartUpgradeRequest) ProtoMessage() {}
 
 func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7883,7 +8003,7 @@ func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*StartUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *StartUpgradeRequest) GetVersion() string {
@@ -7936,7 +8056,7 @@ type PauseUpgradeRequest struct {
 
 func (x *PauseUpgradeRequest) Reset() {
 	*x = PauseUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7948,7 +8068,7 @@ func (x *PauseUpgradeRequest) String() string {
 func (*PauseUpgradeRequest) ProtoMessage() {}
 
 func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7961,7 +8081,7 @@ func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*PauseUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
 }
 
 type ResumeUpgradeRequest struct {
@@ -7972,7 +8092,7 @@ type ResumeUpgradeRequest struct {
 
 func (x *ResumeUpgradeRequest) Reset() {
 	*x = ResumeUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7984,7 +8104,7 @@ func (x *ResumeUpgradeRequest) String() string {
 func (*ResumeUpgradeRequest) ProtoMessage() {}
 
 func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7997,7 +8117,7 @@ func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
 }
 
 type AbortUpgradeRequest struct {
@@ -8008,7 +8128,7 @@ type AbortUpgradeRequest struct {
 
 func (x *AbortUpgradeRequest) Reset() {
 	*x = AbortUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8020,7 +8140,7 @@ func (x *AbortUpgradeRequest) String() string {
 func (*AbortUpgradeRequest) ProtoMessage() {}
 
 func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8033,7 +8153,7 @@ func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*AbortUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
 }
 
 type AgentUpgrade struct {
@@ -8063,7 +8183,7 @@ type AgentUpgrade struct {
 
 func (x *AgentUpgrade) Reset() {
 	*x = AgentUpgrade{}
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8075,7 +8195,7 @@ func (x *AgentUpgrade) String() string {
 func (*AgentUpgrade) ProtoMessage() {}
 
 func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8088,7 +8208,7 @@ func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgrade.ProtoReflect.Descriptor instead.
 func (*AgentUpgrade) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *AgentUpgrade) GetId() string {
@@ -8205,7 +8325,7 @@ type AgentUpgradeTarget struct {
 
 func (x *AgentUpgradeTarget) Reset() {
 	*x = AgentUpgradeTarget{}
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8217,7 +8337,7 @@ func (x *AgentUpgradeTarget) String() string {
 func (*AgentUpgradeTarget) ProtoMessage() {}
 
 func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8230,7 +8350,7 @@ func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgradeTarget.ProtoReflect.Descriptor instead.
 func (*AgentUpgradeTarget) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *AgentUpgradeTarget) GetCluster() string {
@@ -8291,7 +8411,7 @@ type GetServiceConfigRequest struct {
 
 func (x *GetServiceConfigRequest) Reset() {
 	*x = GetServiceConfigRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8303,7 +8423,7 @@ func (x *GetServiceConfigRequest) String() string {
 func (*GetServiceConfigRequest) ProtoMessage() {}
 
 func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8316,7 +8436,7 @@ func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceConfigRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceConfigRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *GetServiceConfigRequest) GetRef() *ServiceRef {
@@ -8336,7 +8456,7 @@ type ServiceConfig struct {
 
 func (x *ServiceConfig) Reset() {
 	*x = ServiceConfig{}
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8348,7 +8468,7 @@ func (x *ServiceConfig) String() string {
 func (*ServiceConfig) ProtoMessage() {}
 
 func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8361,7 +8481,7 @@ func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceConfig.ProtoReflect.Descriptor instead.
 func (*ServiceConfig) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ServiceConfig) GetRevision() int64 {
@@ -8390,7 +8510,7 @@ type ConfigValue struct {
 
 func (x *ConfigValue) Reset() {
 	*x = ConfigValue{}
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8402,7 +8522,7 @@ func (x *ConfigValue) String() string {
 func (*ConfigValue) ProtoMessage() {}
 
 func (x *ConfigValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8415,7 +8535,7 @@ func (x *ConfigValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigValue.ProtoReflect.Descriptor instead.
 func (*ConfigValue) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ConfigValue) GetKey() string {
@@ -8449,7 +8569,7 @@ type ConfigLayer struct {
 
 func (x *ConfigLayer) Reset() {
 	*x = ConfigLayer{}
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8461,7 +8581,7 @@ func (x *ConfigLayer) String() string {
 func (*ConfigLayer) ProtoMessage() {}
 
 func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8474,7 +8594,7 @@ func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigLayer.ProtoReflect.Descriptor instead.
 func (*ConfigLayer) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *ConfigLayer) GetLayer() string {
@@ -8536,7 +8656,7 @@ type Context struct {
 
 func (x *Context) Reset() {
 	*x = Context{}
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8548,7 +8668,7 @@ func (x *Context) String() string {
 func (*Context) ProtoMessage() {}
 
 func (x *Context) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8561,7 +8681,7 @@ func (x *Context) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Context.ProtoReflect.Descriptor instead.
 func (*Context) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *Context) GetName() string {
@@ -8637,7 +8757,7 @@ type ListContextsRequest struct {
 
 func (x *ListContextsRequest) Reset() {
 	*x = ListContextsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8649,7 +8769,7 @@ func (x *ListContextsRequest) String() string {
 func (*ListContextsRequest) ProtoMessage() {}
 
 func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8662,7 +8782,7 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *ListContextsRequest) GetManagedByTool() string {
@@ -8681,7 +8801,7 @@ type ListContextsResponse struct {
 
 func (x *ListContextsResponse) Reset() {
 	*x = ListContextsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8693,7 +8813,7 @@ func (x *ListContextsResponse) String() string {
 func (*ListContextsResponse) ProtoMessage() {}
 
 func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8706,7 +8826,7 @@ func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
 func (*ListContextsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *ListContextsResponse) GetContexts() []*Context {
@@ -8725,7 +8845,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8737,7 +8857,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8750,7 +8870,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *GetContextRequest) GetName() string {
@@ -8770,7 +8890,7 @@ type CreateContextRequest struct {
 
 func (x *CreateContextRequest) Reset() {
 	*x = CreateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8782,7 +8902,7 @@ func (x *CreateContextRequest) String() string {
 func (*CreateContextRequest) ProtoMessage() {}
 
 func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8795,7 +8915,7 @@ func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateContextRequest.ProtoReflect.Descriptor instead.
 func (*CreateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *CreateContextRequest) GetContext() *Context {
@@ -8828,7 +8948,7 @@ type UpdateContextRequest struct {
 
 func (x *UpdateContextRequest) Reset() {
 	*x = UpdateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8840,7 +8960,7 @@ func (x *UpdateContextRequest) String() string {
 func (*UpdateContextRequest) ProtoMessage() {}
 
 func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8853,7 +8973,7 @@ func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateContextRequest.ProtoReflect.Descriptor instead.
 func (*UpdateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *UpdateContextRequest) GetContext() *Context {
@@ -8901,7 +9021,7 @@ type DeleteContextRequest struct {
 
 func (x *DeleteContextRequest) Reset() {
 	*x = DeleteContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8913,7 +9033,7 @@ func (x *DeleteContextRequest) String() string {
 func (*DeleteContextRequest) ProtoMessage() {}
 
 func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8926,7 +9046,7 @@ func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextRequest.ProtoReflect.Descriptor instead.
 func (*DeleteContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *DeleteContextRequest) GetName() string {
@@ -8951,7 +9071,7 @@ type DeleteContextResponse struct {
 
 func (x *DeleteContextResponse) Reset() {
 	*x = DeleteContextResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8963,7 +9083,7 @@ func (x *DeleteContextResponse) String() string {
 func (*DeleteContextResponse) ProtoMessage() {}
 
 func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8976,7 +9096,7 @@ func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextResponse.ProtoReflect.Descriptor instead.
 func (*DeleteContextResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
 }
 
 type ListOutputsRequest struct {
@@ -8991,7 +9111,7 @@ type ListOutputsRequest struct {
 
 func (x *ListOutputsRequest) Reset() {
 	*x = ListOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9003,7 +9123,7 @@ func (x *ListOutputsRequest) String() string {
 func (*ListOutputsRequest) ProtoMessage() {}
 
 func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9016,7 +9136,7 @@ func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
 func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *ListOutputsRequest) GetManagedByTool() string {
@@ -9042,7 +9162,7 @@ type ListOutputsResponse struct {
 
 func (x *ListOutputsResponse) Reset() {
 	*x = ListOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9054,7 +9174,7 @@ func (x *ListOutputsResponse) String() string {
 func (*ListOutputsResponse) ProtoMessage() {}
 
 func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9067,7 +9187,7 @@ func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsResponse.ProtoReflect.Descriptor instead.
 func (*ListOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *ListOutputsResponse) GetOutputs() []*Context {
@@ -9090,7 +9210,7 @@ type PutOutputsRequest struct {
 
 func (x *PutOutputsRequest) Reset() {
 	*x = PutOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9102,7 +9222,7 @@ func (x *PutOutputsRequest) String() string {
 func (*PutOutputsRequest) ProtoMessage() {}
 
 func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9115,7 +9235,7 @@ func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOutputsRequest.ProtoReflect.Descriptor instead.
 func (*PutOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *PutOutputsRequest) GetOutputs() *Context {
@@ -9149,7 +9269,7 @@ type DeleteOutputsRequest struct {
 
 func (x *DeleteOutputsRequest) Reset() {
 	*x = DeleteOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9161,7 +9281,7 @@ func (x *DeleteOutputsRequest) String() string {
 func (*DeleteOutputsRequest) ProtoMessage() {}
 
 func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9174,7 +9294,7 @@ func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsRequest.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *DeleteOutputsRequest) GetName() string {
@@ -9199,7 +9319,7 @@ type DeleteOutputsResponse struct {
 
 func (x *DeleteOutputsResponse) Reset() {
 	*x = DeleteOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9211,7 +9331,7 @@ func (x *DeleteOutputsResponse) String() string {
 func (*DeleteOutputsResponse) ProtoMessage() {}
 
 func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9224,7 +9344,7 @@ func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsResponse.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
 }
 
 type Backend struct {
@@ -9243,7 +9363,7 @@ type Backend struct {
 
 func (x *Backend) Reset() {
 	*x = Backend{}
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9255,7 +9375,7 @@ func (x *Backend) String() string {
 func (*Backend) ProtoMessage() {}
 
 func (x *Backend) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9268,7 +9388,7 @@ func (x *Backend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backend.ProtoReflect.Descriptor instead.
 func (*Backend) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *Backend) GetName() string {
@@ -9321,7 +9441,7 @@ type ListBackendsRequest struct {
 
 func (x *ListBackendsRequest) Reset() {
 	*x = ListBackendsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9333,7 +9453,7 @@ func (x *ListBackendsRequest) String() string {
 func (*ListBackendsRequest) ProtoMessage() {}
 
 func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9346,7 +9466,7 @@ func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsRequest.ProtoReflect.Descriptor instead.
 func (*ListBackendsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
 }
 
 type ListBackendsResponse struct {
@@ -9358,7 +9478,7 @@ type ListBackendsResponse struct {
 
 func (x *ListBackendsResponse) Reset() {
 	*x = ListBackendsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9370,7 +9490,7 @@ func (x *ListBackendsResponse) String() string {
 func (*ListBackendsResponse) ProtoMessage() {}
 
 func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9383,7 +9503,7 @@ func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsResponse.ProtoReflect.Descriptor instead.
 func (*ListBackendsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *ListBackendsResponse) GetBackends() []*Backend {
@@ -9403,7 +9523,7 @@ type MigrateRequest struct {
 
 func (x *MigrateRequest) Reset() {
 	*x = MigrateRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9415,7 +9535,7 @@ func (x *MigrateRequest) String() string {
 func (*MigrateRequest) ProtoMessage() {}
 
 func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9428,7 +9548,7 @@ func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MigrateRequest.ProtoReflect.Descriptor instead.
 func (*MigrateRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *MigrateRequest) GetFrom() string {
@@ -9453,7 +9573,7 @@ type GetMigrationRequest struct {
 
 func (x *GetMigrationRequest) Reset() {
 	*x = GetMigrationRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9465,7 +9585,7 @@ func (x *GetMigrationRequest) String() string {
 func (*GetMigrationRequest) ProtoMessage() {}
 
 func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9478,7 +9598,7 @@ func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMigrationRequest.ProtoReflect.Descriptor instead.
 func (*GetMigrationRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
 }
 
 type Migration struct {
@@ -9499,7 +9619,7 @@ type Migration struct {
 
 func (x *Migration) Reset() {
 	*x = Migration{}
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9511,7 +9631,7 @@ func (x *Migration) String() string {
 func (*Migration) ProtoMessage() {}
 
 func (x *Migration) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9524,7 +9644,7 @@ func (x *Migration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Migration.ProtoReflect.Descriptor instead.
 func (*Migration) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *Migration) GetFrom() string {
@@ -9598,7 +9718,7 @@ type RotateKeyRequest struct {
 
 func (x *RotateKeyRequest) Reset() {
 	*x = RotateKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9610,7 +9730,7 @@ func (x *RotateKeyRequest) String() string {
 func (*RotateKeyRequest) ProtoMessage() {}
 
 func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9623,7 +9743,7 @@ func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
 }
 
 type RotateKeyResponse struct {
@@ -9636,7 +9756,7 @@ type RotateKeyResponse struct {
 
 func (x *RotateKeyResponse) Reset() {
 	*x = RotateKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9648,7 +9768,7 @@ func (x *RotateKeyResponse) String() string {
 func (*RotateKeyResponse) ProtoMessage() {}
 
 func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9661,7 +9781,7 @@ func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *RotateKeyResponse) GetValues() int64 {
@@ -9689,7 +9809,7 @@ type ListTestsRequest struct {
 
 func (x *ListTestsRequest) Reset() {
 	*x = ListTestsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9701,7 +9821,7 @@ func (x *ListTestsRequest) String() string {
 func (*ListTestsRequest) ProtoMessage() {}
 
 func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9714,7 +9834,7 @@ func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsRequest.ProtoReflect.Descriptor instead.
 func (*ListTestsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *ListTestsRequest) GetRef() *ServiceRef {
@@ -9740,7 +9860,7 @@ type ListTestsResponse struct {
 
 func (x *ListTestsResponse) Reset() {
 	*x = ListTestsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9752,7 +9872,7 @@ func (x *ListTestsResponse) String() string {
 func (*ListTestsResponse) ProtoMessage() {}
 
 func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9765,7 +9885,7 @@ func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsResponse.ProtoReflect.Descriptor instead.
 func (*ListTestsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *ListTestsResponse) GetRuns() []*TestRun {
@@ -9798,7 +9918,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_hub_v1_hub_proto_msgTypes[139]
+	mi := &file_hub_v1_hub_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9810,7 +9930,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[139]
+	mi := &file_hub_v1_hub_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9823,7 +9943,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{139}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *TestRun) GetRevision() int64 {
@@ -9918,7 +10038,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_hub_v1_hub_proto_msgTypes[140]
+	mi := &file_hub_v1_hub_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9930,7 +10050,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[140]
+	mi := &file_hub_v1_hub_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9943,7 +10063,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{140}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -10037,7 +10157,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_hub_v1_hub_proto_msgTypes[141]
+	mi := &file_hub_v1_hub_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10049,7 +10169,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[141]
+	mi := &file_hub_v1_hub_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10062,7 +10182,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{141}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -10118,7 +10238,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_hub_v1_hub_proto_msgTypes[142]
+	mi := &file_hub_v1_hub_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10130,7 +10250,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[142]
+	mi := &file_hub_v1_hub_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10143,7 +10263,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{142}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -10817,8 +10937,9 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
 	"management\x123\n" +
 	"\n" +
-	"managed_by\x18\x03 \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"\x12\n" +
-	"\x10HubStatusRequest\"\xed\x02\n" +
+	"managed_by\x18\x03 \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"(\n" +
+	"\x10HubStatusRequest\x12\x14\n" +
+	"\x05risks\x18\x01 \x01(\bR\x05risks\"\xa9\x03\n" +
 	"\tHubStatus\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x1a\n" +
@@ -10830,7 +10951,19 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"started_at\x18\a \x01(\x03R\tstartedAt\x120\n" +
 	"\breplicas\x18\b \x03(\v2\x14.axle.hub.v1.ReplicaR\breplicas\x12#\n" +
 	"\rfeed_sequence\x18\x14 \x01(\x03R\ffeedSequence\x12.\n" +
-	"\abackups\x18\x15 \x01(\v2\x14.axle.hub.v1.BackupsR\abackups\"\xfd\x01\n" +
+	"\abackups\x18\x15 \x01(\v2\x14.axle.hub.v1.BackupsR\abackups\x12:\n" +
+	"\fsource_risks\x18\x16 \x03(\v2\x17.axle.hub.v1.SourceRiskR\vsourceRisks\"\xdc\x01\n" +
+	"\n" +
+	"SourceRisk\x12\x16\n" +
+	"\x06object\x18\x01 \x01(\tR\x06object\x12\x18\n" +
+	"\aproject\x18\x02 \x01(\tR\aproject\x12\x14\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\x12\x10\n" +
+	"\x03url\x18\x04 \x01(\tR\x03url\x12\x1e\n" +
+	"\n" +
+	"repository\x18\x05 \x01(\tR\n" +
+	"repository\x12-\n" +
+	"\x12repository_project\x18\x06 \x01(\tR\x11repositoryProject\x12%\n" +
+	"\x0erepository_url\x18\a \x01(\tR\rrepositoryUrl\"\xfd\x01\n" +
 	"\aBackups\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\tR\x02to\x12\x1a\n" +
 	"\bschedule\x18\x02 \x01(\tR\bschedule\x12\x15\n" +
@@ -11160,7 +11293,7 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 149)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 150)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
 	(*Manager)(nil),                     // 1: axle.hub.v1.Manager
@@ -11259,81 +11392,82 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*SyncWindowList)(nil),              // 94: axle.hub.v1.SyncWindowList
 	(*HubStatusRequest)(nil),            // 95: axle.hub.v1.HubStatusRequest
 	(*HubStatus)(nil),                   // 96: axle.hub.v1.HubStatus
-	(*Backups)(nil),                     // 97: axle.hub.v1.Backups
-	(*Replica)(nil),                     // 98: axle.hub.v1.Replica
-	(*DrainRequest)(nil),                // 99: axle.hub.v1.DrainRequest
-	(*DrainResponse)(nil),               // 100: axle.hub.v1.DrainResponse
-	(*RotateSigningKeyRequest)(nil),     // 101: axle.hub.v1.RotateSigningKeyRequest
-	(*RotateSigningKeyResponse)(nil),    // 102: axle.hub.v1.RotateSigningKeyResponse
-	(*ConfirmRestoreRequest)(nil),       // 103: axle.hub.v1.ConfirmRestoreRequest
-	(*ConfirmRestoreResponse)(nil),      // 104: axle.hub.v1.ConfirmRestoreResponse
-	(*UpgradeStatusRequest)(nil),        // 105: axle.hub.v1.UpgradeStatusRequest
-	(*StartUpgradeRequest)(nil),         // 106: axle.hub.v1.StartUpgradeRequest
-	(*PauseUpgradeRequest)(nil),         // 107: axle.hub.v1.PauseUpgradeRequest
-	(*ResumeUpgradeRequest)(nil),        // 108: axle.hub.v1.ResumeUpgradeRequest
-	(*AbortUpgradeRequest)(nil),         // 109: axle.hub.v1.AbortUpgradeRequest
-	(*AgentUpgrade)(nil),                // 110: axle.hub.v1.AgentUpgrade
-	(*AgentUpgradeTarget)(nil),          // 111: axle.hub.v1.AgentUpgradeTarget
-	(*GetServiceConfigRequest)(nil),     // 112: axle.hub.v1.GetServiceConfigRequest
-	(*ServiceConfig)(nil),               // 113: axle.hub.v1.ServiceConfig
-	(*ConfigValue)(nil),                 // 114: axle.hub.v1.ConfigValue
-	(*ConfigLayer)(nil),                 // 115: axle.hub.v1.ConfigLayer
-	(*Context)(nil),                     // 116: axle.hub.v1.Context
-	(*ListContextsRequest)(nil),         // 117: axle.hub.v1.ListContextsRequest
-	(*ListContextsResponse)(nil),        // 118: axle.hub.v1.ListContextsResponse
-	(*GetContextRequest)(nil),           // 119: axle.hub.v1.GetContextRequest
-	(*CreateContextRequest)(nil),        // 120: axle.hub.v1.CreateContextRequest
-	(*UpdateContextRequest)(nil),        // 121: axle.hub.v1.UpdateContextRequest
-	(*DeleteContextRequest)(nil),        // 122: axle.hub.v1.DeleteContextRequest
-	(*DeleteContextResponse)(nil),       // 123: axle.hub.v1.DeleteContextResponse
-	(*ListOutputsRequest)(nil),          // 124: axle.hub.v1.ListOutputsRequest
-	(*ListOutputsResponse)(nil),         // 125: axle.hub.v1.ListOutputsResponse
-	(*PutOutputsRequest)(nil),           // 126: axle.hub.v1.PutOutputsRequest
-	(*DeleteOutputsRequest)(nil),        // 127: axle.hub.v1.DeleteOutputsRequest
-	(*DeleteOutputsResponse)(nil),       // 128: axle.hub.v1.DeleteOutputsResponse
-	(*Backend)(nil),                     // 129: axle.hub.v1.Backend
-	(*ListBackendsRequest)(nil),         // 130: axle.hub.v1.ListBackendsRequest
-	(*ListBackendsResponse)(nil),        // 131: axle.hub.v1.ListBackendsResponse
-	(*MigrateRequest)(nil),              // 132: axle.hub.v1.MigrateRequest
-	(*GetMigrationRequest)(nil),         // 133: axle.hub.v1.GetMigrationRequest
-	(*Migration)(nil),                   // 134: axle.hub.v1.Migration
-	(*RotateKeyRequest)(nil),            // 135: axle.hub.v1.RotateKeyRequest
-	(*RotateKeyResponse)(nil),           // 136: axle.hub.v1.RotateKeyResponse
-	(*ListTestsRequest)(nil),            // 137: axle.hub.v1.ListTestsRequest
-	(*ListTestsResponse)(nil),           // 138: axle.hub.v1.ListTestsResponse
-	(*TestRun)(nil),                     // 139: axle.hub.v1.TestRun
-	(*TestResult)(nil),                  // 140: axle.hub.v1.TestResult
-	(*TestReport)(nil),                  // 141: axle.hub.v1.TestReport
-	(*TestCase)(nil),                    // 142: axle.hub.v1.TestCase
-	nil,                                 // 143: axle.hub.v1.Cluster.TagsEntry
-	nil,                                 // 144: axle.hub.v1.ListClustersRequest.TagsEntry
-	nil,                                 // 145: axle.hub.v1.CreateClusterRequest.TagsEntry
-	nil,                                 // 146: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 147: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	nil,                                 // 148: axle.hub.v1.Context.SecretsEntry
-	(*SyncWindow)(nil),                  // 149: axle.hub.v1.SyncWindow
-	(*ServiceSpec)(nil),                 // 150: axle.hub.v1.ServiceSpec
+	(*SourceRisk)(nil),                  // 97: axle.hub.v1.SourceRisk
+	(*Backups)(nil),                     // 98: axle.hub.v1.Backups
+	(*Replica)(nil),                     // 99: axle.hub.v1.Replica
+	(*DrainRequest)(nil),                // 100: axle.hub.v1.DrainRequest
+	(*DrainResponse)(nil),               // 101: axle.hub.v1.DrainResponse
+	(*RotateSigningKeyRequest)(nil),     // 102: axle.hub.v1.RotateSigningKeyRequest
+	(*RotateSigningKeyResponse)(nil),    // 103: axle.hub.v1.RotateSigningKeyResponse
+	(*ConfirmRestoreRequest)(nil),       // 104: axle.hub.v1.ConfirmRestoreRequest
+	(*ConfirmRestoreResponse)(nil),      // 105: axle.hub.v1.ConfirmRestoreResponse
+	(*UpgradeStatusRequest)(nil),        // 106: axle.hub.v1.UpgradeStatusRequest
+	(*StartUpgradeRequest)(nil),         // 107: axle.hub.v1.StartUpgradeRequest
+	(*PauseUpgradeRequest)(nil),         // 108: axle.hub.v1.PauseUpgradeRequest
+	(*ResumeUpgradeRequest)(nil),        // 109: axle.hub.v1.ResumeUpgradeRequest
+	(*AbortUpgradeRequest)(nil),         // 110: axle.hub.v1.AbortUpgradeRequest
+	(*AgentUpgrade)(nil),                // 111: axle.hub.v1.AgentUpgrade
+	(*AgentUpgradeTarget)(nil),          // 112: axle.hub.v1.AgentUpgradeTarget
+	(*GetServiceConfigRequest)(nil),     // 113: axle.hub.v1.GetServiceConfigRequest
+	(*ServiceConfig)(nil),               // 114: axle.hub.v1.ServiceConfig
+	(*ConfigValue)(nil),                 // 115: axle.hub.v1.ConfigValue
+	(*ConfigLayer)(nil),                 // 116: axle.hub.v1.ConfigLayer
+	(*Context)(nil),                     // 117: axle.hub.v1.Context
+	(*ListContextsRequest)(nil),         // 118: axle.hub.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),        // 119: axle.hub.v1.ListContextsResponse
+	(*GetContextRequest)(nil),           // 120: axle.hub.v1.GetContextRequest
+	(*CreateContextRequest)(nil),        // 121: axle.hub.v1.CreateContextRequest
+	(*UpdateContextRequest)(nil),        // 122: axle.hub.v1.UpdateContextRequest
+	(*DeleteContextRequest)(nil),        // 123: axle.hub.v1.DeleteContextRequest
+	(*DeleteContextResponse)(nil),       // 124: axle.hub.v1.DeleteContextResponse
+	(*ListOutputsRequest)(nil),          // 125: axle.hub.v1.ListOutputsRequest
+	(*ListOutputsResponse)(nil),         // 126: axle.hub.v1.ListOutputsResponse
+	(*PutOutputsRequest)(nil),           // 127: axle.hub.v1.PutOutputsRequest
+	(*DeleteOutputsRequest)(nil),        // 128: axle.hub.v1.DeleteOutputsRequest
+	(*DeleteOutputsResponse)(nil),       // 129: axle.hub.v1.DeleteOutputsResponse
+	(*Backend)(nil),                     // 130: axle.hub.v1.Backend
+	(*ListBackendsRequest)(nil),         // 131: axle.hub.v1.ListBackendsRequest
+	(*ListBackendsResponse)(nil),        // 132: axle.hub.v1.ListBackendsResponse
+	(*MigrateRequest)(nil),              // 133: axle.hub.v1.MigrateRequest
+	(*GetMigrationRequest)(nil),         // 134: axle.hub.v1.GetMigrationRequest
+	(*Migration)(nil),                   // 135: axle.hub.v1.Migration
+	(*RotateKeyRequest)(nil),            // 136: axle.hub.v1.RotateKeyRequest
+	(*RotateKeyResponse)(nil),           // 137: axle.hub.v1.RotateKeyResponse
+	(*ListTestsRequest)(nil),            // 138: axle.hub.v1.ListTestsRequest
+	(*ListTestsResponse)(nil),           // 139: axle.hub.v1.ListTestsResponse
+	(*TestRun)(nil),                     // 140: axle.hub.v1.TestRun
+	(*TestResult)(nil),                  // 141: axle.hub.v1.TestResult
+	(*TestReport)(nil),                  // 142: axle.hub.v1.TestReport
+	(*TestCase)(nil),                    // 143: axle.hub.v1.TestCase
+	nil,                                 // 144: axle.hub.v1.Cluster.TagsEntry
+	nil,                                 // 145: axle.hub.v1.ListClustersRequest.TagsEntry
+	nil,                                 // 146: axle.hub.v1.CreateClusterRequest.TagsEntry
+	nil,                                 // 147: axle.hub.v1.UpdateClusterRequest.TagsEntry
+	nil,                                 // 148: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	nil,                                 // 149: axle.hub.v1.Context.SecretsEntry
+	(*SyncWindow)(nil),                  // 150: axle.hub.v1.SyncWindow
+	(*ServiceSpec)(nil),                 // 151: axle.hub.v1.ServiceSpec
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
 	7,   // 1: axle.hub.v1.Project.limits:type_name -> axle.hub.v1.ProjectLimits
 	1,   // 2: axle.hub.v1.Project.managed_by:type_name -> axle.hub.v1.Manager
 	1,   // 3: axle.hub.v1.Project.limits_managed_by:type_name -> axle.hub.v1.Manager
-	149, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	150, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	6,   // 5: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
 	7,   // 6: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 7: axle.hub.v1.CreateProjectRequest.management:type_name -> axle.hub.v1.Management
 	7,   // 8: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 9: axle.hub.v1.UpdateProjectRequest.management:type_name -> axle.hub.v1.Management
 	2,   // 10: axle.hub.v1.DeleteProjectRequest.management:type_name -> axle.hub.v1.Management
-	143, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	144, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
 	1,   // 12: axle.hub.v1.Cluster.managed_by:type_name -> axle.hub.v1.Manager
-	144, // 13: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	145, // 13: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
 	15,  // 14: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	145, // 15: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	146, // 15: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
 	2,   // 16: axle.hub.v1.CreateClusterRequest.management:type_name -> axle.hub.v1.Management
 	15,  // 17: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	146, // 18: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	147, // 18: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
 	2,   // 19: axle.hub.v1.UpdateClusterRequest.management:type_name -> axle.hub.v1.Management
 	26,  // 20: axle.hub.v1.EnrollmentResponse.steps:type_name -> axle.hub.v1.EnrollmentStep
 	2,   // 21: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
@@ -11354,7 +11488,7 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	2,   // 36: axle.hub.v1.CreateWebhookRequest.management:type_name -> axle.hub.v1.Management
 	43,  // 37: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
 	2,   // 38: axle.hub.v1.DeleteWebhookRequest.management:type_name -> axle.hub.v1.Management
-	150, // 39: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	151, // 39: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
 	52,  // 40: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
 	53,  // 41: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
 	56,  // 42: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
@@ -11369,13 +11503,13 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	50,  // 51: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
 	60,  // 52: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
 	60,  // 53: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	150, // 54: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	151, // 54: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	2,   // 55: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
 	60,  // 56: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	150, // 57: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	151, // 57: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	2,   // 58: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
 	60,  // 59: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	150, // 60: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	151, // 60: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	2,   // 61: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
 	50,  // 62: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
 	60,  // 63: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
@@ -11395,181 +11529,182 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 77: axle.hub.v1.Token.managed_by:type_name -> axle.hub.v1.Manager
 	82,  // 78: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
 	82,  // 79: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	147, // 80: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	148, // 80: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
 	2,   // 81: axle.hub.v1.CreateBootstrapTokenRequest.management:type_name -> axle.hub.v1.Management
 	90,  // 82: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	149, // 83: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	150, // 83: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	2,   // 84: axle.hub.v1.SyncWindowList.management:type_name -> axle.hub.v1.Management
 	1,   // 85: axle.hub.v1.SyncWindowList.managed_by:type_name -> axle.hub.v1.Manager
-	98,  // 86: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
-	97,  // 87: axle.hub.v1.HubStatus.backups:type_name -> axle.hub.v1.Backups
-	2,   // 88: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
-	111, // 89: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
-	1,   // 90: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
-	60,  // 91: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	114, // 92: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
-	115, // 93: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
-	148, // 94: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
-	1,   // 95: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
-	116, // 96: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
-	116, // 97: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 98: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
-	116, // 99: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 100: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 101: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
-	116, // 102: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
-	116, // 103: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
-	2,   // 104: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 105: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
-	129, // 106: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
-	60,  // 107: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	139, // 108: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
-	140, // 109: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
-	141, // 110: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
-	142, // 111: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
-	3,   // 112: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	4,   // 113: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	8,   // 114: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	10,  // 115: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	11,  // 116: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	12,  // 117: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
-	13,  // 118: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	16,  // 119: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	18,  // 120: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	19,  // 121: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	23,  // 122: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	27,  // 123: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	28,  // 124: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	21,  // 125: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
-	24,  // 126: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
-	34,  // 127: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	36,  // 128: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	38,  // 129: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	39,  // 130: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	40,  // 131: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	41,  // 132: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	44,  // 133: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	46,  // 134: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	48,  // 135: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	61,  // 136: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	63,  // 137: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	64,  // 138: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	65,  // 139: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	66,  // 140: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	68,  // 141: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	74,  // 142: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	75,  // 143: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	76,  // 144: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	77,  // 145: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	80,  // 146: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	69,  // 147: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	70,  // 148: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	81,  // 149: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	137, // 150: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	112, // 151: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	57,  // 152: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	117, // 153: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	119, // 154: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	120, // 155: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	121, // 156: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	122, // 157: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	124, // 158: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	126, // 159: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	127, // 160: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	130, // 161: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	132, // 162: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	133, // 163: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	135, // 164: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	84,  // 165: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	86,  // 166: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	87,  // 167: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	88,  // 168: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	91,  // 169: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	105, // 170: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	106, // 171: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	107, // 172: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	108, // 173: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	109, // 174: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	95,  // 175: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	103, // 176: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	99,  // 177: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	101, // 178: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	93,  // 179: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	94,  // 180: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	83,  // 181: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	5,   // 182: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	9,   // 183: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	6,   // 184: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	6,   // 185: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	6,   // 186: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	14,  // 187: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	17,  // 188: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	15,  // 189: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	20,  // 190: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	15,  // 191: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	15,  // 192: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	29,  // 193: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	22,  // 194: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
-	25,  // 195: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
-	35,  // 196: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	30,  // 197: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	30,  // 198: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	30,  // 199: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	30,  // 200: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	42,  // 201: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	45,  // 202: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	47,  // 203: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	49,  // 204: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	62,  // 205: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	50,  // 206: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	50,  // 207: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	50,  // 208: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	67,  // 209: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	50,  // 210: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	50,  // 211: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	50,  // 212: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	50,  // 213: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	78,  // 214: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	50,  // 215: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	71,  // 216: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	71,  // 217: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	50,  // 218: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	138, // 219: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	113, // 220: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	58,  // 221: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	118, // 222: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	116, // 223: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	116, // 224: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	116, // 225: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	123, // 226: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	125, // 227: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	116, // 228: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	128, // 229: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	131, // 230: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	134, // 231: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	134, // 232: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	136, // 233: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	85,  // 234: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	83,  // 235: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	83,  // 236: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	89,  // 237: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	92,  // 238: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	110, // 239: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	110, // 240: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	110, // 241: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	110, // 242: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	110, // 243: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	96,  // 244: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	104, // 245: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	100, // 246: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	102, // 247: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	94,  // 248: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	94,  // 249: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	181, // [181:250] is the sub-list for method output_type
-	112, // [112:181] is the sub-list for method input_type
-	112, // [112:112] is the sub-list for extension type_name
-	112, // [112:112] is the sub-list for extension extendee
-	0,   // [0:112] is the sub-list for field type_name
+	99,  // 86: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
+	98,  // 87: axle.hub.v1.HubStatus.backups:type_name -> axle.hub.v1.Backups
+	97,  // 88: axle.hub.v1.HubStatus.source_risks:type_name -> axle.hub.v1.SourceRisk
+	2,   // 89: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
+	112, // 90: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
+	1,   // 91: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
+	60,  // 92: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	115, // 93: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
+	116, // 94: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
+	149, // 95: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	1,   // 96: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
+	117, // 97: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
+	117, // 98: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 99: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
+	117, // 100: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 101: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 102: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
+	117, // 103: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
+	117, // 104: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
+	2,   // 105: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 106: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
+	130, // 107: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
+	60,  // 108: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	140, // 109: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
+	141, // 110: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
+	142, // 111: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
+	143, // 112: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
+	3,   // 113: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	4,   // 114: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	8,   // 115: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	10,  // 116: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	11,  // 117: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	12,  // 118: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
+	13,  // 119: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	16,  // 120: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	18,  // 121: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	19,  // 122: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	23,  // 123: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	27,  // 124: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	28,  // 125: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	21,  // 126: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
+	24,  // 127: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
+	34,  // 128: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	36,  // 129: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	38,  // 130: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	39,  // 131: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	40,  // 132: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	41,  // 133: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	44,  // 134: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	46,  // 135: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	48,  // 136: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	61,  // 137: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	63,  // 138: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	64,  // 139: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	65,  // 140: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	66,  // 141: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	68,  // 142: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	74,  // 143: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	75,  // 144: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	76,  // 145: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	77,  // 146: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	80,  // 147: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	69,  // 148: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	70,  // 149: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	81,  // 150: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	138, // 151: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	113, // 152: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	57,  // 153: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	118, // 154: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	120, // 155: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	121, // 156: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	122, // 157: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	123, // 158: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	125, // 159: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	127, // 160: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	128, // 161: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	131, // 162: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	133, // 163: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	134, // 164: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	136, // 165: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	84,  // 166: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	86,  // 167: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	87,  // 168: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	88,  // 169: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	91,  // 170: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	106, // 171: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	107, // 172: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	108, // 173: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	109, // 174: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	110, // 175: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	95,  // 176: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	104, // 177: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	100, // 178: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	102, // 179: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	93,  // 180: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	94,  // 181: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	83,  // 182: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 183: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 184: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 185: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 186: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 187: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 188: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	17,  // 189: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 190: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	20,  // 191: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	15,  // 192: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	15,  // 193: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	29,  // 194: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	22,  // 195: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
+	25,  // 196: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
+	35,  // 197: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	30,  // 198: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	30,  // 199: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	30,  // 200: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	30,  // 201: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	42,  // 202: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	45,  // 203: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	47,  // 204: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	49,  // 205: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	62,  // 206: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	50,  // 207: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	50,  // 208: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	50,  // 209: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	67,  // 210: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	50,  // 211: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	50,  // 212: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	50,  // 213: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	50,  // 214: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	78,  // 215: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	50,  // 216: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	71,  // 217: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	71,  // 218: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	50,  // 219: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	139, // 220: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	114, // 221: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	58,  // 222: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	119, // 223: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	117, // 224: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	117, // 225: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	117, // 226: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	124, // 227: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	126, // 228: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	117, // 229: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	129, // 230: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	132, // 231: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	135, // 232: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	135, // 233: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	137, // 234: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	85,  // 235: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	83,  // 236: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	83,  // 237: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	89,  // 238: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	92,  // 239: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	111, // 240: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	111, // 241: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	111, // 242: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	111, // 243: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	111, // 244: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	96,  // 245: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	105, // 246: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	101, // 247: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	103, // 248: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	94,  // 249: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	94,  // 250: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	182, // [182:251] is the sub-list for method output_type
+	113, // [113:182] is the sub-list for method input_type
+	113, // [113:113] is the sub-list for extension type_name
+	113, // [113:113] is the sub-list for extension extendee
+	0,   // [0:113] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }
@@ -11585,7 +11720,7 @@ func file_hub_v1_hub_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   149,
+			NumMessages:   150,
 			NumExtensions: 0,
 			NumServices:   13,
 		},

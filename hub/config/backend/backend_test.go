@@ -2,6 +2,7 @@ package backend_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -209,6 +210,25 @@ func (e edited) File(context.Context, string, string, string, string) ([]byte, e
 	return []byte(e.text), nil
 }
 
+// aliases is a list of ten lists of ten, and so on, ten deep.
+func aliases() string {
+	var b strings.Builder
+	b.WriteString("a0: &a0 x\n")
+	for n := range 10 {
+		fmt.Fprintf(&b, "a%d: &a%d [%s]\n", n+1, n+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", n), 10), ","))
+	}
+	return b.String()
+}
+
+// longKeys are 2000 keys of 200 characters.
+func longKeys() string {
+	var b strings.Builder
+	for n := range 2000 {
+		fmt.Fprintf(&b, "k%d%s: x\n", n, strings.Repeat("abc", 66))
+	}
+	return b.String()
+}
+
 func TestSOPSRefusesWhatWasChanged(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/regex.enc.yaml")
@@ -221,6 +241,9 @@ func TestSOPSRefusesWhatWasChanged(t *testing.T) {
 		"a value in the open": strings.Replace(text, text[strings.Index(text, "token: ENC"):strings.Index(text, "sops:")], "token: open\n", 1),
 		"no metadata":         text[:strings.Index(text, "sops:")],
 		"not an object":       "- 1",
+		// These end before their values are read; see maxReading.
+		"aliases of aliases": aliases() + text,
+		"a dear expression":  strings.Replace(text, "^(password|token)$", strings.Repeat("(a?b?c?){300}", 3)+"$", 1) + longKeys(),
 	} {
 		if changed == text {
 			t.Fatalf("%s: nothing was changed", name)

@@ -24,6 +24,7 @@ import (
 	"filippo.io/age/armor"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/axle-cd/axle/internal/cost"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -141,9 +142,12 @@ type sopsFile struct {
 	sopsMetadata
 	key    []byte
 	sum    hash.Hash
-	unenc  *regexp.Regexp
-	enc    *regexp.Regexp
+	unenc  *cost.Pattern
+	enc    *cost.Pattern
 	values map[string]string
+	// steps are those of reading the file, and tooDear why an expression was not matched.
+	steps   int
+	tooDear error
 }
 
 // decryptSOPS decrypts a YAML or JSON file, and checks its MAC. Errors hold no
@@ -169,7 +173,11 @@ func decryptSOPS(raw []byte, ids []age.Identity) (map[string]string, error) {
 	if err := f.prepare(ids); err != nil {
 		return nil, err
 	}
-	if err := f.walk(root, nil, nil); err != nil {
+	err := f.walk(root, nil, nil)
+	if f.tooDear != nil {
+		return nil, fmt.Errorf("a regular expression of its sops section %w", f.tooDear)
+	}
+	if err != nil {
 		return nil, err
 	}
 	modified, err := time.Parse(time.RFC3339, f.LastModified)
@@ -189,12 +197,12 @@ func (f *sopsFile) prepare(ids []age.Identity) (err error) {
 		return errors.New("it uses comment rules or key groups of SOPS, which are not supported")
 	}
 	if f.UnencryptedRegex != "" {
-		if f.unenc, err = regexp.Compile(f.UnencryptedRegex); err != nil {
+		if f.unenc, err = cost.Compile(f.UnencryptedRegex); err != nil {
 			return errors.New("sops.unencrypted_regex is not a regular expression")
 		}
 	}
 	if f.EncryptedRegex != "" {
-		if f.enc, err = regexp.Compile(f.EncryptedRegex); err != nil {
+		if f.enc, err = cost.Compile(f.EncryptedRegex); err != nil {
 			return errors.New("sops.encrypted_regex is not a regular expression")
 		}
 	}
@@ -216,6 +224,20 @@ func (f *sopsFile) prepare(ids []age.Identity) (err error) {
 	return errors.New("it is not encrypted for any of the hub's age keys")
 }
 
+// maxReading is what reading one file may take, with its expressions: about a second.
+const maxReading = 20 * cost.Budget
+
+// matches returns whether a name matches, as long as the file does not take too much.
+func (f *sopsFile) matches(p *cost.Pattern) func(string) bool {
+	return func(name string) bool {
+		ok, steps, err := p.Match(name, maxReading-f.steps)
+		if f.steps += steps; err != nil {
+			f.tooDear = err
+		}
+		return ok
+	}
+}
+
 // encrypted reports whether the value at a path is encrypted.
 func (f *sopsFile) encrypted(at []string) bool {
 	any := func(is func(string) bool) bool {
@@ -233,11 +255,11 @@ func (f *sopsFile) encrypted(at []string) bool {
 	if f.EncryptedSuffix != "" {
 		encrypted = any(func(p string) bool { return strings.HasSuffix(p, f.EncryptedSuffix) })
 	}
-	if f.unenc != nil && any(f.unenc.MatchString) {
+	if f.unenc != nil && any(f.matches(f.unenc)) {
 		encrypted = false
 	}
 	if f.enc != nil {
-		encrypted = any(f.enc.MatchString)
+		encrypted = any(f.matches(f.enc))
 	}
 	return encrypted
 }
@@ -245,6 +267,10 @@ func (f *sopsFile) encrypted(at []string) bool {
 // walk visits a node. at is its path as SOPS has it, without indexes of lists;
 // list collects the leaves below a list.
 func (f *sopsFile) walk(n *yaml.Node, at []string, list *[]any) error {
+	// An alias is walked each time that it is used.
+	if f.steps++; f.steps > maxReading || f.tooDear != nil {
+		return errors.New("it has too many values, or its aliases make them many")
+	}
 	switch n.Kind {
 	case yaml.AliasNode:
 		return f.walk(n.Alias, at, list)

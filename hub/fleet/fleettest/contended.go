@@ -29,13 +29,18 @@ func (s *Stored) Repository() string { return s.repository.ID }
 // Epoch is that of the repository's lease.
 func (s *Stored) Epoch() int64 { return s.epoch }
 
+// Bind implements fleet.Sources.
+func (s *Stored) Bind(context.Context, fleet.SourceWant) (repositoryID string, err error) {
+	return s.repository.ID, nil
+}
+
 // Follow implements fleet.Sources.
-func (s *Stored) Follow(ctx context.Context, w fleet.SourceWant) (sourceID, repositoryID string, err error) {
+func (s *Stored) Follow(ctx context.Context, w fleet.SourceWant, _ string) (sourceID string, err error) {
 	source, err := s.of(w.Folder)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	return source.ID, s.repository.ID, s.store.PutSource(ctx, source)
+	return source.ID, s.store.PutSource(ctx, source)
 }
 
 // Moved implements fleet.Sources.
@@ -85,7 +90,7 @@ func NewContended(t *testing.T) *Contended {
 	f.Use(c.Sources)
 	f.AddCluster("edge-1")
 	for _, folder := range []string{"web", "shop"} {
-		if _, _, err := c.Sources.Follow(t.Context(), fleet.SourceWant{Folder: folder}); err != nil {
+		if _, err := c.Sources.Follow(t.Context(), fleet.SourceWant{Folder: folder}, c.Sources.Repository()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,6 +1,7 @@
 package fleettest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -20,13 +21,17 @@ type Upstream struct {
 	Failing map[string]fleet.Upstream
 }
 
-// Follow implements fleet.Sources. The repository "missing" does not exist.
-func (u *Upstream) Follow(_ context.Context, w fleet.SourceWant) (sourceID, repositoryID string, err error) {
+// Bind implements fleet.Sources. The repository "missing" does not exist.
+func (u *Upstream) Bind(_ context.Context, w fleet.SourceWant) (repositoryID string, err error) {
 	if w.Repository+w.URL == "missing" {
-		return "", "", errcode.New(errcode.Invalid, "repository: no such repository")
+		return "", errcode.New(errcode.Invalid, "repository: no such repository")
 	}
-	repositoryID = "repo_" + w.Repository + w.URL
-	return SourceID(repositoryID, w.Ref+w.Version, w.Folder+w.Chart), repositoryID, nil
+	return cmp.Or(w.Bound, "repo_"+w.Repository+w.URL), nil
+}
+
+// Follow implements fleet.Sources.
+func (u *Upstream) Follow(_ context.Context, w fleet.SourceWant, repositoryID string) (sourceID string, err error) {
+	return SourceID(repositoryID, w.Ref+w.Version, w.Folder+w.Chart), nil
 }
 
 // SourceID is the id that Upstream gives a source.

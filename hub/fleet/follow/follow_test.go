@@ -89,7 +89,7 @@ func TestCommitOfManyFoldersIsFollowedUpInFewRoundTrips(t *testing.T) {
 	}
 	err := c.Store.Write(t.Context(), func(ctx context.Context) error {
 		for _, name := range names {
-			if _, _, err := c.Sources.Follow(ctx, fleet.SourceWant{Folder: name}); err != nil {
+			if _, err := c.Sources.Follow(ctx, fleet.SourceWant{Folder: name}, c.Sources.Repository()); err != nil {
 				return err
 			}
 		}

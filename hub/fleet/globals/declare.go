@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fanout"
@@ -16,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/cost"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/partial"
 )
@@ -28,10 +30,12 @@ type Config struct {
 	Sources fleet.Sources
 	Writer  fleet.Writer
 	Store   Store
-	Work    WorkStore
-	Targets TargetStore
-	States  StateStore
-	Holds   HoldStore
+	// Bindings are those of the templates.
+	Bindings BindingStore
+	Work     WorkStore
+	Targets  TargetStore
+	States   StateStore
+	Holds    HoldStore
 	// Rollouts and Waves store the rollouts of changed templates.
 	Rollouts fanout.RolloutStore
 	Waves    fanout.TargetStore
@@ -40,10 +44,19 @@ type Config struct {
 }
 
 // Globals manages global services. Its methods are safe for concurrent use.
-type Globals struct{ config Config }
+type Globals struct {
+	config Config
+	// renderings are what was rendered lately, failures too: the same is not tried again.
+	renderings *cost.Cache[renderKey, rendering]
+
+	spreading sync.Mutex
+	open      map[Work]*comparison // of SpreadSome
+}
 
 // New returns the global services of a fleet.
-func New(c Config) *Globals { return &Globals{c} }
+func New(c Config) *Globals {
+	return &Globals{config: c, renderings: cost.NewCache[renderKey, rendering](keptRenderings)}
+}
 
 func (g *Globals) now() int64 { return clock.Micros(g.config.Clock.Now()) }
 
@@ -173,6 +186,11 @@ func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, flee
 	if before.Deleting {
 		return before, "", errcode.New(errcode.Conflict, "%s is being deleted; wait until it is gone", noun(r.Name))
 	}
+	if exists {
+		if err := g.bindFormer(ctx, &before); err != nil && !declared(err) {
+			return before, "", err
+		}
+	}
 	next := before
 	next.Name, next.Selectors, next.Cascade, next.Reparent = r.Name, r.Selectors, r.Cascade, r.Reparent
 	next.Interval, next.Context, next.Spec, next.Plan, next.Namespace = r.Interval, r.Context, r.Spec, r.Plan, r.Namespace
@@ -252,8 +270,8 @@ func (g *Globals) enter(ctx context.Context, next *Global, project string) error
 	return event.Append(ctx, event.Change{Kind: event.KindProjectMember, Key: p.ID})
 }
 
-// declare stores the values of a template, and finds its sources where they are
-// the same on all clusters.
+// declare stores the values of a template, binds its sources, and follows them where
+// they are the same on all clusters.
 func (g *Globals) declare(ctx context.Context, next *Global, before Global) error {
 	contexts := next.Spec.Contexts
 	t := next.template()
@@ -261,22 +279,16 @@ func (g *Globals) declare(ctx context.Context, next *Global, before Global) erro
 	if before.ID == "" {
 		t.Secrets = ""
 	}
-	plain, err := sample(next.Spec)
-	if err != nil {
-		return err
-	}
-	t.Spec.Contexts = plain.Contexts
+	t.Spec.Contexts = plainContexts(next.Spec)
 	if err := g.config.Fleet.TakeValues(ctx, &t, before.template().Service); err != nil {
 		return err
 	}
-	if !hasLiquid(next.Spec) {
-		if err := g.config.Fleet.FollowSources(ctx, &t.Service, next.finds()); err != nil {
-			return err
-		}
-	}
 	next.Spec, next.Secrets = t.Spec, t.Secrets
 	next.Spec.Contexts = contexts
-	return nil
+	if err := g.bind(ctx, next, before); err != nil || hasLiquid(next.Spec) {
+		return err
+	}
+	return g.config.Fleet.FollowSources(ctx, &t.Service, next.Repositories)
 }
 
 // Delete deletes a global service after its targets, as its cascade says. It is
@@ -329,6 +341,9 @@ func (g *Globals) Reconfigure(ctx context.Context, id, by string, refresh bool) 
 		changed = false
 		before, err := g.config.Store.GlobalByID(ctx, id)
 		if err != nil || before.Deleting {
+			return err
+		}
+		if err := g.bindFormer(ctx, &before); err != nil {
 			return err
 		}
 		next := before

@@ -17,6 +17,12 @@
 //   - A target that is as its template wants it is not written.
 //   - What has to be compared stays in the database until it is done, so a killed
 //     process loses nothing. Nothing goes through the fleet on a schedule.
+//   - Liquid is rendered outside of transactions, with a bound on what it takes. The
+//     transaction looks up what was rendered from exactly what it reads, and begins again
+//     if that is not there. What takes too much is a failure of its target, and the same
+//     is not tried again.
+//   - Projects take turns in slices of about 200 ms of rendering, and a turn ends after
+//     about a second although there is more.
 //   - A cluster on which a target cannot be made is recorded with the field and the
 //     reason. The others do not wait for it, and it keeps what it has.
 //   - A global service of a project selects clusters of that project only.

@@ -68,6 +68,9 @@ type Global struct {
 	// documents of its values.
 	Spec    fleet.Spec
 	Secrets string
+	// Repositories are those that the sources of Spec are bound to, in order; nil for a
+	// template of before bindings were kept. Targets take their sources from them.
+	Repositories []string
 	// SpecVersion is the version of Spec that targets share.
 	SpecVersion int64
 	// Plan says how a changed template rolls out; nil is everywhere at once.
@@ -103,8 +106,8 @@ func (g Global) Manager() managed.Manager { return managed.Manager{Tool: managed
 // Scope returns where it is for access. One of all projects is in the hub as a whole.
 func (g Global) Scope() identity.Scope { return identity.Scope{Project: g.ProjectID} }
 
-// finds is the project whose repositories and contexts the template names.
-func (g Global) finds() string {
+// Finds is the project whose repositories and contexts the template names.
+func (g Global) Finds() string {
 	if g.ProjectID == "" {
 		return fleet.DefaultProjectID
 	}
@@ -114,7 +117,7 @@ func (g Global) finds() string {
 // template is the global service as hub/fleet declares services.
 func (g Global) template() fleet.StoredService {
 	return fleet.StoredService{
-		Service: fleet.Service{ID: g.ID, Name: g.Name, ProjectID: g.finds(), Project: cmp.Or(g.Project, fleet.DefaultProject), Spec: g.Spec, ManagedBy: g.ManagedBy},
+		Service: fleet.Service{ID: g.ID, Name: g.Name, ProjectID: g.Finds(), Project: cmp.Or(g.Project, fleet.DefaultProject), Spec: g.Spec, ManagedBy: g.ManagedBy},
 		Secrets: g.Secrets,
 	}
 }
@@ -164,6 +167,14 @@ type Candidate struct {
 	SourceID    string
 	SpecVersion int64
 	Deleting    fleet.Deletion
+	// RepositoryID is that of the first source; Places are as in fleet.Service.
+	RepositoryID string
+	Places       []fleet.Place
+}
+
+// follows reports whether its sources are of these repositories.
+func (c Candidate) follows(repositories []string) bool {
+	return slices.Equal(fleet.Service{SourceID: c.SourceID, RepositoryID: c.RepositoryID, Places: c.Places}.Bound().Repositories, repositories)
 }
 
 // Target is a row of a service that shares the specs of its global service.
@@ -218,8 +229,21 @@ type Store interface {
 	ForgetGlobal(ctx context.Context, id string) (bool, error)
 }
 
+// BindingStore stores what templates are bound to; PutGlobal does so for a changed one.
+type BindingStore interface {
+	// Unbound returns the ids of the global services that have a template without
+	// bindings, of before they were kept.
+	Unbound(ctx context.Context) ([]string, error)
+	// PutBindings stores the bindings of a version of a template.
+	PutBindings(ctx context.Context, id string, version int64, repositories []string) error
+	// First returns the id of the first target of a global service that got content,
+	// otherwise of the first one; empty when it has none.
+	First(ctx context.Context, id string) (string, error)
+}
+
 // WorkStore stores what has to be compared.
 type WorkStore interface {
+	// PendingWork returns up to limit rows, one of each project after the other.
 	PendingWork(ctx context.Context, limit int) ([]Work, error)
 	AddWork(ctx context.Context, w Work) error
 	// WorkDone removes the work, if nobody asked for it again.

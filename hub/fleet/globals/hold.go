@@ -16,13 +16,20 @@ type HoldStore interface {
 	// is held, in order of id.
 	Held(ctx context.Context, after string, limit int) ([]string, error)
 	// Template returns a version of a template.
-	Template(ctx context.Context, id string, version int64) (spec fleet.Spec, secrets string, err error)
+	Template(ctx context.Context, id string, version int64) (Template, error)
 	// EndHold ends it.
 	EndHold(ctx context.Context, id string) error
 	// Reports returns the targets of a global service on clusters; nil is all.
 	Reports(ctx context.Context, id string, clusterIDs []string) ([]Report, error)
 	// ForgetRollouts removes the rollouts of a subject except one.
 	ForgetRollouts(ctx context.Context, subject, keep string) error
+}
+
+// Template is one version of a template.
+type Template struct {
+	Spec         fleet.Spec
+	Secrets      string
+	Repositories []string
 }
 
 // Report is how a target is, as a rollout judges it.
@@ -55,8 +62,9 @@ func (g *Global) hold(before Global) {
 }
 
 // held returns a global service with the template that is held.
-func (g *Globals) held(ctx context.Context, v Global) (_ Global, err error) {
-	v.Spec, v.Secrets, err = g.config.Holds.Template(ctx, v.ID, v.Held)
+func (g *Globals) held(ctx context.Context, v Global) (Global, error) {
+	t, err := g.config.Holds.Template(ctx, v.ID, v.Held)
+	v.Spec, v.Secrets, v.Repositories = t.Spec, t.Secrets, t.Repositories
 	v.SpecVersion, v.Context = v.Held, v.HeldContext
 	return v, err
 }

@@ -136,7 +136,10 @@ func (r *Rollouts) continued(ctx context.Context, id string) (time.Duration, err
 		return resting, nil // it was aborted, and waits for another template
 	}
 	for range mostSteps {
-		more, err := engine.Step(ctx)
+		more, err := r.step(ctx, engine)
+		if errors.Is(err, errSpent) {
+			return time.Millisecond, nil
+		}
 		if err != nil {
 			return restless, err
 		}
@@ -152,8 +155,28 @@ func (r *Rollouts) continued(ctx context.Context, id string) (time.Duration, err
 
 func (r *Rollouts) engine(v Global) (*fanout.Engine, error) {
 	return fanout.New(fanout.Config{
-		Rollouts: r.config.Rollouts, Targets: r.config.Waves, Writer: r.config.Writer, Subject: subject{r, v}, Clock: r.config.Clock, Log: r.config.Log,
+		Rollouts: r.config.Rollouts, Targets: r.config.Waves, Writer: r.config.Writer, Subject: subject{r, v, r.prepare()}, Clock: r.config.Clock, Log: r.config.Log,
 	})
+}
+
+// errSpent says that the other rollouts have their turn.
+var errSpent = errors.New("a slice of rendering is spent")
+
+// step takes one step. What it has to place is known in its transaction only, which ends
+// to render that, and begins again.
+func (r *Rollouts) step(ctx context.Context, engine *fanout.Engine) (bool, error) {
+	for try := 1; ; try++ {
+		more, err := engine.Step(ctx)
+		missing := new(unrendered)
+		if !errors.As(err, &missing) || try == mostTries {
+			return more, err
+		}
+		if whole, err := missing.render(ctx); err != nil {
+			return false, err
+		} else if !whole {
+			return false, errSpent
+		}
+	}
 }
 
 // start begins the rollout of the present template, in place of one of another.
@@ -271,6 +294,7 @@ func (r *Rollouts) Change(ctx context.Context, by, name string, command Command)
 type subject struct {
 	*Rollouts
 	global Global
+	ready  *prepared
 }
 
 var _ fanout.Subject = subject{}
@@ -323,7 +347,7 @@ func (s subject) Place(ctx context.Context, clusterIDs []string, payload string)
 	if err != nil {
 		return nil, err
 	}
-	failures, err := s.matchTo(ctx, v, clusters, false)
+	failures, err := s.matchTo(ctx, part{global: v, clusters: clusters}, s.ready)
 	refused := map[string]string{}
 	for _, f := range failures {
 		refused[f.ClusterID] = f.Message

@@ -1,10 +1,12 @@
 package globals
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
@@ -21,47 +23,89 @@ const (
 	// eachTold is the largest number of targets in a transaction for which each
 	// gets its own event.
 	eachTold = 20
+	// turnTime is how long a turn lasts: other work of the replica waits for it.
+	turnTime = time.Second
+	// mostTries bounds how often a comparison is begun again because what its Liquid
+	// sees changed.
+	mostTries = 5
 )
 
 // Spread compares what has to be compared, until nothing is left. Work that fails
 // stays, and does not stop the rest.
 func (g *Globals) Spread(ctx context.Context) error {
 	for {
-		all, err := g.config.Work.PendingWork(ctx, workBatch)
-		if err != nil || len(all) == 0 {
+		if more, err := g.SpreadSome(ctx); err != nil || !more {
 			return err
-		}
-		var failed []error
-		for _, w := range all {
-			if err := g.compare(ctx, w); err != nil {
-				failed = append(failed, fmt.Errorf("compare global service %s and cluster %s: %w", w.GlobalID, w.ClusterID, err))
-			}
-		}
-		if len(failed) > 0 {
-			return errors.Join(failed...)
 		}
 	}
 }
 
-func (g *Globals) compare(ctx context.Context, w Work) error {
+// SpreadSome is Spread for about a second, and reports whether there may be more. The
+// work of all projects takes turns, in slices.
+func (g *Globals) SpreadSome(ctx context.Context) (more bool, err error) {
+	g.spreading.Lock()
+	defer g.spreading.Unlock()
+	began, failed := g.config.Clock.Now(), []error{}
+	if err := g.bindAll(ctx); err != nil {
+		return false, err
+	}
+	for {
+		all, err := g.config.Work.PendingWork(ctx, workBatch)
+		if err != nil || len(all) == 0 {
+			return false, err
+		}
+		g.begun(all)
+		for _, w := range all {
+			g.open[w].slices++
+			if err := g.compare(ctx, w, g.open[w]); err != nil {
+				failed = append(failed, fmt.Errorf("compare global service %s and cluster %s: %w", w.GlobalID, w.ClusterID, err))
+			}
+			if g.config.Clock.Now().Sub(began) > turnTime {
+				return true, errors.Join(failed...)
+			}
+		}
+		if len(failed) > 0 {
+			return false, errors.Join(failed...)
+		}
+	}
+}
+
+// comparison is work that was begun.
+type comparison struct {
+	// after is the last cluster that was compared.
+	after string
+	// ready are the renderings of the slices so far, of one cluster.
+	ready  *prepared
+	slices int
+}
+
+// begun keeps the comparisons of the present work, and sorts it: who had fewer slices is
+// first, so that a turn which ended early is continued by the others.
+func (g *Globals) begun(all []Work) {
+	before := g.open
+	g.open = make(map[Work]*comparison, len(all))
+	for _, w := range all {
+		if g.open[w] = before[w]; g.open[w] == nil {
+			g.open[w] = &comparison{ready: g.prepare()}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Work) int { return cmp.Compare(g.open[a].slices, g.open[b].slices) })
+}
+
+// compare does one slice of work. While there is more, the work stays. Templates are
+// rendered before the transaction; if what they see changed until then, it begins again.
+func (g *Globals) compare(ctx context.Context, w Work, c *comparison) error {
+	slice := g.compareChunk
 	if w.GlobalID == "" {
-		return g.compareCluster(ctx, w)
+		slice = g.compareCluster
 	}
-	for after := ""; ; {
-		var last string
-		err := g.config.Writer.Write(ctx, func(ctx context.Context) (err error) {
-			last, err = g.compareChunk(ctx, w.GlobalID, after)
-			return err
-		})
-		if err != nil {
+	for try := 1; ; try++ {
+		c.ready.slice()
+		err := slice(ctx, w, c)
+		if missing := new(unrendered); !errors.As(err, &missing) || try == mostTries {
 			return err
 		}
-		if last == "" {
-			break
-		}
-		after = last
 	}
-	return g.config.Writer.Write(ctx, func(ctx context.Context) error { return g.finish(ctx, w) })
 }
 
 // finish ends the comparison of a global service with all clusters.
@@ -89,92 +133,161 @@ func (g *Globals) finish(ctx context.Context, w Work) error {
 	return event.Record(ctx, event.Entry{Kind: "global_service.deleted", Object: noun(v.Name), By: "hub"})
 }
 
-// compareChunk compares the clusters after an id, and returns the last one, empty
-// at the end.
-func (g *Globals) compareChunk(ctx context.Context, id, after string) (last string, err error) {
+// compareChunk compares the next clusters with a global service: as many as one slice
+// renders.
+func (g *Globals) compareChunk(ctx context.Context, w Work, c *comparison) error {
+	clusters, whole, err := g.renderChunk(ctx, w.GlobalID, c)
+	if err != nil {
+		return err
+	}
+	if len(clusters) > 0 {
+		upTo := clusters[len(clusters)-1].ID
+		err = g.config.Writer.Write(ctx, func(ctx context.Context) error { return g.matchChunk(ctx, w.GlobalID, c, upTo) })
+		if err != nil {
+			return err
+		}
+		c.after = upTo
+	}
+	if !whole {
+		return nil
+	}
+	c.after = ""
+	return g.config.Writer.Write(ctx, func(ctx context.Context) error { return g.finish(ctx, w) })
+}
+
+// renderChunk renders the templates of a global service for the next clusters. It returns
+// those for which it did, and whether they are the last.
+func (g *Globals) renderChunk(ctx context.Context, id string, c *comparison) (done []fleet.Cluster, whole bool, err error) {
 	v, err := g.config.Store.GlobalByID(ctx, id)
 	if errcode.Is(err, errcode.NotFound) {
-		return "", nil
+		return nil, true, nil
 	}
 	if err != nil {
-		return "", err
+		return nil, false, err
 	}
-	clusters, err := g.config.States.ClustersAfter(ctx, after, chunk)
-	if err != nil || len(clusters) == 0 {
-		return "", err
+	clusters, err := g.config.States.ClustersAfter(ctx, c.after, chunk)
+	if err != nil {
+		return nil, false, err
 	}
-	if len(clusters) == chunk {
-		last = clusters[chunk-1].ID
+	c.ready = g.prepare()
+	done, err = g.render(ctx, v, clusters, c.ready)
+	return done, len(done) == len(clusters) && len(clusters) < chunk, err
+}
+
+// matchChunk makes the targets on the next clusters up to one what a global service wants.
+func (g *Globals) matchChunk(ctx context.Context, id string, c *comparison, upTo string) error {
+	v, err := g.config.Store.GlobalByID(ctx, id)
+	if errcode.Is(err, errcode.NotFound) {
+		return nil
 	}
-	return last, g.match(ctx, v, clusters)
+	if err != nil {
+		return err
+	}
+	clusters, err := g.config.States.ClustersAfter(ctx, c.after, chunk)
+	if err != nil {
+		return err
+	}
+	if end := slices.IndexFunc(clusters, func(one fleet.Cluster) bool { return one.ID > upTo }); end >= 0 {
+		clusters = clusters[:end]
+	}
+	return g.match(ctx, v, clusters, c.ready)
 }
 
 // compareCluster compares one cluster with the global services that select it or
 // have a target on it.
-func (g *Globals) compareCluster(ctx context.Context, w Work) error {
+func (g *Globals) compareCluster(ctx context.Context, w Work, c *comparison) error {
+	err := g.ofCluster(ctx, w, func(ctx context.Context, v Global, one fleet.Cluster) error {
+		_, err := g.render(ctx, v, []fleet.Cluster{one}, c.ready)
+		return err
+	})
+	if err != nil || c.ready.spent() {
+		return err
+	}
 	return g.config.Writer.Write(ctx, func(ctx context.Context) error {
-		c, err := g.config.Rows.ClusterByID(ctx, w.ClusterID)
-		if errcode.Is(err, errcode.NotFound) {
-			return g.config.Work.WorkDone(ctx, w)
-		}
+		err := g.ofCluster(ctx, w, func(ctx context.Context, v Global, one fleet.Cluster) error {
+			return g.match(ctx, v, []fleet.Cluster{one}, c.ready)
+		})
 		if err != nil {
 			return err
 		}
-		made, err := g.config.States.MadeOn(ctx, c.ID)
+		return g.config.Work.WorkDone(ctx, w)
+	})
+}
+
+// ofCluster calls fn with a cluster and each global service that concerns it.
+func (g *Globals) ofCluster(ctx context.Context, w Work, fn func(ctx context.Context, v Global, c fleet.Cluster) error) error {
+	c, err := g.config.Rows.ClusterByID(ctx, w.ClusterID)
+	if errcode.Is(err, errcode.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	made, err := g.config.States.MadeOn(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	for after := ""; ; {
+		all, err := g.config.Store.Globals(ctx, after, chunk, nil)
 		if err != nil {
 			return err
 		}
-		for after := ""; ; {
-			all, err := g.config.Store.Globals(ctx, after, chunk, nil)
-			if err != nil {
+		for _, v := range all {
+			after = v.Name
+			if !v.selects(c) && !slices.Contains(made, v.ID) {
+				continue
+			}
+			if v, err = g.config.Store.GlobalByID(ctx, v.ID); err != nil {
 				return err
 			}
-			for _, v := range all {
-				after = v.Name
-				if !v.selects(c) && !slices.Contains(made, v.ID) {
-					continue
-				}
-				if v, err = g.config.Store.GlobalByID(ctx, v.ID); err != nil {
-					return err
-				}
-				if err := g.match(ctx, v, []fleet.Cluster{c}); err != nil {
-					return err
-				}
-			}
-			if len(all) < chunk {
-				return g.config.Work.WorkDone(ctx, w)
+			if err := fn(ctx, v, c); err != nil {
+				return err
 			}
 		}
-	})
+		if len(all) < chunk {
+			return nil
+		}
+	}
 }
 
 // match makes the targets on some clusters what a global service wants, in the
 // transaction of ctx. While a changed template rolls out, that is the former one
 // where the rollout was not yet.
-func (g *Globals) match(ctx context.Context, v Global, clusters []fleet.Cluster) error {
-	if v.Held == 0 {
-		_, err := g.matchTo(ctx, v, clusters, false)
-		return err
+func (g *Globals) match(ctx context.Context, v Global, clusters []fleet.Cluster, ready *prepared) error {
+	parts, err := g.parts(ctx, v, clusters)
+	for _, p := range parts {
+		if err == nil {
+			_, err = g.matchTo(ctx, p, ready)
+		}
 	}
-	reached, rest, err := g.reached(ctx, v, clusters)
-	if err != nil {
-		return err
-	}
-	held, err := g.held(ctx, v)
-	if err != nil {
-		return err
-	}
-	if _, err := g.matchTo(ctx, held, rest, true); err != nil {
-		return err
-	}
-	_, err = g.matchTo(ctx, v, reached, false)
 	return err
 }
 
+// part is a version of a template with the clusters that get it. waits leaves targets
+// alone that share a version of the template, whichever it is.
+type part struct {
+	global   Global
+	clusters []fleet.Cluster
+	waits    bool
+}
+
+// parts divides clusters among the present template and the one that is held.
+func (g *Globals) parts(ctx context.Context, v Global, clusters []fleet.Cluster) ([]part, error) {
+	if v.Held == 0 {
+		return []part{{global: v, clusters: clusters}}, nil
+	}
+	reached, rest, err := g.reached(ctx, v, clusters)
+	if err != nil {
+		return nil, err
+	}
+	held, err := g.held(ctx, v)
+	return []part{{global: held, clusters: rest, waits: true}, {global: v, clusters: reached}}, err
+}
+
 // matchTo is match with one version of the template, and returns the clusters on
-// which a target cannot be made. waits leaves targets alone that share a version of
-// the template, whichever it is.
-func (g *Globals) matchTo(ctx context.Context, v Global, clusters []fleet.Cluster, waits bool) ([]Failure, error) {
+// which a target cannot be made.
+func (g *Globals) matchTo(ctx context.Context, p part, ready *prepared) ([]Failure, error) {
+	v, clusters := p.global, p.clusters
 	if len(clusters) == 0 {
 		return nil, nil
 	}
@@ -190,7 +303,11 @@ func (g *Globals) matchTo(ctx context.Context, v Global, clusters []fleet.Cluste
 	for _, s := range found {
 		existing[s.ClusterID] = s
 	}
-	m := &matching{Globals: g, global: v, waits: waits, liquid: hasLiquid(v.Spec), projects: map[string]fleet.Project{}, existed: map[string]bool{}}
+	unbound := g.bindFormer(ctx, &v)
+	if unbound != nil && !declared(unbound) {
+		return nil, unbound
+	}
+	m := &matching{Globals: g, global: v, unbound: unbound, waits: p.waits, liquid: hasLiquid(v.Spec), projects: map[string]fleet.Project{}, existed: map[string]bool{}}
 	for _, c := range clusters {
 		s, exists := existing[c.ID]
 		owned := exists && s.ManagedBy == v.Manager()
@@ -207,6 +324,9 @@ func (g *Globals) matchTo(ctx context.Context, v Global, clusters []fleet.Cluste
 			m.write = append(m.write, placed{cluster: c, before: s})
 		}
 	}
+	if err := m.take(ready); err != nil {
+		return nil, err
+	}
 	if err := m.do(ctx); err != nil {
 		return nil, err
 	}
@@ -218,49 +338,6 @@ func (g *Globals) matchTo(ctx context.Context, v Global, clusters []fleet.Cluste
 func (g Global) mayTake(s Candidate) bool {
 	builtin := fleet.Service{ParentID: s.ParentID, SourceID: s.SourceID}.Builtin()
 	return g.Reparent && !builtin && s.ManagedBy.Tool != managed.Hub && (g.ProjectID == "" || s.ProjectID == g.ProjectID)
-}
-
-// placed is a cluster with the service that it has.
-type placed struct {
-	cluster fleet.Cluster
-	before  Candidate
-}
-
-// matching makes one global service what it should be on some clusters.
-type matching struct {
-	*Globals
-	global   Global
-	liquid   bool
-	waits    bool
-	projects map[string]fleet.Project
-	// write and remove are the clusters with something to do.
-	write, remove []placed
-	failures      []Failure
-	// shared has the sources of all targets that share the template's specs.
-	shared     *fleet.Service
-	sharedFail error
-	// targets are written, with their clusters.
-	targets  []fleet.StoredService
-	clusters []fleet.Cluster
-	created  int
-	// existed are the ids of the services that are not new.
-	existed map[string]bool
-}
-
-// project is the project of a target.
-func (m *matching) project(c fleet.Cluster) string {
-	switch {
-	case m.global.ProjectID != "":
-		return m.global.ProjectID
-	case m.global.makesNamespace():
-		return fleet.DefaultProjectID
-	}
-	return c.ProjectID
-}
-
-// settled reports whether a target is known to be as wanted without reading it.
-func (m *matching) settled(c fleet.Cluster, s Candidate) bool {
-	return !m.liquid && s.OwnerID == m.global.ID && (m.waits || s.SpecVersion == m.global.SpecVersion) && s.ProjectID == m.project(c)
 }
 
 func (m *matching) do(ctx context.Context) error {
@@ -288,7 +365,7 @@ func (m *matching) do(ctx context.Context) error {
 // fail records why a cluster has not the wanted target. Other errors than those
 // of the declaration end the transaction.
 func (m *matching) fail(c fleet.Cluster, err error) error {
-	if errcode.Is(err, errcode.Invalid) || errcode.Is(err, errcode.Forbidden) || errcode.Is(err, errcode.Conflict) || errcode.Is(err, errcode.NotFound) {
+	if declared(err) {
 		m.failures = append(m.failures, Failure{ClusterID: c.ID, Message: err.Error(), At: m.now()})
 		return nil
 	}

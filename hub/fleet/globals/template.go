@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/fleet"
-	"github.com/axle-cd/axle/hub/fleet/specrules"
-	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/cost"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/liquid"
 )
@@ -86,65 +85,26 @@ func sample(s fleet.Spec) (fleet.Spec, error) {
 		if err != nil {
 			return errcode.New(errcode.Invalid, "template.%s: %w", at, err)
 		}
-		*text = ""
-		if !strings.HasPrefix(at, "contexts") {
-			*text = "0"
-		}
+		*text = "0"
 		return nil
 	})
-	var contexts []string
-	for _, name := range out.Contexts {
-		if name != "" {
-			contexts = append(contexts, name)
-		}
-	}
-	out.Contexts = contexts
+	out.Contexts = plainContexts(s)
 	return out, err
 }
 
-// limits bound the Liquid of one field on one cluster: the hub renders it for each
-// cluster, beside its other work.
-var limits = liquid.Limits{Steps: 10_000, Bytes: 64 << 10}
-
-// made is the template's spec for a cluster. Invalid with the field.
-func (g Global) made(c fleet.Cluster) (fleet.Spec, error) {
-	out, err := copyOf(g.Spec)
-	if err != nil {
-		return out, err
-	}
-	values, err := object(g.Context)
-	if err != nil {
-		return out, err
-	}
-	d := c.Data()
-	metadata, err := object(d.Metadata)
-	if err != nil {
-		return out, err
-	}
-	tags := map[string]any{}
-	for key, value := range d.Tags {
-		tags[key] = value
-	}
-	engine := liquid.New(map[string]any{"context": values, "cluster": map[string]any{
-		"id": d.ID, "handle": d.Handle, "name": d.Name, "tags": tags, "metadata": metadata, "distro": d.Distro, "version": d.KubernetesMinor,
-	}}, clock.FromMicros(g.UpdatedAt))
-	engine.Limit(limits)
-	err = fields(&out, func(at string, text *string) error {
-		if !isLiquid(*text) {
-			return nil
+// plainContexts are the contexts of a template that are the same on all clusters.
+func plainContexts(s fleet.Spec) (all []string) {
+	for _, name := range s.Contexts {
+		if name != "" && !isLiquid(name) {
+			all = append(all, name)
 		}
-		rendered, err := render(engine, *text)
-		if err != nil {
-			return errcode.New(errcode.Invalid, "template.%s: %w", at, err)
-		}
-		*text = rendered
-		return nil
-	})
-	if err != nil {
-		return out, err
 	}
-	return out, specrules.Validate(g.Name, out)
+	return all
 }
+
+// limits bound the Liquid of all fields on one cluster: the hub renders it for each
+// cluster, beside its other work.
+var limits = liquid.Limits{Steps: cost.Budget, Bytes: 64 << 10, Repeatable: true}
 
 // output matches one output of Liquid.
 var output = regexp.MustCompile(`\{\{.*?\}\}`)
@@ -161,15 +121,10 @@ func render(engine *liquid.Engine, text string) (string, error) {
 		}
 	}
 	rendered, err := engine.Render([]byte(text))
-	switch {
-	case err != nil:
-		return "", err
-	case engine.Generated():
-		return "", errors.New("a filter whose result differs each time cannot be used here")
-	case len(bytes.TrimSpace(rendered)) == 0:
-		return "", errors.New("the result is empty on this cluster")
+	if err == nil && len(bytes.TrimSpace(rendered)) == 0 {
+		err = errors.New("the result is empty on this cluster")
 	}
-	return string(rendered), nil
+	return string(rendered), err
 }
 
 // object decodes a JSON object; empty text is an empty one.

@@ -27,7 +27,7 @@ func (m *matching) wanted(ctx context.Context, p placed, before fleet.StoredServ
 	}
 	s.ManagedBy, s.Spec, s.Secrets = v.Manager(), v.Spec, v.Secrets
 	if m.liquid {
-		if s.Spec, err = v.made(p.cluster); err != nil {
+		if s.Spec, err = v.made(m.rendered[p.cluster.ID]); err != nil {
 			return s, false, err
 		}
 	}
@@ -38,7 +38,7 @@ func (m *matching) wanted(ctx context.Context, p placed, before fleet.StoredServ
 		return s, false, err
 	}
 	if s.OwnerID == "" {
-		if err := m.config.Fleet.GiveValues(ctx, &s, v.Secrets, v.finds()); err != nil {
+		if err := m.config.Fleet.GiveValues(ctx, &s, v.Secrets, v.Finds()); err != nil {
 			return s, false, err
 		}
 		if reflect.DeepEqual(s, before) {
@@ -68,12 +68,15 @@ func (m *matching) projectOf(ctx context.Context, id string) (p fleet.Project, e
 
 // follow fills in a target's sources. Targets that share a template share them.
 func (m *matching) follow(ctx context.Context, s *fleet.StoredService) error {
+	if m.unbound != nil {
+		return m.unbound
+	}
 	if s.OwnerID == "" {
-		return m.config.Fleet.FollowSources(ctx, &s.Service, m.global.finds())
+		return m.config.Fleet.FollowSources(ctx, &s.Service, m.global.Repositories)
 	}
 	if m.shared == nil {
 		t := m.global.template()
-		m.sharedFail = m.config.Fleet.FollowSources(ctx, &t.Service, m.global.finds())
+		m.sharedFail = m.config.Fleet.FollowSources(ctx, &t.Service, m.global.Repositories)
 		m.shared = &t.Service
 	}
 	s.SourceID, s.RepositoryID, s.Places = m.shared.SourceID, m.shared.RepositoryID, m.shared.Places

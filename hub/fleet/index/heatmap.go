@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -124,6 +125,17 @@ func (x *Index) Limits(projectID string) (namespaces, anything bool) {
 		}
 	})
 	return namespaces, anything
+}
+
+// Cluster returns a cluster by its id, if it is known here.
+func (x *Index) Cluster(id string) (c fleet.Cluster, known bool) {
+	// Without a table nothing is known.
+	_ = x.view(func(t *table) {
+		if one := t.clusters[id]; one != nil && one.known {
+			c, known = one.Cluster, true
+		}
+	})
+	return c, known
 }
 
 // ProjectID returns the id of a project that the caller may know. NotFound.

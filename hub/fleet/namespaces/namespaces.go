@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/globals"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
+	"github.com/axle-cd/axle/internal/dnsname"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -249,7 +250,6 @@ var (
 	// follow the first one.
 	labelKey   = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 	labelValue = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
-	dnsName    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 )
 
 const maxEntries = 100
@@ -276,7 +276,7 @@ func (r Request) check() error {
 		}
 	}
 	for i, name := range r.PullSecrets {
-		if !dnsName.MatchString(name) {
+		if !dnsname.Valid(name) {
 			return invalid("pullSecrets[%d]: %.80q is not the name of a Secret", i, name)
 		}
 	}

@@ -16,9 +16,14 @@ import (
 type SourceWant struct {
 	// At is the field of the spec that names it, for errors.
 	At string
-	// ProjectID is the service's project: of several repositories with one URL,
-	// that project's own is chosen.
+	// ProjectID is the service's project: a URL finds only what that project registered.
 	ProjectID string
+	// Bound is the id of the repository that the same reference was bound to when it
+	// was written before; empty is none.
+	Bound string
+	// Anew says that the source, or what it takes of its repository, is new: whoever
+	// writes it must be able to read the repository.
+	Anew bool
 	// Repository is its name; when empty, URL finds it.
 	Repository string
 	URL        string
@@ -48,7 +53,7 @@ func (w SourceWant) Invalid(name, format string, args ...any) error {
 // may not see an existing one gets the same error.
 func (w SourceWant) Missing() error {
 	if w.Repository == "" {
-		return w.Invalid("url", "no repository has the URL %.200q; add it with: axle repos add", w.URL)
+		return w.Invalid("url", "no repository of the service's project has the URL %.200q; register it in this project with axle repos add, or name a repository that you may read by repository", w.URL)
 	}
 	return w.Invalid("repository", "there is no repository %q; see axle repos list, or add it with: axle repos add", w.Repository)
 }
@@ -97,21 +102,35 @@ func SourcesOf(s specv1.Spec) []Declared {
 	return all
 }
 
-// TakenAnew lists the sources of a spec that before does not have in the same
-// form: those of another repository, or another part of one. A source that only
-// moved within the spec is not new.
-func TakenAnew(s, before specv1.Spec) []SourceWant {
+// Bind lists the sources of a spec with the repositories that before, whose sources
+// were bound to repositories in this order, has for the same references. A source that
+// only moved within the spec is not new; one that takes another part of its repository
+// is.
+func Bind(s, before specv1.Spec, repositories []string) []SourceWant {
 	had := SourcesOf(before)
-	var anew []SourceWant
+	had = had[:min(len(had), len(repositories))]
+	var all []SourceWant
 	for _, d := range SourcesOf(s) {
-		if !slices.ContainsFunc(had, func(h Declared) bool {
-			h.At = d.At
-			return reflect.DeepEqual(h.SourceWant, d.SourceWant)
-		}) {
-			anew = append(anew, d.SourceWant)
+		want := d.SourceWant
+		same := slices.IndexFunc(had, func(h Declared) bool {
+			h.SourceWant.At = want.At
+			return reflect.DeepEqual(h.SourceWant, want)
+		})
+		at := same
+		if same < 0 {
+			at = slices.IndexFunc(had, func(h Declared) bool { return h.refersTo(want) })
 		}
+		if want.Anew = same < 0; at >= 0 {
+			want.Bound = repositories[at]
+		}
+		all = append(all, want)
 	}
-	return anew
+	return all
+}
+
+// refersTo reports whether both name one repository in the same way.
+func (w SourceWant) refersTo(other SourceWant) bool {
+	return w.Repository == other.Repository && w.URL == other.URL && (w.Chart == "") == (other.Chart == "")
 }
 
 func gitWant(g *specv1.Git, at, repository string) SourceWant {

@@ -156,23 +156,21 @@ func (m *Memory) Repositories(ctx context.Context) ([]gitcache.Repository, error
 	return out, nil
 }
 
-// FindRepository implements gitcache.Store.
-func (m *Memory) FindRepository(ctx context.Context, name, url string) (gitcache.Repository, error) {
-	if _, err := m.enter(ctx, "FindRepository"); err != nil {
-		return gitcache.Repository{}, err
+// RepositoriesNamed implements gitcache.Store.
+func (m *Memory) RepositoriesNamed(ctx context.Context, names, urls []string) (out []gitcache.Repository, err error) {
+	if _, err := m.enter(ctx, "RepositoriesNamed"); err != nil {
+		return nil, err
 	}
 	defer m.mu.Unlock()
-	var found *gitcache.Repository
+	plain := func(url string) string { return strings.ToLower(strings.TrimRight(strings.TrimSpace(url), "/")) }
 	for _, r := range m.repos {
-		fits := r.row.Name == name || (name == "" && r.row.URL == url)
-		if fits && (found == nil || r.row.Name < found.Name) {
-			found = &r.row
+		at := func(url string) bool { return plain(url) == plain(r.row.URL) }
+		if slices.Contains(names, r.row.Name) || slices.ContainsFunc(urls, at) {
+			out = append(out, r.row)
 		}
 	}
-	if found == nil {
-		return gitcache.Repository{}, errcode.New(errcode.NotFound, "repository %s%s does not exist", name, url)
-	}
-	return *found, nil
+	slices.SortFunc(out, func(a, b gitcache.Repository) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
 }
 
 // Repository implements gitcache.Store.
@@ -240,11 +238,11 @@ func (m *Memory) UpdateRepository(ctx context.Context, n gitcache.Repository, c 
 		}
 	}
 	n = n.Moved(r.row)
-	changes := n.Name != r.row.Name || n.ProjectID != r.row.ProjectID || n.URL != r.row.URL || n.Auth != r.row.Auth || !reflect.DeepEqual(n.Options, r.row.Options) || c != nil
+	changes := n.Name != r.row.Name || n.ProjectID != r.row.ProjectID || n.URL != r.row.URL || n.Written != r.row.Written || n.Auth != r.row.Auth || !reflect.DeepEqual(n.Options, r.row.Options) || c != nil
 	if r.row.ManagedBy, err = managed.Write(ctx, r.row.Noun(), r.row.ManagedBy, changes); err != nil {
 		return gitcache.Repository{}, err
 	}
-	if n.URL != r.row.URL {
+	if !r.row.IsAt(n.URL) {
 		for id, h := range m.heads {
 			if h.RepositoryID == n.ID {
 				delete(m.heads, id)
@@ -261,7 +259,7 @@ func (m *Memory) UpdateRepository(ctx context.Context, n gitcache.Repository, c 
 	if c != nil {
 		r.creds = *c
 	}
-	r.row.Name, r.row.ProjectID, r.row.URL, r.row.Auth, r.row.Options, r.row.UpdatedAt = n.Name, n.ProjectID, n.URL, n.Auth, n.Options, now
+	r.row.Name, r.row.ProjectID, r.row.URL, r.row.Written, r.row.Auth, r.row.Options, r.row.UpdatedAt = n.Name, n.ProjectID, n.URL, n.Written, n.Auth, n.Options, now
 	m.announce("repository", n.ID)
 	return r.row, nil
 }

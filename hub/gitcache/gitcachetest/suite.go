@@ -43,6 +43,7 @@ func RunStoreSuite(t *testing.T, newFixture func(t *testing.T) Fixture) {
 	for name, run := range map[string]func(*testing.T, Fixture){
 		"repositories": suiteRepositories,
 		"credentials":  suiteCredentials, "another address": suiteAddress, "another URL": suiteMove,
+		"another spelling":       suiteSpelling,
 		"delete":                 suiteDelete,
 		"sources":                suiteSources,
 		"heads":                  suiteHeads,
@@ -137,17 +138,18 @@ func suiteRepositories(t *testing.T, f Fixture) {
 	check(t, err)
 	equal(t, []gitcache.Repository{a, b}, all)
 	for _, want := range []gitcache.Repository{a, b} {
-		got, err := s.FindRepository(ctx, want.Name, "https://not.asked")
+		named, err := s.RepositoriesNamed(ctx, nil, []string{" " + strings.ToUpper(want.URL) + "/ "})
 		check(t, err)
-		equal(t, want, got)
-		got, err = s.FindRepository(ctx, "", want.URL)
+		equal(t, true, slices.ContainsFunc(named, func(r gitcache.Repository) bool { return r.ID == want.ID }))
+		named, err = s.RepositoriesNamed(ctx, []string{want.Name, "nowhere"}, []string{"https://nowhere.test"})
 		check(t, err)
-		equal(t, want.URL, got.URL)
+		equal(t, []gitcache.Repository{want}, named)
 	}
-	_, err = s.FindRepository(ctx, "nowhere", a.URL)
-	wantCode(t, err, errcode.NotFound)
-	_, err = s.FindRepository(ctx, "", "https://nowhere.test")
-	wantCode(t, err, errcode.NotFound)
+	for _, name := range []string{"nowhere", "", a.URL} {
+		found, err := s.RepositoriesNamed(ctx, []string{name}, nil)
+		check(t, err)
+		equal(t, 0, len(found))
+	}
 	before := f.Announced(t)
 	renamed := a
 	renamed.Name = "zz"

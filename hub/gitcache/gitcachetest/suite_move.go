@@ -102,3 +102,36 @@ func suiteMove(t *testing.T, f Fixture) {
 		t.Errorf("an update that moves nothing left %d moves", again.Options.Moves)
 	}
 }
+
+// suiteSpelling checks that another spelling of the same URL moves nothing, and that the
+// URL stays as it was written last.
+func suiteSpelling(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Store
+	r := create(t, s, "a")
+	src := put(t, s, "a", "x")
+	epoch := acquire(t, s, "a", gitcache.Holder{Replica: "r1", Boot: "1"})
+	head, art := someHead(src, "kept")
+	check(t, s.WriteHeads(ctx, "a", epoch, []gitcache.Head{head}, []gitcache.Artifact{art}))
+	for _, written := range []string{"https://me@GIT.example.test:443/a.git/", "https://git.example.test/a/", ""} {
+		generation := r.Generation
+		r.Written = written
+		changed, err := s.UpdateRepository(ctx, r, nil)
+		check(t, err)
+		equal(t, written, changed.Written)
+		equal(t, generation, changed.Generation)
+		r = changed
+	}
+	generation := r.Generation
+	r.URL, r.Written = "https://git.example.test/a.git", "https://git.example.test/a.git"
+	r, err := s.UpdateRepository(ctx, r, nil)
+	check(t, err)
+	equal(t, "https://git.example.test/a.git", r.URL)
+	equal(t, "a", r.Copy())
+	equal(t, generation+1, r.Generation)
+	_, err = s.Head(ctx, src.ID)
+	check(t, err)
+	check(t, s.WriteHealth(ctx, "a", epoch, gitcache.Health{State: record.Pullable}))
+	r.URL, r.Written = "ssh://git@git.example.test/a", "git@git.example.test:a"
+	_, err = s.UpdateRepository(ctx, r, nil)
+	wantCode(t, err, errcode.Invalid)
+}

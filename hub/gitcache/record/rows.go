@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -13,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/repourl"
 	"github.com/axle-cd/axle/internal/vendored"
 )
 
@@ -92,7 +94,9 @@ type Repository struct {
 	Name      string // unique; the name for people
 	ProjectID string // empty is the default project
 	Kind      Kind
-	URL       string // without user or password
+	URL       string // checked; without user or password
+	// Written is the URL as people wrote it, for people; empty is URL.
+	Written   string
 	Auth      AuthKind
 	Options   Options
 	CreatedAt time.Time
@@ -109,6 +113,12 @@ type Repository struct {
 
 	Health Health
 }
+
+// Address is the URL for people, as they wrote it.
+func (r Repository) Address() string { return cmp.Or(r.Written, r.URL) }
+
+// IsAt reports whether a URL is the repository's, in any spelling.
+func (r Repository) IsAt(url string) bool { return repourl.Same(string(r.Kind), r.URL, url) }
 
 // Noun is the repository in a sentence.
 func (r Repository) Noun() string { return fmt.Sprintf("repository %q", r.Name) }

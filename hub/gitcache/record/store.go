@@ -98,9 +98,9 @@ type RepositoryReader interface {
 	// Repositories returns all repositories, sorted by name.
 	Repositories(ctx context.Context) ([]Repository, error)
 
-	// FindRepository returns a repository by name or, when the name is empty,
-	// the first by name of those with the URL. errcode.NotFound.
-	FindRepository(ctx context.Context, name, url string) (Repository, error)
+	// RepositoriesNamed returns those with one of the names, or one of the URLs
+	// ignoring case and slashes at the end, in order of name.
+	RepositoriesNamed(ctx context.Context, names, urls []string) ([]Repository, error)
 }
 
 // Changes is what people and services change: repositories, and which sources are in
@@ -114,15 +114,15 @@ type Changes interface {
 	// UpdateRepository replaces Name, ProjectID, URL, Auth and Options of the
 	// repository with r's ID, and its credentials unless c is nil, and
 	// announces it; one that differs in nothing is left as it is. Generation grows when URL, Auth or Options differ or c is
-	// given; Health stays. With another URL it starts over, in the same
-	// transaction: Moves grows, its heads and its Health are deleted, and its
+	// given; Health stays. With another URL, not only another spelling of it, it
+	// starts over, in the same transaction: Moves grows, its heads and its Health are deleted, and its
 	// lease is free under the next epoch. errcode.NotFound, errcode.Conflict, also
 	// when another manages it than the caller of the context (hub/managed).
 	UpdateRepository(ctx context.Context, r Repository, c *Credentials) (Repository, error)
 
 	// DeleteRepository removes a repository that nothing uses, with its
 	// sources, heads and artifacts. errcode.NotFound; errcode.Conflict when a
-	// service still follows it, or another manages it.
+	// service still follows it, a template is bound to it, or another manages it.
 	DeleteRepository(ctx context.Context, id string) error
 
 	// PutSource ensures that a source is in use, and announces it when it is

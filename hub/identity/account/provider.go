@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
+	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -43,8 +44,8 @@ type Provider struct {
 	Groups      map[string]string
 	// EmailDomains are the only domains that may log in; empty allows any.
 	EmailDomains []string
-	// AllowUnverified accepts e-mail addresses that the provider does not mark
-	// as verified.
+	// AllowUnverified lets accounts log in whose e-mail address the provider does not
+	// mark as verified. Such an address does not become the name of a user.
 	AllowUnverified bool
 	// CAPEM are certificates to trust for the provider instead of the system's.
 	CAPEM     string
@@ -97,7 +98,6 @@ func (p Provider) checked() (Provider, error) {
 	if len(p.Scopes) == 0 {
 		p.Scopes = []string{"email", "profile"}
 	}
-	p.Scopes = slices.DeleteFunc(slices.Clone(p.Scopes), func(s string) bool { return s == "openid" })
 	for _, s := range p.Scopes {
 		if s == "" || strings.ContainsAny(s, " \"\\") || len(p.Scopes) > 50 {
 			return p, errcode.New(errcode.Invalid, "scope %.40q is not a valid OAuth scope", s)
@@ -109,8 +109,8 @@ func (p Provider) checked() (Provider, error) {
 	if len(p.Groups) > 0 && p.GroupsClaim == "" {
 		return p, errcode.New(errcode.Invalid, "groups are mapped, but no groups claim is set; name the claim, which is often called groups")
 	}
-	for i, domain := range p.EmailDomains {
-		if p.EmailDomains[i] = strings.ToLower(strings.TrimPrefix(domain, "@")); !strings.Contains(domain, ".") || strings.ContainsAny(domain, " /*") {
+	for _, domain := range p.EmailDomains {
+		if !strings.Contains(domain, ".") || strings.ContainsAny(domain, " /*") {
 			return p, errcode.New(errcode.Invalid, "%.60q is not an e-mail domain such as example.com", domain)
 		}
 	}
@@ -300,15 +300,44 @@ func (p Provider) emailOf(c Claims) (string, error) {
 		return "", errcode.New(errcode.Forbidden, "%s does not say whose account it is", p.Title)
 	case c.Email == "":
 		return "", errcode.New(errcode.Forbidden, "%s sent no e-mail address for this account; allow its client the scope email", p.Title)
-	case err != nil || address.Address != c.Email || len(c.Email) > identity.MaxName || strings.HasPrefix(strings.ToLower(c.Email), "system:"):
+	case err != nil || address.Address != c.Email || len(c.Email) > identity.MaxName || strings.HasPrefix(email.Lower(c.Email), "system:"):
 		return "", errcode.New(errcode.Forbidden, "%s sent an e-mail address that is not valid", p.Title)
 	case !c.EmailVerified && !p.AllowUnverified:
 		return "", errcode.New(errcode.Forbidden, "%s has not verified the e-mail address of this account; verify it there, or an administrator may allow unverified addresses for this provider", p.Title)
 	}
-	email := strings.ToLower(c.Email)
-	_, domain, _ := strings.Cut(email, "@")
-	if len(p.EmailDomains) > 0 && !slices.Contains(p.EmailDomains, domain) {
+	known := email.Lower(c.Email)
+	_, domain, _ := strings.Cut(known, "@")
+	if len(p.EmailDomains) > 0 && !slices.ContainsFunc(p.EmailDomains, func(allowed string) bool { return email.Lower(strings.TrimPrefix(allowed, "@")) == domain }) {
 		return "", errcode.New(errcode.Forbidden, "addresses of %s may not log in through %s; an administrator can allow the domain", domain, p.Title)
 	}
-	return email, nil
+	return known, nil
+}
+
+// AddressVerified reports whether a provider's claims verify their own e-mail address, by
+// the value true or the text, which some providers send. Entra ID sends no
+// email_verified: there xms_edov verifies the owner of the address's domain.
+func AddressVerified(claims map[string]any) bool {
+	v, said := claims["email_verified"]
+	if !said {
+		v = claims["xms_edov"]
+	}
+	return v == true || v == "true"
+}
+
+// nameOf returns the name of the user that an account at the provider is about when
+// nobody knows its subject: the address only where the provider has verified it. An
+// unverified one may be anybody's. It is a part of a name that is no address, so that
+// it is free for its owner, and what is bound to it reaches nobody else. Forbidden.
+func (p Provider) nameOf(c Claims, address string) (string, error) {
+	if _, ok := email.Parse(address); !ok {
+		return "", errcode.New(errcode.Forbidden, "%s sent an e-mail address with characters beyond ASCII, which can look like another's; no user is created for it", p.Title)
+	}
+	if c.EmailVerified {
+		return address, nil
+	}
+	name := p.Name + ":" + address
+	if strings.HasPrefix(name, "system:") || strings.HasPrefix(name, "axle:") || len(name) > identity.MaxName {
+		return "", errcode.New(errcode.Forbidden, "%s has not verified the e-mail address of this account, and %.80q cannot be the name of a user", p.Title, name)
+	}
+	return name, nil
 }

@@ -10,21 +10,21 @@ import (
 )
 
 // LoginBy returns the user that a provider's claims are about, and creates the
-// user at their first login. From then on the provider's subject identifies the
+// user at their first login, see Provider.nameOf. From then on the provider's subject identifies the
 // user: an e-mail address that is later given to somebody else opens nothing.
 // Memberships that this provider gave become what the claims map to now.
 // Forbidden says why the login is refused.
 func (ps *providers) LoginBy(ctx context.Context, p Provider, c Claims) (identity.User, error) {
-	email, err := p.emailOf(c)
+	address, err := p.emailOf(c)
 	if err != nil {
 		return identity.User{}, err
 	}
 	var user identity.User
 	err = ps.writer.Write(ctx, func(ctx context.Context) (err error) {
-		if user, err = ps.userOf(ctx, p, c.Subject, email); err != nil {
+		if user, err = ps.userOf(ctx, p, c, address); err != nil {
 			return err
 		}
-		err = ps.stores.Subjects.PutSubject(ctx, Subject{ProviderID: p.ID, Subject: c.Subject, UserID: user.ID, Email: email, LastLoginAt: ps.now()})
+		err = ps.stores.Subjects.PutSubject(ctx, Subject{ProviderID: p.ID, Subject: c.Subject, UserID: user.ID, Email: address, LastLoginAt: ps.now()})
 		if err != nil {
 			return err
 		}
@@ -45,8 +45,8 @@ type subjectUser struct {
 
 // find returns whom a subject is, and changes nothing. Forbidden when the address is
 // another's.
-func (ps *providers) find(ctx context.Context, p Provider, subject, email string) (f subjectUser, err error) {
-	known, err := ps.stores.Subjects.Subject(ctx, p.ID, subject)
+func (ps *providers) find(ctx context.Context, p Provider, c Claims, address string) (f subjectUser, err error) {
+	known, err := ps.stores.Subjects.Subject(ctx, p.ID, c.Subject)
 	if err == nil {
 		f.user, err = ps.stores.Users.User(ctx, known.UserID)
 		if err == nil || !errcode.Is(err, errcode.NotFound) {
@@ -56,9 +56,13 @@ func (ps *providers) find(ctx context.Context, p Provider, subject, email string
 	} else if !errcode.Is(err, errcode.NotFound) {
 		return f, err
 	}
-	f.user, err = ps.stores.Users.UserByName(ctx, email)
+	name, err := p.nameOf(c, address)
+	if err != nil {
+		return f, err
+	}
+	f.user, err = ps.stores.Users.UserByName(ctx, name)
 	if errcode.Is(err, errcode.NotFound) {
-		return subjectUser{user: identity.User{Kind: identity.KindUser, Name: email}}, nil
+		return subjectUser{user: identity.User{Kind: identity.KindUser, Name: name}}, nil
 	}
 	if err == nil {
 		f.links, err = true, ps.mayLink(ctx, p, f.user)
@@ -67,8 +71,8 @@ func (ps *providers) find(ctx context.Context, p Provider, subject, email string
 }
 
 // userOf finds or creates the user of a subject.
-func (ps *providers) userOf(ctx context.Context, p Provider, subject, email string) (identity.User, error) {
-	found, err := ps.find(ctx, p, subject, email)
+func (ps *providers) userOf(ctx context.Context, p Provider, c Claims, address string) (identity.User, error) {
+	found, err := ps.find(ctx, p, c, address)
 	user := found.user
 	switch {
 	case err != nil:

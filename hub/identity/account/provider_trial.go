@@ -127,11 +127,11 @@ func (ts *trials) Preview(ctx context.Context, p Provider, c Claims) (o Outcome,
 			o.Groups = append(o.Groups, group)
 		}
 	}
-	email, err := p.emailOf(c)
+	address, err := p.emailOf(c)
 	if err != nil {
 		return o, err
 	}
-	found, err := ts.providers.find(ctx, p, c.Subject, email)
+	found, err := ts.providers.find(ctx, p, c, address)
 	if err != nil {
 		return o, err
 	}

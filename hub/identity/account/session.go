@@ -142,7 +142,7 @@ func (ss *sessions) whose(by identity.Principal, userID string) (string, error) 
 	if userID == "" || userID == by.ID {
 		return by.ID, nil
 	}
-	if !by.Admin || !by.HasScope(identity.ScopeAdmin) {
+	if !by.Administers() {
 		return "", errcode.New(errcode.Forbidden, "only an administrator may manage the sessions of other users")
 	}
 	return userID, nil
@@ -163,7 +163,8 @@ func (ss *sessions) LogoutHint(ctx context.Context, tokenID string) (providerID,
 }
 
 // EndSession ends one session or command line token: the caller's own, or
-// anybody's for an administrator. NotFound. Other replicas refuse it within 5 s.
+// anybody's for an administrator. NotFound, Forbidden as Principal.MayEnd. Other
+// replicas refuse it within 5 s.
 func (ss *sessions) EndSession(ctx context.Context, by identity.Principal, id string) error {
 	var t identity.Token
 	err := ss.writer.Write(ctx, func(ctx context.Context) (err error) {
@@ -171,9 +172,12 @@ func (ss *sessions) EndSession(ctx context.Context, by identity.Principal, id st
 		if err != nil {
 			return err
 		}
-		admin := by.Admin && by.HasScope(identity.ScopeAdmin)
+		admin := by.Administers()
 		if !t.OfLogin() || (t.OwnerID != by.ID && !admin) {
 			return errcode.New(errcode.NotFound, "session %s does not exist or is not yours", id)
+		}
+		if err := by.MayEnd(t); err != nil {
+			return err
 		}
 		return ss.credentials.End(ctx, []identity.Token{t}, by, "session.ended")
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet/fleettest"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/account"
@@ -18,14 +19,7 @@ import (
 // session is a session of ann's, who has just logged in.
 func session(env *identitytest.Identity) (identity.CreatedToken, identity.Principal) {
 	env.T.Helper()
-	ann, err := env.UserByName(env.T.Context(), "ann@example.com")
-	if err != nil {
-		env.T.Fatal(err)
-	}
-	made, err := env.StartSession(env.T.Context(), ann, account.SessionTerms{Method: account.MethodPassword, ProvedAt: env.Fleet.Clock.Now().UnixMicro()}, "")
-	if err != nil {
-		env.T.Fatal(err)
-	}
+	made := env.Login("ann@example.com")
 	p, err := env.AuthenticateSession(env.T.Context(), made.Secret)
 	if err != nil {
 		env.T.Fatal(err)
@@ -80,6 +74,9 @@ func TestRevokedSessionStopsWithin5s(t *testing.T) {
 		}
 		eve := identity.Principal{Kind: identity.KindUser, ID: "usr_eve", Name: "eve", Scopes: []string{"admin"}}
 		fleettest.WantCode(t, env.EndSession(t.Context(), eve, s.ID), errcode.NotFound)
+		reader := env.Ann
+		reader.Scopes = []string{identity.ScopeRead}
+		fleettest.WantCode(t, env.EndSession(t.Context(), reader, s.ID), errcode.Forbidden)
 		_, err = env.EndSessions(t.Context(), eve, ann.ID, false)
 		fleettest.WantCode(t, err, errcode.Forbidden)
 	})
@@ -143,5 +140,33 @@ func TestProofGivesTheSessionAnotherValue(t *testing.T) {
 		if _, err := env.CreateToken(t.Context(), who, identity.TokenRequest{Name: "now"}); err != nil {
 			t.Errorf("after the proof: %v", err)
 		}
+	})
+}
+
+// What a session began ends with it, also when the session ends for want of use and no
+// sweep has come by.
+func TestASessionThatIsNotUsedCallsNoMore(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env := identitytest.New(t, d)
+		made, _ := session(env)
+		parts := identitytest.On(env.Fleet, nil)
+		if err := parts.Rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		// The database answers, and nothing of the session.
+		later := func(by time.Duration) {
+			t.Helper()
+			env.Fleet.Clock.Advance(by)
+			if err := parts.Apply(t.Context(), []event.Row{{Change: event.Change{Kind: event.KindToken, Key: "another"}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		later(11 * time.Hour)
+		if who, err := parts.Caller(t.Context(), made.ID); err != nil || who.Name != "ann@example.com" {
+			t.Errorf("after 11 h: %+v, %v", who, err)
+		}
+		later(2 * time.Hour)
+		_, err := parts.Caller(t.Context(), made.ID)
+		fleettest.WantCode(t, err, errcode.Unauthorized)
 	})
 }

@@ -3,12 +3,12 @@ package account
 import (
 	"context"
 	"fmt"
-	"net/mail"
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/bearertoken"
+	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -94,12 +94,12 @@ func (st *setup) CheckSetup(ctx context.Context, bearer string) error {
 	return err
 }
 
-func (st *setup) firstUser(email string) (identity.User, error) {
-	address, err := mail.ParseAddress(email)
-	if err != nil || len(email) > identity.MaxName {
-		return identity.User{}, errcode.New(errcode.Invalid, "%.80q is not an e-mail address; give the address of the first administrator", email)
+func (st *setup) firstUser(text string) (identity.User, error) {
+	address, ok := email.Parse(text)
+	if !ok || len(text) > identity.MaxName {
+		return identity.User{}, errcode.New(errcode.Invalid, "%.80q is not an e-mail address in ASCII; give the address of the first administrator", text)
 	}
-	return identity.User{ID: identity.NewID("usr_"), Kind: identity.KindUser, Name: address.Address, Admin: true, CreatedAt: st.now()}, nil
+	return identity.User{ID: identity.NewID("usr_"), Kind: identity.KindUser, Name: address, Admin: true, CreatedAt: st.now()}, nil
 }
 
 // setUp consumes a setup token and creates the first user; also adds more in

@@ -115,6 +115,20 @@ func (i *Identity) AddToken(r identity.TokenRequest) identity.CreatedToken {
 	return made
 }
 
+// Login returns a session of a user's.
+func (i *Identity) Login(name string) identity.CreatedToken {
+	i.T.Helper()
+	u, err := i.UserByName(i.T.Context(), name)
+	if err != nil {
+		i.T.Fatal(err)
+	}
+	made, err := i.StartSession(i.T.Context(), u, account.SessionTerms{Method: account.MethodPassword, ProvedAt: i.Fleet.Clock.Now().UnixMicro()}, "")
+	if err != nil {
+		i.T.Fatal(err)
+	}
+	return made
+}
+
 // AddUser creates a user and returns the caller of the user's token, and the bearer.
 func (i *Identity) AddUser(name string) (identity.Principal, string) {
 	i.T.Helper()

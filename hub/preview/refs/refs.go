@@ -90,6 +90,6 @@ func (s Sources) refresh(ctx context.Context, source gitcache.Source) error {
 
 // RepositoryID implements preview.Sources.
 func (s Sources) RepositoryID(ctx context.Context, name string) (string, error) {
-	r, err := s.Cache.FindRepository(ctx, name, "")
+	r, err := s.Cache.FindRepository(ctx, name)
 	return r.ID, err
 }

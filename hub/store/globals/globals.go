@@ -42,10 +42,11 @@ type Table struct {
 func New(db query.DB, h History, c clock.Clock) *Table { return &Table{db, h, c} }
 
 var (
-	_ globals.Store       = (*Table)(nil)
-	_ globals.WorkStore   = (*Table)(nil)
-	_ globals.TargetStore = (*Table)(nil)
-	_ globals.StateStore  = (*Table)(nil)
+	_ globals.Store        = (*Table)(nil)
+	_ globals.BindingStore = (*Table)(nil)
+	_ globals.WorkStore    = (*Table)(nil)
+	_ globals.TargetStore  = (*Table)(nil)
+	_ globals.StateStore   = (*Table)(nil)
 )
 
 // Globals are the rows of global services.
@@ -74,10 +75,11 @@ var (
 		rows.Col(c, "namespace", &g.Namespace)
 		rows.JSON(c, "COALESCE(d.spec, '')", &g.Spec)
 		rows.Col(c, "COALESCE(d.secrets, '')", &g.Secrets)
+		rows.List(c, "COALESCE(d.repositories, '')", &g.Repositories)
 	})
 	selectGlobal = Globals.Select() + "LEFT JOIN projects p ON p.id = g.project_id LEFT JOIN specs d ON d.owner_id = g.id AND d.version = g.spec_version "
 	// A list has no templates.
-	SelectGlobals = strings.NewReplacer("COALESCE(d.spec, '')", "''", "COALESCE(d.secrets, '')", "''").Replace(Globals.Select()) +
+	SelectGlobals = strings.NewReplacer("COALESCE(d.spec, '')", "''", "COALESCE(d.secrets, '')", "''", "COALESCE(d.repositories, '')", "''").Replace(Globals.Select()) +
 		"LEFT JOIN projects p ON p.id = g.project_id "
 	putGlobal = Globals.All().Keep("name", "created_at").Upsert("id")
 )
@@ -146,7 +148,37 @@ func (t *Table) PutGlobal(ctx context.Context, g globals.Global) (int64, error) 
 	if _, err := putGlobal.Exec(ctx, t.db, &g); err != nil {
 		return 0, err
 	}
+	if err := t.PutBindings(ctx, g.ID, version, g.Repositories); err != nil {
+		return 0, err
+	}
 	return version, t.history.TrimSpecs(ctx, g.ID)
+}
+
+// PutBindings implements globals.BindingStore.
+func (t *Table) PutBindings(ctx context.Context, id string, version int64, repositories []string) error {
+	text, err := query.List(repositories)
+	if err != nil {
+		return err
+	}
+	_, err = t.db.Exec(ctx, "UPDATE specs SET repositories = $3 WHERE owner_id = $1 AND version = $2", id, version, text)
+	return err
+}
+
+// Unbound implements globals.BindingStore.
+func (t *Table) Unbound(ctx context.Context) ([]string, error) {
+	return query.All(ctx, t.db, query.Value[string], "SELECT DISTINCT g.id FROM "+rows.Templates+"WHERE d.repositories = '' AND g.deleting = 0 ORDER BY g.id")
+}
+
+// BoundTo returns the global services whose template is bound to a repository, or that
+// have a target that follows it, in order of name, without templates.
+func (t *Table) BoundTo(ctx context.Context, repositoryID string) ([]globals.Global, error) {
+	return query.All(ctx, t.db, Globals.Reader(), SelectGlobals+"WHERE g.id IN (SELECT g.id FROM "+rows.Templates+"WHERE d.repositories LIKE "+rows.Contains+
+		" UNION SELECT s.managed_by_id FROM services s WHERE s.managed_by_tool = 'hub' AND s.id IN ("+rows.Followers+")) ORDER BY g.name", repositoryID)
+}
+
+// BoundTemplates returns all global services with the present templates.
+func (t *Table) BoundTemplates(ctx context.Context) ([]globals.Global, error) {
+	return query.All(ctx, t.db, Globals.Reader(), selectGlobal+"WHERE g.deleting = 0 ORDER BY g.name")
 }
 
 // ForgetGlobal implements globals.Store.
@@ -172,8 +204,16 @@ func (t *Table) PendingWork(ctx context.Context, limit int) ([]globals.Work, err
 	return query.All(ctx, t.db, func(row query.Scan) (w globals.Work, err error) {
 		err = row(&w.GlobalID, &w.ClusterID, &w.Edition)
 		return w, err
-	}, "SELECT global_id, cluster_id, edition FROM global_pending ORDER BY global_id, cluster_id LIMIT $1", limit)
+	}, PendingQuery, limit)
 }
+
+// PendingQuery are the rows of work, one of each project after the other. A cluster's are
+// those of its project.
+const PendingQuery = `SELECT x.global_id, x.cluster_id, x.edition FROM (
+		SELECT p.global_id, p.cluster_id, p.edition,
+			ROW_NUMBER() OVER (PARTITION BY COALESCE(g.project_id, c.project_id, '') ORDER BY p.global_id, p.cluster_id) AS turn
+		FROM global_pending p LEFT JOIN global_services g ON g.id = p.global_id LEFT JOIN clusters c ON c.id = p.cluster_id
+	) x ORDER BY x.turn, x.global_id, x.cluster_id LIMIT $1`
 
 // onWork makes work that is there already another edition.
 const onWork = " ON CONFLICT (global_id, cluster_id) DO UPDATE SET edition = global_pending.edition + 1"

@@ -22,6 +22,8 @@ var (
 		rows.Col(c, "source_id", &v.SourceID)
 		rows.Col(c, "spec_version", &v.SpecVersion)
 		rows.Col(c, "deleting", &v.Deleting)
+		rows.Col(c, "repository_id", &v.RepositoryID)
+		rows.List(c, "places", &v.Places)
 	})
 	// SelectCandidates is completed with the clusters and the name.
 	SelectCandidates = Candidates.Select()
@@ -68,6 +70,13 @@ var (
 	// ClustersQuery reads a page of all clusters.
 	ClustersQuery = Clusters.Select() + "WHERE c.id > $1 ORDER BY c.id LIMIT $2"
 )
+
+// First implements globals.BindingStore.
+func (t *Table) First(ctx context.Context, id string) (string, error) {
+	first, _, err := query.One(ctx, t.db, query.Value[string], `SELECT id FROM services WHERE managed_by_tool = 'hub' AND managed_by_id = $1
+		ORDER BY CASE WHEN revision > 0 THEN 0 ELSE 1 END, created_at, id LIMIT 1`, id)
+	return first, err
+}
 
 // Candidates implements globals.TargetStore.
 func (t *Table) Candidates(ctx context.Context, name string, clusterIDs []string) (all []globals.Candidate, err error) {

@@ -3,7 +3,6 @@ package globals
 import (
 	"context"
 
-	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/globals"
 	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
@@ -38,9 +37,10 @@ var (
 	ReportsQuery = SelectReports + onClusters
 
 	// Templates are the versions of a template.
-	Templates = rows.Of("specs d", func(c *rows.Columns, v *fleet.StoredService) {
+	Templates = rows.Of("specs d", func(c *rows.Columns, v *globals.Template) {
 		rows.JSON(c, "spec", &v.Spec)
 		rows.Col(c, "secrets", &v.Secrets)
+		rows.List(c, "repositories", &v.Repositories)
 	})
 	selectTemplate = Templates.Select() + "WHERE d.owner_id = $1 AND d.version = $2"
 )
@@ -72,12 +72,12 @@ func (t *Holds) Reports(ctx context.Context, id string, clusterIDs []string) (al
 }
 
 // Template implements globals.WaveStore.
-func (t *Holds) Template(ctx context.Context, id string, version int64) (spec fleet.Spec, secrets string, err error) {
+func (t *Holds) Template(ctx context.Context, id string, version int64) (globals.Template, error) {
 	v, found, err := query.One(ctx, t.db, Templates.Reader(), selectTemplate, id, version)
 	if err == nil && !found {
 		err = errcode.New(errcode.Internal, "the former template of global service %s is not stored any more; apply it again", id)
 	}
-	return v.Spec, v.Secrets, err
+	return v, err
 }
 
 // EndHold implements globals.WaveStore.

@@ -40,7 +40,7 @@ var (
 		rows.Col(c, "project_id", &f.ProjectID)
 		rows.Col(c, "COALESCE(p.name, '')", &f.Project)
 		rows.Col(c, "repository_id", &f.RepositoryID)
-		rows.Col(c, "COALESCE(r.name, '')", &f.Repository)
+		rows.Col(c, "COALESCE(CASE WHEN r.name LIKE '/%' THEN r.url ELSE r.name END, '')", &f.Repository)
 		rows.Col(c, "COALESCE(g.name, '')", &f.Global)
 		rows.Col(c, "managed_by_tool", &f.ManagedBy.Tool)
 		rows.Col(c, "COALESCE(o.digest, '')", &f.Desired.Digest)

@@ -178,6 +178,30 @@ func (t *Table) MoveCursor(ctx context.Context, id int64) error {
 	return err
 }
 
+// Behind implements notify.LogStore. Its rows are beside that of the cursor.
+func (t *Table) Behind(ctx context.Context) (map[int64]int64, error) {
+	type row struct{ lane, event int64 }
+	all, err := query.All(ctx, t.db, func(scan query.Scan) (r row, err error) {
+		err = scan(&r.lane, &r.event)
+		return r, err
+	}, "SELECT id, event FROM notification_cursor WHERE id <> 1")
+	out := make(map[int64]int64, len(all))
+	for _, r := range all {
+		out[r.lane] = r.event
+	}
+	return out, err
+}
+
+// MoveBehind implements notify.LogStore.
+func (t *Table) MoveBehind(ctx context.Context, lane, id int64) error {
+	if id == 0 {
+		_, err := t.db.Exec(ctx, "DELETE FROM notification_cursor WHERE id = $1", lane)
+		return err
+	}
+	_, err := t.db.Exec(ctx, "INSERT INTO notification_cursor (id, event) VALUES ($1, $2)"+onCursor, lane, id)
+	return err
+}
+
 // Happened reads the event log. Its order is that of commits.
 const Happened = `SELECT e.id, e.at, e.kind, e.object, e.actor, e.message, e.cluster, e.service, e.cause,
 	COALESCE(c.name, ''), COALESCE(c.handle, ''), COALESCE(s.name, ''), COALESCE(s.project_id, ''), COALESCE(c.project_id, '')
@@ -265,6 +289,7 @@ func (t *Table) Restored(ctx context.Context) error {
 			WHERE m.sink_id = notification_sinks.id AND m.state IN ('open', 'trying'))`,
 		"DELETE FROM notification_messages WHERE state IN ('open', 'trying')",
 		toTheEnd + "WHERE 1 = 1" + onCursor,
+		"DELETE FROM notification_cursor WHERE id <> 1",
 	} {
 		if _, err := t.db.Exec(ctx, statement); err != nil {
 			return err

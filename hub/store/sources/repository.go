@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/managed"
@@ -16,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/hub/store/sqldb"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/repourl"
 )
 
 var (
@@ -25,6 +28,7 @@ var (
 		rows.Col(c, "project_id", &r.ProjectID)
 		rows.Col(c, "kind", &r.Kind)
 		rows.Col(c, "url", &r.URL)
+		rows.Col(c, "CASE WHEN normal_of = url THEN written_url ELSE '' END", &r.Written)
 		rows.Col(c, "auth", &r.Auth)
 		rows.Sparse(c, "options", &r.Options, "{}")
 		rows.Micros(c, "created_at", &r.CreatedAt)
@@ -41,12 +45,13 @@ var (
 		rows.Col(c, "managed_by_id", &r.ManagedBy.ID)
 	})
 	selectRepositories = repositoryTable.Select()
-	// insertRepository also gets the sealed credentials.
+	// insertRepository also gets the result of spellings and the sealed credentials.
 	insertRepository = repositoryTable.Only("id", "name", "project_id", "kind", "url", "auth", "options", "health", "managed_by_tool", "managed_by_id").
-				Set("credentials", "{1}").Set("generation", "1").Set("created_at", "{now}").Set("updated_at", "{now}").Insert("ON CONFLICT DO NOTHING")
-	// updateRepository also gets 1 when the generation changes, else 0.
+				Set("written_url", "{1}").Set("normal_url", "{2}").Set("normal_of", "{3}").Set("credentials", "{4}").Set("generation", "1").Set("created_at", "{now}").Set("updated_at", "{now}").Insert("ON CONFLICT DO NOTHING")
+	// updateRepository also gets the result of spellings, and 1 when the generation
+	// changes, else 0.
 	updateRepository = repositoryTable.Only("id", "name", "project_id", "url", "auth", "options", "managed_by_tool", "managed_by_id").
-				Set("generation", "generation + {1}").Set("updated_at", "{now}").Update("id")
+				Set("written_url", "{1}").Set("normal_url", "{2}").Set("normal_of", "{3}").Set("generation", "generation + {4}").Set("updated_at", "{now}").Update("id")
 	updateHealth = repositoryTable.Only("id", "health", "health_message", "checked_at", "fetched_at", "failed_since", "next_check_at", "bytes").Update("id")
 )
 
@@ -65,39 +70,51 @@ func (s *Table) RepositoriesByID(ctx context.Context, ids []string) (all []gitca
 	return all, err
 }
 
-// RepositoriesNamed returns those with one of the names, or one of the URLs
-// ignoring case and trailing slashes, in order of name.
-func (s *Table) RepositoriesNamed(ctx context.Context, names, urls []string) ([]gitcache.Repository, error) {
-	var all []gitcache.Repository
-	for i, url := range urls {
-		urls[i] = strings.ToLower(strings.TrimRight(strings.TrimSpace(url), "/"))
-	}
-	for column, values := range map[string][]string{"name": names, "lower(rtrim(trim(url), '/'))": urls} {
-		err := query.Chunks(values, func(args []any) error {
-			part, err := query.All(ctx, s.db, repositoryTable.Reader(), selectRepositories+"WHERE "+column+" IN ("+query.Placeholders(1, len(args))+")", args...)
-			all = append(all, part...)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(all, func(a, b gitcache.Repository) int { return strings.Compare(a.Name, b.Name) })
-	return slices.CompactFunc(all, func(a, b gitcache.Repository) bool { return a.ID == b.ID }), nil
+// spellings are the columns of a repository's URL beside it.
+func spellings(r gitcache.Repository, more any) []any {
+	return []any{r.Written, repourl.Normal(string(r.Kind), r.URL), r.URL, more}
 }
 
-// FindRepository returns a repository by name or, when the name is empty, the
-// first by name of those with the URL. errcode.NotFound.
-func (s *Table) FindRepository(ctx context.Context, name, url string) (gitcache.Repository, error) {
-	where, key := "WHERE name = $1", name
-	if name == "" {
-		where, key = "WHERE url = $1 ORDER BY name LIMIT 1", url
+// CompleteURLs adds the normal form of URLs that another version of the hub wrote, of at
+// most a number of repositories. It returns how many.
+func (s *Table) CompleteURLs(ctx context.Context, limit int) (n int64, err error) {
+	return n, s.db.Write(ctx, func(ctx context.Context) error {
+		stale, err := query.All(ctx, s.db, repositoryTable.Reader(), selectRepositories+"WHERE normal_of <> url ORDER BY id LIMIT $1", limit)
+		for i := 0; err == nil && i < len(stale); i++ {
+			r := stale[i]
+			_, err = s.db.Exec(ctx, "UPDATE repositories SET written_url = $2, normal_url = $3, normal_of = $4 WHERE id = $1 AND url = $4", append([]any{r.ID}, spellings(r, nil)[:3]...)...)
+		}
+		n = int64(len(stale))
+		return err
+	})
+}
+
+// RepositoriesNamed returns those with one of the names, or one of the URLs in any
+// spelling, in order of name.
+func (s *Table) RepositoriesNamed(ctx context.Context, names, urls []string) (all []gitcache.Repository, err error) {
+	read := func(where string, args []any) error {
+		part, err := query.All(ctx, s.db, repositoryTable.Reader(), selectRepositories+"WHERE "+where, args...)
+		for _, r := range part {
+			if slices.Contains(names, r.Name) || slices.ContainsFunc(urls, r.IsAt) {
+				all = append(all, r)
+			}
+		}
+		return err
 	}
-	r, found, err := query.One(ctx, s.db, repositoryTable.Reader(), selectRepositories+where, key)
-	if err == nil && !found {
-		err = noRepository(key)
+	if len(urls) > 0 {
+		err = read("normal_of <> url", nil)
 	}
-	return r, err
+	var normal []string
+	for _, url := range urls {
+		normal = append(normal, repourl.Normal(string(record.Git), url), repourl.Normal(string(record.Helm), url))
+	}
+	for column, values := range map[string][]string{"name": names, "normal_url": normal} {
+		err = cmp.Or(err, query.Chunks(values, func(args []any) error {
+			return read(column+" IN ("+query.Placeholders(1, len(args))+")", args)
+		}))
+	}
+	slices.SortFunc(all, func(a, b gitcache.Repository) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(all, func(a, b gitcache.Repository) bool { return a.ID == b.ID }), err
 }
 
 // Repository returns one repository. errcode.NotFound.
@@ -156,7 +173,7 @@ func (s *Table) CreateRepository(ctx context.Context, r gitcache.Repository, c g
 	}
 	err = s.db.Write(ctx, func(ctx context.Context) error {
 		r.Health.State = record.Unknown
-		created, err := insertRepository.ExecOne(ctx, s.db, &r, sealed)
+		created, err := insertRepository.ExecOne(ctx, s.db, &r, spellings(r, sealed)...)
 		if err != nil {
 			return err
 		}
@@ -190,18 +207,12 @@ func (s *Table) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 			}
 			return err
 		}
-		if c == nil {
-			kept, err := s.Credentials(ctx, r.ID)
-			if err != nil {
-				return err
-			}
-			if err := record.KeepsSecret(old, r, kept); err != nil {
-				return err
-			}
+		if err := s.mayChange(ctx, old, r, c); err != nil {
+			return err
 		}
 		r = r.Moved(old)
 		news := c != nil || old.URL != r.URL || old.Auth != r.Auth || !reflect.DeepEqual(old.Options, r.Options)
-		changes := news || old.Name != r.Name || old.ProjectID != r.ProjectID
+		changes := news || old.Written != r.Written || old.Name != r.Name || old.ProjectID != r.ProjectID
 		if r.ManagedBy, err = managed.Write(ctx, old.Noun(), old.ManagedBy, changes); err != nil {
 			return err
 		}
@@ -218,14 +229,14 @@ func (s *Table) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 				return err
 			}
 		}
-		_, err = updateRepository.ExecOne(ctx, s.db, &r, news)
+		_, err = updateRepository.ExecOne(ctx, s.db, &r, spellings(r, news)...)
 		if sqldb.Duplicate(err) {
 			return nameTaken(r.Name)
 		}
 		if err != nil {
 			return err
 		}
-		if old.URL != r.URL {
+		if !old.IsAt(r.URL) {
 			if err := forgetUpstream(ctx, s, r.ID); err != nil {
 				return err
 			}
@@ -236,6 +247,29 @@ func (s *Table) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 		return event.Append(ctx, event.Change{Kind: event.KindRepository, Key: r.ID})
 	})
 	return updated, err
+}
+
+// mayChange refuses a change that sends stored credentials elsewhere, and lets the guard
+// of the context decide about a change of the address. Who binds a service to the
+// repository meanwhile is seen.
+func (s *Table) mayChange(ctx context.Context, old, r gitcache.Repository, c *gitcache.Credentials) error {
+	if c == nil {
+		kept, err := s.Credentials(ctx, r.ID)
+		if err == nil {
+			err = record.KeepsSecret(old, r, kept)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	guard, field := record.GuardOf(ctx), record.Redirected(old, r)
+	if guard == nil || field == "" {
+		return nil
+	}
+	if err := event.DependsOn(ctx, event.Change{Kind: event.KindService}, event.Change{Kind: event.KindGlobal}); err != nil {
+		return err
+	}
+	return guard(ctx, field)
 }
 
 // forgetUpstream resets a repository to its state before the first fetch, so
@@ -269,7 +303,7 @@ func forgetUpstream(ctx context.Context, s *Table, id string) error {
 }
 
 // DeleteRepository removes a repository that nothing uses. errcode.NotFound;
-// errcode.Conflict when a service still follows it.
+// errcode.Conflict when a service still follows it, or a template is bound to it.
 func (s *Table) DeleteRepository(ctx context.Context, id string) error {
 	return s.db.Write(ctx, func(ctx context.Context) error {
 		r, err := s.Repository(ctx, id)
@@ -280,7 +314,8 @@ func (s *Table) DeleteRepository(ctx context.Context, id string) error {
 			return err
 		}
 		used, _, err := query.One(ctx, s.db, query.Value[int64], `SELECT count(*) FROM (
-			SELECT id FROM services WHERE repository_id = $1
+			SELECT g.id FROM `+rows.Templates+`WHERE d.repositories LIKE `+rows.Contains+`
+			UNION SELECT id FROM services WHERE repository_id = $1
 			UNION SELECT v.id FROM sources o JOIN services v ON v.source_id = o.id WHERE o.repository_id = $1
 			UNION SELECT service_id FROM service_sources WHERE repository_id = $1
 			UNION SELECT v.id FROM contents o JOIN revisions r ON r.content_id = o.id
@@ -290,7 +325,7 @@ func (s *Table) DeleteRepository(ctx context.Context, id string) error {
 			return err
 		}
 		if used > 0 {
-			return errcode.New(errcode.Conflict, "repository %q is used by %d services; delete or change them first", r.Name, used)
+			return errcode.New(errcode.Conflict, "repository %q is used by %d services and global services; delete or change them first", r.Name, used)
 		}
 		for _, statement := range []string{
 			"DELETE FROM artifacts WHERE repository_id = $1",
@@ -302,6 +337,16 @@ func (s *Table) DeleteRepository(ctx context.Context, id string) error {
 		}
 		return event.Append(ctx, event.Change{Kind: event.KindRepository, Key: id})
 	})
+}
+
+// ServicesBoundElsewhere returns the ids of the services that follow a repository of
+// another project, or one that the hub follows by itself, in order. It leaves out those of
+// global services.
+func (s *Table) ServicesBoundElsewhere(ctx context.Context) ([]string, error) {
+	const elsewhere = ` WHERE s.managed_by_tool <> 'hub' AND (r.options LIKE '%"internal":true%'
+		OR s.project_id <> CASE WHEN r.project_id = '' THEN CAST($1 AS TEXT) ELSE r.project_id END) `
+	return query.All(ctx, s.db, query.Value[string], "SELECT s.id FROM services s JOIN repositories r ON r.id = s.repository_id"+elsewhere+
+		"UNION SELECT s.id FROM service_sources x JOIN services s ON s.id = x.service_id JOIN repositories r ON r.id = x.repository_id"+elsewhere+"ORDER BY 1", fleet.DefaultProjectID)
 }
 
 // WriteHealth records an upstream's health, and appends to the feed when state

@@ -62,18 +62,27 @@ func (p *Proxy) authenticate(ctx context.Context, a *parsedRequest, bearer strin
 // allow checks that the caller may use the cluster, and sets the impersonated
 // identity.
 func (p *Proxy) allow(ctx context.Context, a *parsedRequest) error {
-	if err := p.config.Identity.Authorize(ctx, a.caller, identity.ActionRead, a.cluster.scope()); err != nil {
-		if errors.Is(err, identity.ErrNoBinding) && !errors.Is(err, identity.ErrNoAccess) {
-			return noCluster(a.handle)
-		}
+	who, err := p.judge(ctx, a.caller, a.cluster)
+	if errors.Is(err, identity.ErrNoBinding) && !errors.Is(err, identity.ErrNoAccess) {
+		return noCluster(a.handle)
+	}
+	if err != nil {
 		return err
 	}
 	if !a.caller.HasScope(identity.ScopeWrite) && !a.info.Reads() {
 		return errcode.New(errcode.Forbidden, "this token has only the scope %q, which allows get, list and watch; this is %s %s", identity.ScopeRead, a.info.Action(), a.info.Kind())
 	}
-	who, err := as(a.caller, p.rights(ctx, a))
 	a.head.Identity = who
-	return err
+	return nil
+}
+
+// judge returns the identity that the cluster's API server sees of a caller who may
+// read the cluster, as of now. A new request and an open stream are judged by it alike.
+func (p *Proxy) judge(ctx context.Context, caller identity.Principal, c Cluster) (*agentv1.StreamIdentity, error) {
+	if err := p.config.Identity.Authorize(ctx, caller, identity.ActionRead, c.scope()); err != nil {
+		return nil, err
+	}
+	return as(caller, p.rights(ctx, caller, c))
 }
 
 // The groups that say what the hub lets a caller do with the cluster. The agent's
@@ -85,18 +94,19 @@ const (
 )
 
 // rights returns the groups of a caller who may read the cluster, as of now: what a
-// binding or the token's scopes do not give any more is gone with the next request. The
+// binding or the token's scopes do not give any more is gone with the next request, and
+// from open streams when they are looked at. The
 // roles hold in every namespace, so who is limited to some gets none of them, and who is
 // limited in what they deliver may only look.
-func (p *Proxy) rights(ctx context.Context, a *parsedRequest) []string {
-	if a.cluster.LimitsNamespaces {
+func (p *Proxy) rights(ctx context.Context, caller identity.Principal, c Cluster) []string {
+	if c.LimitsNamespaces {
 		return nil
 	}
 	groups := []string{ReadGroup}
-	if a.cluster.Limited {
+	if c.Limited {
 		return groups
 	}
-	if p.config.Identity.Authorize(ctx, a.caller, identity.ActionWrite, a.cluster.scope()) == nil {
+	if p.config.Identity.Authorize(ctx, caller, identity.ActionWrite, c.scope()) == nil {
 		groups = append(groups, WriteGroup)
 	}
 	return groups
@@ -122,7 +132,7 @@ func (a *parsedRequest) hint(err error) error {
 // rights.
 func as(caller identity.Principal, rights []string) (*agentv1.StreamIdentity, error) {
 	groups := slices.DeleteFunc(slices.Clone(caller.Groups), func(g string) bool { return strings.HasPrefix(g, reserved) })
-	if caller.Admin {
+	if caller.Administers() {
 		groups = append(groups, identity.AdminsGroup)
 	}
 	groups = append(groups, rights...)

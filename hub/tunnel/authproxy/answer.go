@@ -1,11 +1,12 @@
 package authproxy
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
-	"strings"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubereq"
 )
 
@@ -26,19 +27,49 @@ var lost = map[string]bool{
 	"Nel": true, "Refresh": true, "Origin-Agent-Cluster": true, "Accept-Ch": true, "Critical-Ch": true, "Speculation-Rules": true, "Sourcemap": true,
 }
 
-// setHeaders writes an answer's headers over w's.
-func (a *parsedRequest) setHeaders(h http.Header, answer *agentv1.StreamAnswer) {
+// setHeaders writes an answer's headers over w's. It writes none, and returns Forbidden,
+// for a redirect that leads out of the cluster: an agent of before does not refuse it.
+func (a *parsedRequest) setHeaders(h http.Header, answer *agentv1.StreamAnswer) error {
+	locations, err := a.locations(answer)
+	if err != nil {
+		return err
+	}
 	for _, header := range answer.GetHeaders() {
 		name := http.CanonicalHeaderKey(header.GetName())
-		if lost[name] || kubereq.HopHeader(name) && name != "Content-Length" {
+		if lost[name] || name == "Location" || kubereq.HopHeader(name) && name != "Content-Length" {
 			continue
 		}
-		values := header.GetValues()
-		if name == "Location" && len(values) == 1 && strings.HasPrefix(values[0], "/") && !strings.HasPrefix(values[0], "//") && a.handle != "" {
-			values = []string{Prefix + a.handle + values[0]}
-		}
-		h[name] = append(h[name], values...)
+		h[name] = append(h[name], header.GetValues()...)
 	}
+	if len(locations) > 0 {
+		h["Location"] = locations
+	}
+	return nil
+}
+
+// locations returns where an answer leads, as a path of the hub: at most one.
+func (a *parsedRequest) locations(answer *agentv1.StreamAnswer) (all []string, err error) {
+	for _, header := range answer.GetHeaders() {
+		if http.CanonicalHeaderKey(header.GetName()) != "Location" {
+			continue
+		}
+		for _, value := range header.GetValues() {
+			to, lerr := kubereq.Location(nil, a.head.GetRequestUri(), value)
+			if err = cmp.Or(err, lerr); lerr == nil {
+				all = append(all, Prefix+a.handle+to)
+			}
+		}
+	}
+	if len(all) > 1 {
+		err = errcode.New(errcode.Forbidden, "the cluster answered with %d locations", len(all))
+	}
+	switch {
+	case err == nil:
+		return all, nil
+	case kubereq.Redirects(int(answer.GetStatus())):
+		return nil, err
+	}
+	return nil, nil
 }
 
 // refuse answers with a hub error in the form of an API server's.

@@ -56,6 +56,16 @@ func newStage(t *testing.T, change func(*Config)) *stage {
 			}
 			return Cluster{}, errcode.New(errcode.NotFound, "no such cluster")
 		},
+		Now: func(id string) (c Cluster, known bool) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for _, one := range s.clusters {
+				if one.ID == id {
+					c, known = one, true
+				}
+			}
+			return c, known
+		},
 		UseNonce: func(_ context.Context, nonce []byte, _, _ int64) error {
 			if s.nonces[string(nonce)] {
 				return errcode.New(errcode.Conflict, "used")
@@ -91,6 +101,13 @@ func (s *stage) Caller(_ context.Context, tokenID string) (identity.Principal, e
 		return p, nil
 	}
 	return identity.Principal{}, errcode.New(errcode.Unauthorized, "not known")
+}
+
+// regroup puts ann into groups, and in no others.
+func (s *stage) regroup(groups ...string) {
+	p := s.people["tok_ann"]
+	p.Groups = groups
+	s.people["tok_ann"] = p
 }
 
 func (s *stage) Authorize(_ context.Context, p identity.Principal, _ identity.Action, scope identity.Scope) error {
@@ -234,10 +251,24 @@ func TestStreamsEndWithWhatLetThemBegin(t *testing.T) {
 		"the token is revoked": {time.Hour, func(s *stage) { delete(s.people, "tok_ann") }, true},
 		"the binding goes":     {time.Hour, func(s *stage) { delete(s.may, "ann cls_1") }, true},
 		"another binding goes": {time.Hour, func(s *stage) { delete(s.may, "ann cls_2") }, false},
+		"a group goes":         {time.Hour, func(s *stage) { s.regroup("ops") }, true},
+		"a group comes":        {time.Hour, func(s *stage) { s.regroup("dev", "ops") }, false},
+		"the project gets limits": {time.Hour, func(s *stage) {
+			s.clusters["edge"] = Cluster{ID: "cls_1", Handle: "edge", LimitsNamespaces: true}
+		}, true},
+		"the cluster gets another handle": {time.Hour, func(s *stage) {
+			s.clusters["moved"] = s.clusters["edge"]
+			delete(s.clusters, "edge")
+		}, false},
 	} {
 		s := newStage(t, nil)
+		s.regroup("dev")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		l := &live{tokenID: "tok_ann", cluster: s.clusters["edge"], until: clock.Micros(s.clock.Now().Add(test.until)), cancel: cancel}
+		a := &parsedRequest{caller: s.people["tok_ann"], cluster: s.clusters["edge"], until: clock.Micros(s.clock.Now().Add(test.until)), head: &agentv1.StreamHead{}}
+		if err := s.allow(ctx, a); err != nil {
+			t.Fatal(err)
+		}
+		l := a.live(cancel)
 		s.streams.add(l)
 		test.end(s)
 		s.look(t.Context())
@@ -384,14 +415,20 @@ func TestLimitsOfAProjectHoldInsideItsClusters(t *testing.T) {
 func TestNamesOfTheHubAndTheClusterAreKept(t *testing.T) {
 	p := identity.Principal{Name: "ann@example.com", Groups: []string{"dev", "axle:admins", "axle:other"}}
 	for _, admin := range []bool{false, true} {
-		p.Admin = admin
-		want := []string{"dev"}
-		if admin {
-			want = append(want, identity.AdminsGroup)
+		for _, scope := range identity.AllScopes {
+			p.Admin, p.Scopes = admin, []string{scope}
+			want := []string{"dev"}
+			if admin && scope == identity.ScopeAdmin {
+				want = append(want, identity.AdminsGroup)
+			}
+			if who, err := as(p, nil); err != nil || !slices.Equal(who.GetGroups(), want) {
+				t.Errorf("administrator %v, scope %s: %v, %v", admin, scope, who, err)
+			}
 		}
-		if who, err := as(p, nil); err != nil || !slices.Equal(who.GetGroups(), want) {
-			t.Errorf("administrator %v: %v, %v", admin, who, err)
-		}
+	}
+	p.Admin, p.Scopes, p.Project = true, identity.AllScopes, "prj_1"
+	if who, err := as(p, nil); err != nil || !slices.Equal(who.GetGroups(), []string{"dev"}) {
+		t.Errorf("an administrator whose token is for one project: %v, %v", who, err)
 	}
 	for _, bad := range []identity.Principal{{Name: "system:admin"}, {Name: "ann", Groups: []string{"System:masters"}}, {Name: ""}, {Name: "a\nb"}} {
 		if who, err := as(bad, nil); err == nil {

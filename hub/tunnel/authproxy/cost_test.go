@@ -80,6 +80,7 @@ func TestAReadAsksNobodyTwice(t *testing.T) {
 			a.clusters++
 			return authproxy.Cluster{ID: "c1", Name: handle, Handle: handle}, nil
 		},
+		Now:      func(string) (c authproxy.Cluster, known bool) { return c, false },
 		UseNonce: func(context.Context, []byte, int64, int64) error { a.nonces++; return nil },
 	})
 	if err != nil {

@@ -11,7 +11,8 @@
 //	          -> exchange body out, answer back, flushed per read when the
 //	             or join  length is unknown; or raw bytes both ways after 101
 //	          -> end      the audit record
-//	Run       -> each second: whose token was revoked, who stopped reading
+//	Run       -> each second: who would not be let in any more as they were, who
+//	             stopped reading
 //
 // It makes no access decisions: hub/identity decides who may read a cluster,
 // and the cluster's own RBAC decides what the impersonated user may do there.
@@ -19,8 +20,8 @@
 // Invariants: a cookie gives no access here; every response, including the
 // hub's own, is sandboxed by its Content-Security-Policy and sets no cookie; no
 // client header that could tell an API server who the caller is gets forwarded;
-// a stream ends within 5 s of its token's revocation, and 30 s after its client
-// stopped reading; a command does not begin before its record is durable;
+// a stream ends within 5 s of the end of its token or of a right or group that it was
+// opened with, and 30 s after its client stopped reading; a command does not begin before its record is durable;
 // tickets and credentials are not stored and open only what they name; a ticket
 // works once in the whole hub, within 30 s.
 package authproxy

@@ -38,7 +38,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, a *parsedRequest
 		return err
 	}
 	defer stream.Close()
-	l := &live{tokenID: a.caller.TokenID, cluster: a.cluster, until: a.until, cancel: cancel}
+	l := a.live(cancel)
 	p.streams.add(l)
 	defer p.streams.remove(l)
 	if a.head.GetUpgrade() != "" {
@@ -76,7 +76,9 @@ func (p *Proxy) reply(ctx context.Context, w http.ResponseWriter, a *parsedReque
 	if s := answer.GetStatus(); s < 200 || s > 599 {
 		return errcode.New(errcode.Unavailable, "the cluster's agent answered with the invalid status %d", s)
 	}
-	a.setHeaders(w.Header(), answer)
+	if err := a.setHeaders(w.Header(), answer); err != nil {
+		return err
+	}
 	t.status = int(answer.GetStatus())
 	control := http.NewResponseController(w)
 	// A deadline in the past unblocks a waiting write; a connection without
@@ -248,7 +250,9 @@ func firstOf(stream Stream) []byte {
 // writeSwitch writes the head of the answer itself, and the bytes that came
 // after it.
 func (a *parsedRequest) writeSwitch(conn net.Conn, h http.Header, answer *agentv1.StreamAnswer, first []byte) error {
-	a.setHeaders(h, answer)
+	if err := a.setHeaders(h, answer); err != nil {
+		return err
+	}
 	h.Del("Content-Length")
 	h.Set("Connection", "Upgrade")
 	h.Set("Upgrade", answer.GetUpgrade())

@@ -86,7 +86,7 @@ func (g *Pages) ask(ctx context.Context, q Asking) (*exchange, error) {
 	if method == "" {
 		method = http.MethodGet
 	}
-	a := &parsedRequest{handle: q.Handle, caller: q.Caller, source: q.Source, info: kubereq.Parse(method, q.URI), head: &agentv1.StreamHead{
+	a := &parsedRequest{handle: q.Handle, caller: q.Caller, source: q.Source, info: kubereq.Parse(method, q.URI, ""), head: &agentv1.StreamHead{
 		Method: method, RequestUri: q.URI, RequestId: requestID(), ContentLength: int64(len(q.Body)),
 		Headers: []*agentv1.StreamHeader{{Name: "Accept", Values: []string{accept}}, {Name: "X-Forwarded-For", Values: []string{q.Source}}},
 	}}
@@ -117,7 +117,7 @@ func (g *Pages) opened(ctx context.Context, a *parsedRequest, q Asking) (*exchan
 		cancel(nil)
 		return nil, err
 	}
-	l := &live{tokenID: a.caller.TokenID, cluster: a.cluster, cancel: cancel}
+	l := a.live(cancel)
 	l.cut = func() {
 		// A caller who reads gets the reason instead.
 		if q.Cut != nil && l.waits.Load() != 0 {

@@ -76,7 +76,10 @@ type Config struct {
 	Identity Identity
 	// Cluster returns a cluster by its handle, or NotFound.
 	Cluster func(ctx context.Context, handle string) (Cluster, error)
-	Audit   Log
+	// Now returns a cluster by its id as this replica knows it, from memory: open
+	// streams are judged with it each second.
+	Now   func(id string) (c Cluster, known bool)
+	Audit Log
 	// Sealer seals tickets and credentials so that only this hub can open them.
 	Sealer identity.Sealer
 	// UseNonce records a nonce, or returns Conflict when any replica recorded
@@ -120,7 +123,7 @@ type knownCluster struct {
 // New returns an error when a required part is missing. Run must run in
 // parallel to ServeHTTP.
 func New(c Config) (*Proxy, error) {
-	if c.Open == nil || c.Identity == nil || c.Cluster == nil || c.Audit == nil || c.Sealer == nil || c.UseNonce == nil {
+	if c.Open == nil || c.Identity == nil || c.Cluster == nil || c.Now == nil || c.Audit == nil || c.Sealer == nil || c.UseNonce == nil {
 		return nil, errors.New("authproxy: a part is missing")
 	}
 	if c.Clock == nil {

@@ -62,7 +62,7 @@ func (p *Proxy) read(r *http.Request) (*parsedRequest, error) {
 	if err := a.readUpgrade(r); err != nil {
 		return nil, err
 	}
-	a.info = kubereq.Parse(r.Method, a.head.GetRequestUri())
+	a.info = kubereq.Parse(r.Method, a.head.GetRequestUri(), a.head.GetUpgrade())
 	a.head.ShortAnswer = a.info.Short() && r.ContentLength == 0
 	return a, a.readHeaders(r)
 }

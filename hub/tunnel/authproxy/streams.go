@@ -2,11 +2,12 @@ package authproxy
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/axle-cd/axle/hub/identity"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -20,7 +21,7 @@ const (
 
 var (
 	errSlow    = errcode.New(errcode.Unavailable, "the client read nothing for %d s while bytes waited", int(slowAfter.Seconds()))
-	errRevoked = errcode.New(errcode.Unauthorized, "the token was revoked or has expired, or its owner may not use the cluster any more")
+	errRevoked = errcode.New(errcode.Unauthorized, "the token was revoked or has expired, or its owner lost a right or a group that this was opened with; open it again")
 )
 
 // streams are the running streams.
@@ -35,7 +36,10 @@ type streams struct {
 type live struct {
 	tokenID string
 	cluster Cluster
-	until   int64
+	// who is what the cluster's API server was shown when the stream was opened, and
+	// goes on to trust.
+	who   *agentv1.StreamIdentity
+	until int64
 	// waits is the second, plus one, since which a write to the client waits.
 	waits  atomic.Int64
 	cancel context.CancelCauseFunc
@@ -43,6 +47,11 @@ type live struct {
 	mu    sync.Mutex
 	cut   func()
 	ended bool
+}
+
+// live returns the stream of an admitted request.
+func (a *parsedRequest) live(cancel context.CancelCauseFunc) *live {
+	return &live{tokenID: a.caller.TokenID, cluster: a.cluster, who: a.head.GetIdentity(), until: a.until, cancel: cancel}
 }
 
 func (s *streams) add(l *live) {
@@ -103,13 +112,14 @@ func (s *streams) list() []*live {
 	return all
 }
 
-// look ends streams whose client is slow or may no longer have them. Each pair
-// of token and cluster is checked once, however many watches it has.
+// look ends streams whose client is slow, and those that would not be opened now with
+// the identity that they were opened with. Each pair of token and cluster is judged
+// once, however many watches it has.
 func (p *Proxy) look(ctx context.Context) {
 	second := p.streams.now.Add(1)
 	now := clock.Micros(p.config.Clock.Now())
 	type pair struct{ token, cluster string }
-	asked := map[pair]error{}
+	judged := map[pair]verdict{}
 	for _, l := range p.streams.list() {
 		if w := l.waits.Load(); w != 0 && second-w >= int64(slowAfter/lookEvery) {
 			l.end(errSlow)
@@ -120,29 +130,49 @@ func (p *Proxy) look(ctx context.Context) {
 			continue
 		}
 		key := pair{l.tokenID, l.cluster.ID}
-		err, known := asked[key]
+		v, known := judged[key]
 		if !known {
-			err = p.still(ctx, l)
-			asked[key] = err
+			v = p.again(ctx, l)
+			judged[key] = v
 		}
-		if err != nil {
-			l.end(err)
+		if !v.holds(l.who) {
+			l.end(errRevoked)
 		}
 	}
 }
 
-// still returns why a stream may not continue. A check that fails for technical
-// reasons does not end it.
-func (p *Proxy) still(ctx context.Context, l *live) error {
+// verdict is what a token gives in a cluster now.
+type verdict struct {
+	who *agentv1.StreamIdentity
+	err error
+}
+
+// again judges a stream's caller and cluster as they are now.
+func (p *Proxy) again(ctx context.Context, l *live) verdict {
 	caller, err := p.config.Identity.Caller(ctx, l.tokenID)
-	if err == nil {
-		err = p.config.Identity.Authorize(ctx, caller, identity.ActionRead, l.cluster.scope())
+	if err != nil {
+		return verdict{err: err}
 	}
-	switch errcode.Of(err) {
+	cluster := l.cluster
+	if now, known := p.config.Now(cluster.ID); known {
+		cluster = now
+	}
+	who, err := p.judge(ctx, caller, cluster)
+	return verdict{who, err}
+}
+
+// holds reports whether a stream that was opened as somebody may continue. A check that
+// fails for technical reasons does not end it.
+func (v verdict) holds(opened *agentv1.StreamIdentity) bool {
+	switch errcode.Of(v.err) {
+	case "":
 	case errcode.Unauthorized, errcode.Forbidden, errcode.NotFound:
-		return errRevoked
+		return false
+	default:
+		return true
 	}
-	return nil
+	lost := func(group string) bool { return !slices.Contains(v.who.GetGroups(), group) }
+	return v.who.GetUser() == opened.GetUser() && !slices.ContainsFunc(opened.GetGroups(), lost)
 }
 
 // meter records since when a write waits.

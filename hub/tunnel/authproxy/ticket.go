@@ -83,7 +83,7 @@ func (p *Proxy) redeem(r *http.Request, a *parsedRequest) error {
 	if a.cluster.ID != g.Cluster {
 		return errcode.New(errcode.NotFound, "the cluster of this ticket is gone")
 	}
-	a.handle, a.head.RequestUri, a.info = g.Handle, g.URI, kubereq.Parse(a.head.GetMethod(), g.URI)
+	a.handle, a.head.RequestUri, a.info = g.Handle, g.URI, kubereq.Parse(a.head.GetMethod(), g.URI, a.head.GetUpgrade())
 	a.head.Headers = webSocketHeaders(r, kept, a.source)
 	return p.allow(r.Context(), a)
 }

@@ -23,12 +23,16 @@ export function setSession(s: Session): void {
 }
 
 // loadSession asks the hub who is logged in. Nobody: the browser goes to the
-// login page, and the promise stays open.
+// login page, and the promise stays open. Somebody else than before: the page is
+// loaded anew, and the promise stays open too, so that nothing that the one began
+// is done as the other.
 export async function loadSession(signal?: AbortSignal): Promise<Session> {
   const response = await fetch('/login/session', { headers: { Accept: 'application/json' }, signal: signal ?? null })
   if (response.status === 401) return logIn()
   if (!response.ok) throw new Error(`GET /login/session answered ${response.status}: ${(await response.text()).slice(0, 500)}`)
-  current = (await response.json()) as Session
+  const next = (await response.json()) as Session
+  if (current && current.id !== next.id) return leave(() => location.reload())
+  current = next
   return current
 }
 
@@ -39,12 +43,17 @@ export function here(): string {
 
 let leaving = false
 
-export function logIn(): Promise<never> {
+// leave goes to another page, once; nothing that waits for it continues here.
+function leave(go: () => void): Promise<never> {
   if (!leaving) {
     leaving = true
-    location.assign(`/login?next=${encodeURIComponent(here())}`)
+    go()
   }
   return new Promise(() => {})
+}
+
+export function logIn(): Promise<never> {
+  return leave(() => location.assign(`/login?next=${encodeURIComponent(here())}`))
 }
 
 // proveHref is where a person proves again that it is them.

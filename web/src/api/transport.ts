@@ -27,7 +27,8 @@ const carry: Interceptor = (next) => async (request) => {
   }
 }
 
-// renew repeats a call once with a new token: another tab logged in again.
+// renew repeats a call once with a new token: the same person logged in again in
+// another tab. If it was somebody else, loadSession never returns.
 const renew: Interceptor = (next) => async (request) => {
   try {
     return await next(request)

@@ -3,11 +3,11 @@ package git
 import (
 	"net"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/repourl"
 )
 
 // Location is the checked URL of a repository, without user or password.
@@ -18,9 +18,6 @@ type Location struct {
 	User   string // of an ssh URL
 	Path   string // escaped, begins with a slash
 }
-
-// scp is git's short form of an SSH URL: user@host:path.
-var scp = regexp.MustCompile(`^([A-Za-z0-9._-]+)@([A-Za-z0-9.-]+):(.+)$`)
 
 // ParseURL checks a user's URL of a repository. It returns user and password
 // inside an https URL separately.
@@ -35,10 +32,7 @@ func ParseURL(raw string, allowHTTP bool) (loc Location, user, password string, 
 	if strings.HasPrefix(raw, "-") || strings.ContainsFunc(raw, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
 		return bad("starts with a dash or holds spaces or control characters")
 	}
-	if m := scp.FindStringSubmatch(raw); m != nil && !strings.Contains(raw, "://") {
-		raw = "ssh://" + m[1] + "@" + m[2] + "/" + strings.TrimLeft(m[3], "/")
-	}
-	u, err := url.Parse(raw)
+	u, err := url.Parse(repourl.Long(raw))
 	if err != nil {
 		// url.Parse's error quotes the URL, which may hold a password.
 		return bad("cannot be read; give one like https://git.example.com/team/repo.git")
