@@ -92,6 +92,12 @@ func Run(ctx context.Context, out io.Writer, t *Target, attacks []Attack) error 
 			bad++
 		}
 		fmt.Fprintln(out, r)
+		if t.Bed == nil {
+			continue
+		}
+		if err := t.Bed.world.Hub.Ended(); err != nil {
+			return fmt.Errorf("%w: %w", ErrCaptured, err)
+		}
 	}
 	if bad > 0 {
 		return fmt.Errorf("%w: %d of %d", ErrCaptured, bad, len(attacks))

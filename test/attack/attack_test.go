@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,19 @@ func TestAttacksAreListed(t *testing.T) {
 	for _, class := range strings.Fields("A1 A2 A3 B1 B2 B3 C1 C2 C3 C4") {
 		if !classes[class] {
 			t.Errorf("no attack of class %s", class)
+		}
+	}
+}
+
+// The page for people who attack their own hub names every attack.
+func TestThePageNamesEveryAttack(t *testing.T) {
+	page, err := os.ReadFile("../../docs/howto/attack-your-hub.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range attack.All {
+		if !strings.Contains(string(page), "`"+a.Name+"`") {
+			t.Errorf("the page does not name %s", a.Name)
 		}
 	}
 }

@@ -43,9 +43,10 @@ var readTokenRevokes = Attack{
 
 var unknownUpgrade = Attack{
 	Class: "C1", Name: "upgrade-by-a-reader", Needs: Cluster,
-	Story: "Somebody who may read a cluster asks to connect to a subresource that the hub does not know, such as the console of a virtual machine.",
+	Story: "Somebody with a token that may only read asks to connect to a subresource that the hub does not know, such as the console of a virtual machine.",
 	Play: func(p *Play) string {
-		reader := p.person("reader", `{"cluster": "`+edge+`"}`, "read")
+		reader := p.person("reader", `{"cluster": "`+edge+`"}`, "read", "write")
+		reader.token = reader.must("Tokens/Create", `{"name": "reads", "scopes": ["read"]}`).field("secret")
 		upgrade := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}, "Sec-Websocket-Version": {"13"}}
 		for _, path := range []string{"/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/vm/console", "/apis/example.com/v1/namespaces/default/things/one/log"} {
 			if a := reader.send(p.ctx, http.MethodGet, api(path), "", upgrade); p.Bed.front.saw(path) {
