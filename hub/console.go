@@ -42,7 +42,7 @@ func newConsole(h *Hub, previews *preview.Previews) (*console.Server, error) {
 		Changes: func(ctx context.Context, cluster string, before int64, limit int, r identity.Reach) ([]event.Entry, error) {
 			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Before: before, Limit: limit, Reach: &r})
 		},
-		Replicas: h.replicaList, ServicesByRepository: h.store.ServicesByRepository, RepositoryUsers: store.RepositoryUsers(h.store), Risks: func(ctx context.Context) ([]fleet.Risk, error) { return risks.Sources(ctx, h.store) }, ServicesBySource: h.store.ServicesBySource, UsesOfValueSets: h.store.UsesWithin, Placements: h.placements, Drain: h.drain, Backups: h.backups, Tunnels: h.tunnels,
+		Replicas: h.replicaList, ServicesByRepository: h.store.ServicesByRepository, RepositoryUsers: store.RepositoryUsers(h.store), Risks: func(ctx context.Context) ([]fleet.Risk, error) { return risks.Sources(ctx, h.store) }, ServicesBySource: h.store.ServicesBySource, UsesOfValueSets: h.store.UsesWithin, Placements: h.placements, Drain: h.drain, AtRisk: h.atRisk, Backups: h.backups, Tunnels: h.tunnels,
 		Live: newPages(h.proxy), ClustersURL: h.clustersURL(), TicketPath: authproxy.TicketPath, ExternalURL: h.URL(), AgentsURL: strings.TrimRight(cmp.Or(h.config.AgentsURL, h.URL()), "/"), AgentImage: cmp.Or(h.config.AgentImage, deploy.AgentImage+":"+buildinfo.Version), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/hub/agentapi"
 	"github.com/axle-cd/axle/hub/backup"
 	"github.com/axle-cd/axle/hub/config"
+	"github.com/axle-cd/axle/hub/config/backend"
 	"github.com/axle-cd/axle/hub/desired"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
@@ -52,10 +53,12 @@ const openTimeout = 5 * time.Minute
 
 // Hub is one replica of the management plane.
 type Hub struct {
-	config  Config
-	log     *slog.Logger
-	replica string
-	folder  *os.File
+	config Config
+	log    *slog.Logger
+	// backends are those that --config-backends declares.
+	backends []backend.Declared
+	replica  string
+	folder   *os.File
 
 	listener        net.Listener
 	addr            net.Addr
@@ -171,7 +174,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.cache, err = h.newCache(); err != nil {
 		return err
 	}
-	if h.values, err = h.newValues(); err != nil {
+	if h.values, err = h.newValues(ctx); err != nil {
 		return err
 	}
 	if err := makeFleet(h, key); err != nil {

@@ -167,7 +167,7 @@ func Error(err error, hubURL string) error {
 	case rpc.Code() == connect.CodeUnavailable:
 		return errcode.New(errcode.Unavailable, "cannot reach the hub at %s: %s; is it running, and is the URL right?", hubURL, rpc.Message())
 	case rpc.Code() == connect.CodeUnimplemented:
-		return errcode.New(errcode.Internal, "%s does not know this call: the hub is older than this program, or it is not a hub's URL; upgrade the hub, or use the program of its version", hubURL)
+		return errcode.Hide(errcode.Internal, err, "%s does not know this call: the hub is older than this program, or it is not a hub's URL; upgrade the hub, or use the program of its version", hubURL)
 	case rpc.Code() == connect.CodeUnauthenticated:
 		return errcode.New(errcode.Unauthorized, "the hub at %s does not accept the token; run axle login", hubURL)
 	default:

@@ -80,6 +80,12 @@ func printCluster(a *command.App, c *hubv1.Cluster) error {
 		command.Col("Last ping", func(v *hubv1.Cluster) string { return command.Ago(a.Age(v.GetPingedAt())) }),
 		command.Col("Message", (*hubv1.Cluster).GetMessage),
 		command.Col("Tags", func(v *hubv1.Cluster) string { return joinMap(v.GetTags()) }),
+		command.Col("Not counted", func(v *hubv1.Cluster) string {
+			if len(v.GetUncountedTags()) == 0 {
+				return ""
+			}
+			return strings.Join(v.GetUncountedTags(), ", ") + " (global services of all projects go only by tags that an administrator set)"
+		}),
 		command.Col("Kubernetes", func(v *hubv1.Cluster) string {
 			return strings.TrimSpace(v.GetKubernetesVersion() + " " + v.GetDistro())
 		}),

@@ -27,6 +27,8 @@ type hubView struct {
 	StartedAt    string        `json:"startedAt"`
 	Age          string        `json:"age"`
 	Replicas     []replicaView `json:"replicas"`
+	// AtRisk is how much there is in axle hub at-risk; absent for those who may not read it.
+	AtRisk *int32 `json:"atRisk,omitempty"`
 	// Backups are the scheduled ones, absent when none are.
 	Backups *backupsView `json:"backups,omitempty"`
 }
@@ -90,7 +92,7 @@ func statusCommand(a *command.App) *cobra.Command {
 				return err
 			}
 			m := s.Msg
-			view := hubView{m.GetVersion(), m.GetDatabase(), fmt.Sprintf("%s.%d", m.GetIncarnation(), m.GetSequence()), m.GetDeletesHeld(), m.GetRestoredFrom(), fields.Stamp(m.GetStartedAt()), a.Age(m.GetStartedAt()), []replicaView{}, backups(a, m.GetBackups())}
+			view := hubView{m.GetVersion(), m.GetDatabase(), fmt.Sprintf("%s.%d", m.GetIncarnation(), m.GetSequence()), m.GetDeletesHeld(), m.GetRestoredFrom(), fields.Stamp(m.GetStartedAt()), a.Age(m.GetStartedAt()), []replicaView{}, atRisk(c.Context(), client), backups(a, m.GetBackups())}
 			for _, r := range m.GetReplicas() {
 				view.Replicas = append(view.Replicas, replica(a, r, m))
 			}
@@ -105,6 +107,12 @@ func statusCommand(a *command.App) *cobra.Command {
 					}
 					return ""
 				}),
+				command.Col("At risk", func(v hubView) string {
+					if v.AtRisk == nil || *v.AtRisk == 0 {
+						return ""
+					}
+					return output.Count(*v.AtRisk, "thing") + " older than the rule that would refuse it; axle hub at-risk lists them, with the command that settles each"
+				}),
 				command.Col("Backups", func(v hubView) string { return v.Backups.line() }),
 				command.Col("Replicas", func(v hubView) string {
 					var lines []string
@@ -114,6 +122,30 @@ func statusCommand(a *command.App) *cobra.Command {
 					return strings.Join(lines, "\n")
 				}),
 			)
+		}),
+	}
+}
+
+// atRisk returns how much is at risk, nil if the hub is older or the caller may not know.
+func atRisk(ctx context.Context, client *sdk.Client) *int32 {
+	r, err := client.Hub.AtRisk(ctx, connect.NewRequest(&hubv1.AtRiskRequest{Limit: 1}))
+	if err != nil {
+		return nil
+	}
+	return &r.Msg.Total
+}
+
+func atRiskCommand(a *command.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "at-risk", Short: "List what is older than a rule that would refuse it, and how to settle it",
+		Long: `List what works only because it is older than a rule that refuses it today: tags that
+no administrator is known to have set, handles that are other clusters' names, groups
+whose names mean something to clusters, services with the name of the hub's own. Each
+line has the command that settles it. For administrators.`,
+		Example: "  axle hub at-risk\n  axle hub at-risk -o json",
+		Args:    command.NoArgs,
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
+			return command.PrintRisks(c.Context(), a, client)
 		}),
 	}
 }
@@ -196,5 +228,5 @@ Check the services that are Held, then confirm once.`,
 			return err
 		}),
 	}
-	return command.Noun("hub", "Operate the hub", nil, statusCommand(a), drainCommand(a), rotateSigningKeyCommand(a), syncWindowsCommand(a), supportbundle.Command(a), confirm)
+	return command.Noun("hub", "Operate the hub", nil, statusCommand(a), drainCommand(a), rotateSigningKeyCommand(a), syncWindowsCommand(a), supportbundle.Command(a), atRiskCommand(a), confirm)
 }

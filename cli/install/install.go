@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 	release "helm.sh/helm/v4/pkg/release/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/deploy"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -35,7 +37,7 @@ type installer struct {
 	files, sets        []string
 	url, registry      string
 	print, ha, devCA   bool
-	resetValues        bool
+	resetValues, check bool
 	skipPreflight      bool
 	wait               time.Duration
 	email, contextName string
@@ -96,16 +98,27 @@ func Upgrade(a *command.App) *cobra.Command {
 		Short: "Upgrade the control plane to the version of this command, or change its values",
 		Long: `Upgrade the release of axle install, or of helm install, to the version of this
 command. Its values stay; those given are laid over them. With --reset-values, only
-those given count. Agents follow in waves of their own (axle agents status).`,
+those given count. Agents follow in waves of their own (axle agents status).
+
+With --check it changes nothing: it lists, of the hub that axle is logged in to, what
+works only because it is older than a rule that refuses it today, each with the command
+that settles it. What is listed goes on working after an upgrade.`,
 		Example: `  axle upgrade
+  axle upgrade --check
   axle upgrade --set hub.storage.size=50Gi
   axle upgrade --values values.yaml --reset-values`,
 		Args: command.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return i.upgrade(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if i.check {
+				return i.checked(c.Context())
+			}
+			return i.upgrade(c.Context())
+		},
 	}
 	i.target(c)
 	i.values(c)
 	i.waiting(c)
+	c.Flags().BoolVar(&i.check, "check", false, "list what the hub has at risk, and do nothing")
 	c.Flags().BoolVar(&i.resetValues, "reset-values", false, "forget the values of the release before")
 	return c
 }
@@ -201,6 +214,23 @@ func (i *installer) then(ctx context.Context, have *history, config map[string]a
 		return err
 	}
 	return finisher{i}.finish(ctx, rendered)
+}
+
+// checked lists what the running hub has at risk.
+func (i *installer) checked(ctx context.Context) error {
+	client, err := i.app.Client()
+	if err != nil {
+		return err
+	}
+	err = command.PrintRisks(ctx, i.app, client)
+	if connect.CodeOf(err) != connect.CodeUnimplemented {
+		return err
+	}
+	running := "of an older version"
+	if s, err := client.Hub.Status(ctx, connect.NewRequest(&hubv1.HubStatusRequest{})); err == nil {
+		running = s.Msg.GetVersion()
+	}
+	return errcode.New(errcode.Unavailable, "the hub is %s, which has no list of what is at risk; upgrade it, which stops nothing from working, and then run axle hub at-risk", running)
 }
 
 func (i *installer) upgrade(ctx context.Context) error {

@@ -58,11 +58,18 @@ type globalState struct {
 	Failing  int32            `json:"failing"`
 	Pending  bool             `json:"pending"`
 	Failures []globalFailure  `json:"failures"`
+	// Uncounted are clusters that are not selected only because of who set their tags.
+	Uncounted []globalUncounted `json:"uncounted,omitempty"`
 }
 
 type globalFailure struct {
 	Cluster string `json:"cluster"`
 	Message string `json:"message"`
+}
+
+type globalUncounted struct {
+	Cluster string   `json:"cluster"`
+	Tags    []string `json:"tags"`
 }
 
 func newGlobalView(a *command.App, g *hubv1.GlobalService) globalView {
@@ -92,6 +99,9 @@ func newGlobalState(s *hubv1.GlobalServiceState) *globalState {
 	for _, f := range s.GetFailures() {
 		out.Failures = append(out.Failures, globalFailure{f.GetCluster(), f.GetMessage()})
 	}
+	for _, u := range s.GetUncounted() {
+		out.Uncounted = append(out.Uncounted, globalUncounted{u.GetCluster(), u.GetTags()})
+	}
 	return out
 }
 
@@ -118,6 +128,18 @@ func (s *globalState) failing() string {
 	var lines []string
 	for _, f := range s.Failures {
 		lines = append(lines, f.Cluster+": "+f.Message)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// uncounted names the clusters that are left out for who set their tags.
+func (s *globalState) uncounted() string {
+	if s == nil {
+		return ""
+	}
+	var lines []string
+	for _, u := range s.Uncounted {
+		lines = append(lines, u.Cluster+": no administrator set "+strings.Join(u.Tags, ", "))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -180,6 +202,7 @@ func printGlobal(a *command.App, g *hubv1.GlobalService) error {
 			return counted(v.State, func(s *globalState) map[string]int32 { return s.Health })
 		}),
 		command.Col("Failing", func(v globalView) string { return v.State.failing() }),
+		command.Col("Not selected", func(v globalView) string { return v.State.uncounted() }),
 		command.Col("Waves", func(v globalView) string { return strings.Join(v.Waves, ", ") }),
 		command.Col("Managed by", func(v globalView) string { return v.ManagedBy.String() }),
 		command.Col("Updated", func(v globalView) string { return fmt.Sprintf("by %s %s", v.DeclaredBy, command.Ago(v.UpdatedAge)) }),

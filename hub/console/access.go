@@ -180,6 +180,7 @@ var access = map[string]identity.Action{
 	hubv1connect.ClusterAPIReadLogsProcedure:            identity.ActionRead,
 	hubv1connect.HubStatusProcedure:                     identity.ActionRead,
 	hubv1connect.HubConfirmRestoreProcedure:             identity.ActionAdmin,
+	hubv1connect.HubAtRiskProcedure:                     identity.ActionAdmin,
 	hubv1connect.HubDrainProcedure:                      identity.ActionAdmin,
 	hubv1connect.HubGetSyncWindowsProcedure:             identity.ActionRead,
 	hubv1connect.HubSetSyncWindowsProcedure:             identity.ActionAdmin,

@@ -26,7 +26,7 @@ func (s *Server) cluster(v fleet.ClusterView) *hubv1.Cluster {
 		tunnel, since = s.config.Tunnels.State(v.ID)
 	}
 	return &hubv1.Cluster{
-		Id: v.ID, Name: v.Name, Handle: v.Handle, Project: v.Project, Tags: v.Tags, Metadata: v.Metadata,
+		Id: v.ID, Name: v.Name, Handle: v.Handle, Project: v.Project, Tags: v.Tags, UncountedTags: v.UncountedTags(), Metadata: v.Metadata,
 		Distro: v.Distro, KubernetesVersion: v.KubernetesVersion, AgentVersion: v.AgentVersion, Nodes: int32(v.Nodes),
 		Registered: v.Registered(), Pending: v.Pending, Freshness: string(v.Freshness), PolledAt: v.PolledAt, PingedAt: v.PingedAt, CreatedAt: v.CreatedAt,
 		Services: int32(v.Services), ServicesHealthy: int32(v.ServicesHealthy), ServicesFailed: int32(v.ServicesFailed),
@@ -77,6 +77,7 @@ func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateCl
 	case errcode.Is(err, errcode.NotFound):
 		_, err = s.config.Fleet.CreateCluster(ctx, caller(ctx).By(), fleet.NewCluster{
 			Name: r.Msg.GetName(), Handle: r.Msg.GetHandle(), Project: r.Msg.GetProject(), Tags: r.Msg.GetTags(), Metadata: r.Msg.GetMetadata(),
+			FleetWide: s.fleetWide(ctx),
 		})
 	case err == nil && !r.Msg.GetRenewToken():
 		err = errcode.New(errcode.Conflict, "cluster %q exists; choose another name, or ask for a new token for it (axle clusters create --renew-token)", have.Name)
@@ -90,7 +91,7 @@ func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateCl
 		return nil, err
 	}
 	made, err := s.config.AgentKeys.CreateBootstrapToken(ctx, caller(ctx), agentkey.BootstrapRequest{
-		ProjectID: have.ProjectID, Project: have.Project, ClusterID: have.ID, ClusterName: have.Name, MaxUses: 1, Replaces: r.Msg.GetRenewToken() && !have.Registered(),
+		ProjectID: have.ProjectID, Project: have.Project, ClusterID: have.ID, ClusterName: have.Name, MaxUses: 1, FleetWide: s.fleetWide(ctx), Replaces: r.Msg.GetRenewToken() && !have.Registered(),
 	})
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateCl
 }
 
 func (s *clusters) Update(ctx context.Context, r *connect.Request[hubv1.UpdateClusterRequest]) (*connect.Response[hubv1.Cluster], error) {
-	var change fleet.ClusterChange
+	change := fleet.ClusterChange{FleetWide: s.fleetWide(ctx)}
 	if handle := r.Msg.GetHandle(); handle != "" {
 		change.Handle = &handle
 	}

@@ -181,6 +181,13 @@ func (s *Server) may(ctx context.Context, p identity.Principal, n permission) er
 	return errcode.New(errcode.Forbidden, "%s may not %s %s: no role binding gives it; an administrator does with: %s", p.Name, verbs[n.action], n.what, p.BindCommand(n.action, n.flag))
 }
 
+// fleetWide reports whether the caller may write the whole hub, as global services of all
+// projects need: for the few fields that count only then. An administrator may, and so may
+// the operator's own account; calls that need a right are listed in access.
+func (s *Server) fleetWide(ctx context.Context) bool {
+	return s.config.Identity.Authorize(ctx, caller(ctx), identity.ActionWrite, identity.Scope{}) == nil
+}
+
 // verbs are the verbs of the actions in error texts.
 var verbs = map[identity.Action]string{
 	identity.ActionRead: "read", identity.ActionWrite: "change", identity.ActionCreate: "create things in", identity.ActionGit: "change repositories and webhooks of",

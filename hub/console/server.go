@@ -10,6 +10,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	"github.com/axle-cd/axle/hub/atrisk"
 	"github.com/axle-cd/axle/hub/backup"
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/console/agentsapi"
@@ -127,6 +128,9 @@ type Config struct {
 	Tunnels Tunnels
 	// Drain tells a replica to give up its repositories, or revokes that.
 	Drain func(ctx context.Context, replica string, leaving bool) error
+	// AtRisk lists what is older than a rule that would refuse it today, and how much
+	// there is.
+	AtRisk func(ctx context.Context, limit int) ([]atrisk.Risk, int, error)
 	// Backups knows the scheduled backups.
 	Backups interface {
 		Status(ctx context.Context) (backup.Status, error)

@@ -87,6 +87,7 @@ func (s *tokens) CreateBootstrap(ctx context.Context, r *connect.Request[hubv1.C
 	made, err := s.config.AgentKeys.CreateBootstrapToken(ctx, caller(ctx), agentkey.BootstrapRequest{
 		ProjectID: project.ID, Project: project.Name, NamePattern: r.Msg.GetNamePattern(), AllowedTags: r.Msg.GetAllowedTags(),
 		MaxUses: int(r.Msg.GetMaxUses()), Lifetime: micros(r.Msg.GetLifetimeMicros()), Approved: r.Msg.GetApproved(),
+		FleetWide: s.fleetWide(ctx),
 	})
 	if err != nil {
 		return nil, err
@@ -180,6 +181,19 @@ func (s *hub) Status(ctx context.Context, r *connect.Request[hubv1.HubStatusRequ
 				out.FeedSequence = max(out.GetFeedSequence(), r.GetSequence())
 			}
 		}
+	}
+	return connect.NewResponse(out), nil
+}
+
+// AtRisk lists what is older than a rule that would refuse it today.
+func (s *hub) AtRisk(ctx context.Context, r *connect.Request[hubv1.AtRiskRequest]) (*connect.Response[hubv1.AtRiskResponse], error) {
+	risks, total, err := s.config.AtRisk(ctx, int(r.Msg.GetLimit()))
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.AtRiskResponse{Total: int32(total)}
+	for _, v := range risks {
+		out.Risks = append(out.Risks, &hubv1.Risk{Kind: v.Kind, Object: v.Object, Why: v.Why, Command: v.Command})
 	}
 	return connect.NewResponse(out), nil
 }

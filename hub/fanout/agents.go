@@ -11,8 +11,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// AgentService is the name of the protected service that every cluster has.
-const AgentService = "axle-agent"
+// AgentService is the name of the service that is upgraded.
+const AgentService = fleet.AgentService
 
 // AgentPayload is a version of the agent to place.
 type AgentPayload struct {

@@ -94,7 +94,9 @@ func TestAgentServiceIsTheHubsOwn(t *testing.T) {
 		if err != nil || len(specs) != 1 || specs[0].Service.Spec.Configuration["version"] != "2.0.0" || !specs[0].Service.Spec.Protect {
 			t.Errorf("the agent gets %+v, %v", specs, err)
 		}
-		env.AddService("outside", fanout.AgentService)
+		// One of before the name was the hub's only.
+		theirs := env.AddService("outside", "theirs")
+		env.Database.Exec(t, "UPDATE services SET name = '"+fanout.AgentService+"' WHERE id = '"+theirs.ID+"'")
 		if refused := place(env, agents, "2.0.0", plain.ID); refused[plain.ID] == "" {
 			t.Error("somebody's own service was replaced")
 		}

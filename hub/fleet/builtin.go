@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet/live"
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -14,6 +15,18 @@ import (
 // builtinParent marks services that the hub itself declares. People cannot
 // change or delete them; they are deleted with their cluster.
 const builtinParent = "hub"
+
+// AgentService is the name of the protected service that every cluster has. Nobody else
+// gives it to a service.
+const AgentService = "axle-agent"
+
+// CheckFree returns Invalid for a name that only the hub gives to services.
+func CheckFree(name string) error {
+	if name == AgentService {
+		return specrules.Field("name", "%s is the hub's own service, which every cluster has; choose another name", name)
+	}
+	return nil
+}
 
 // Builtin is a service whose files come from the hub instead of an upstream.
 type Builtin struct {

@@ -11,13 +11,16 @@ type Cluster struct {
 	ID string
 	// Name is unique in the hub, a DNS label.
 	Name string
-	// Handle is the short name used in URLs and templates. It is unique, and
-	// equals the name unless set.
+	// Handle is the short name used in URLs and templates. It is unique, is the name of
+	// no other cluster, and equals the name unless set.
 	Handle    string
 	ProjectID string
 	// Project is the project's name, filled by reads.
 	Project string
 	Tags    map[string]string
+	// AdminTags are the tags that an administrator set, FormerTags those of before this
+	// was recorded; see CountedTags.
+	AdminTags, FormerTags map[string]string
 	// Metadata is a JSON object, "{}" when empty.
 	Metadata string
 	// ManagedBy manages what is declared: handle, tags and metadata.
@@ -54,6 +57,8 @@ type NewCluster struct {
 	Project  string
 	Tags     map[string]string
 	Metadata string
+	// FleetWide is set when the caller may write the whole hub.
+	FleetWide bool
 }
 
 // ClusterChange changes the fields that are not nil.
@@ -61,6 +66,8 @@ type ClusterChange struct {
 	Handle   *string
 	Tags     *map[string]string
 	Metadata *string
+	// FleetWide is set when the caller may write the whole hub.
+	FleetWide bool
 }
 
 // ClusterFilter selects clusters; empty fields select all.

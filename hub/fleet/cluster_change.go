@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -78,17 +79,18 @@ func (c *Cluster) check() error {
 // CreateCluster creates a cluster before its agent registers. Conflict when it
 // exists.
 func (f *clusters) CreateCluster(ctx context.Context, by string, n NewCluster) (Cluster, error) {
-	c := Cluster{ID: identity.NewID("cl_"), Name: n.Name, Handle: n.Handle, Tags: n.Tags, Metadata: n.Metadata, ManagedBy: managed.Created(ctx), CreatedAt: f.now(), UpdatedAt: f.now()}
-	if err := c.check(); err != nil {
+	c := Cluster{ID: identity.NewID("cl_"), Name: n.Name, Handle: n.Handle, Metadata: n.Metadata, ManagedBy: managed.Created(ctx), CreatedAt: f.now(), UpdatedAt: f.now()}
+	err := cmp.Or(c.setTags(ctx, n.Tags, n.FleetWide), c.check())
+	if err != nil {
 		return Cluster{}, err
 	}
-	err := f.writer.Write(ctx, func(ctx context.Context) error {
+	err = f.writer.Write(ctx, func(ctx context.Context) error {
 		project, err := f.projects.Project(ctx, n.Project)
 		if err != nil {
 			return err
 		}
 		c.ProjectID, c.Project = project.ID, project.Name
-		if err := f.insertCluster(ctx, c); err != nil {
+		if err := f.insertCluster(ctx, c, n.FleetWide); err != nil {
 			return err
 		}
 		return recordCluster(ctx, c, "cluster.created", by, "")
@@ -100,8 +102,11 @@ func (f *clusters) CreateCluster(ctx context.Context, by string, n NewCluster) (
 }
 
 // insertCluster stores a new cluster. Its project must still exist.
-func (f *clusters) insertCluster(ctx context.Context, c Cluster) error {
+func (f *clusters) insertCluster(ctx context.Context, c Cluster, fleetWide bool) error {
 	if _, err := f.projects.project(ctx, c.ProjectID); err != nil {
+		return err
+	}
+	if err := f.claimNames(ctx, Cluster{}, c, fleetWide); err != nil {
 		return err
 	}
 	if err := f.store.InsertCluster(ctx, c); err != nil {
@@ -113,13 +118,15 @@ func (f *clusters) insertCluster(ctx context.Context, c Cluster) error {
 // UpdateCluster changes a cluster, and the spec digests of its services when
 // their data changed.
 func (f *clusters) UpdateCluster(ctx context.Context, by, name string, change ClusterChange) (Cluster, error) {
-	return f.changeCluster(ctx, name, func(c *Cluster) (kind, message string, err error) {
+	return f.changeCluster(ctx, name, func(ctx context.Context, c *Cluster) (kind, message string, err error) {
 		before := *c
 		if change.Handle != nil {
 			c.Handle = *change.Handle
 		}
 		if change.Tags != nil {
-			c.Tags = *change.Tags
+			if err := c.setTags(ctx, *change.Tags, change.FleetWide); err != nil {
+				return "", "", err
+			}
 		}
 		if change.Metadata != nil {
 			c.Metadata = *change.Metadata
@@ -127,14 +134,18 @@ func (f *clusters) UpdateCluster(ctx context.Context, by, name string, change Cl
 		if err := c.check(); err != nil {
 			return "", "", err
 		}
-		c.ManagedBy, err = managed.Write(ctx, "cluster "+name, before.ManagedBy, !equalCluster(before, *c))
+		if err := f.claimNames(ctx, before, *c, change.FleetWide); err != nil {
+			return "", "", err
+		}
+		// That an administrator stands by tags is not declared, so it is no manager's.
+		c.ManagedBy, err = managed.Write(ctx, "cluster "+name, before.ManagedBy, !maps.Equal(before.Tags, c.Tags) || !before.equalButTags(*c))
 		return "cluster.updated", "", err
 	}, by)
 }
 
 // ApproveCluster ends Pending.
 func (f *clusters) ApproveCluster(ctx context.Context, by, name string) (Cluster, error) {
-	return f.changeCluster(ctx, name, func(c *Cluster) (string, string, error) {
+	return f.changeCluster(ctx, name, func(_ context.Context, c *Cluster) (string, string, error) {
 		c.Pending = false
 		return "cluster.approved", "", nil
 	}, by)
@@ -142,7 +153,7 @@ func (f *clusters) ApproveCluster(ctx context.Context, by, name string) (Cluster
 
 // changeCluster applies change to the named cluster and stores the result. It
 // writes nothing when nothing changed.
-func (f *clusters) changeCluster(ctx context.Context, name string, change func(*Cluster) (kind, message string, err error), by string) (Cluster, error) {
+func (f *clusters) changeCluster(ctx context.Context, name string, change func(ctx context.Context, c *Cluster) (kind, message string, err error), by string) (Cluster, error) {
 	var c Cluster
 	err := f.writer.Write(ctx, func(ctx context.Context) error {
 		before, err := f.store.ClusterByName(ctx, name)
@@ -150,7 +161,7 @@ func (f *clusters) changeCluster(ctx context.Context, name string, change func(*
 			return err
 		}
 		c = before
-		kind, message, err := change(&c)
+		kind, message, err := change(ctx, &c)
 		if err != nil {
 			return err
 		}
@@ -180,7 +191,7 @@ func (f *clusters) putCluster(ctx context.Context, before Cluster, c *Cluster, k
 }
 
 func equalCluster(a, b Cluster) bool {
-	return maps.Equal(a.Tags, b.Tags) && a.equalButTags(b)
+	return maps.Equal(a.Tags, b.Tags) && maps.Equal(a.AdminTags, b.AdminTags) && maps.Equal(a.FormerTags, b.FormerTags) && a.equalButTags(b)
 }
 
 func (c Cluster) equalButTags(o Cluster) bool {
@@ -275,16 +286,16 @@ func (f *clusters) enrolling(ctx context.Context, e agentkey.Enrollment) (Cluste
 
 func (f *clusters) enrollNew(ctx context.Context, e agentkey.Enrollment) (agentkey.Enrolled, error) {
 	c := Cluster{
-		ID: identity.NewID("cl_"), Name: e.Name, ProjectID: e.ProjectID, Tags: e.Tags, ClusterUID: e.ClusterUID,
+		ID: identity.NewID("cl_"), Name: e.Name, ProjectID: e.ProjectID, ClusterUID: e.ClusterUID,
 		AgentVersion: e.AgentVersion, Pending: e.Pending, RegisteredAt: f.now(), CreatedAt: f.now(), UpdatedAt: f.now(),
 	}
 	if c.ProjectID == "" {
 		c.ProjectID = DefaultProjectID
 	}
-	if err := c.check(); err != nil {
+	if err := cmp.Or(c.setTags(ctx, e.Tags, e.FleetWide), c.check()); err != nil {
 		return agentkey.Enrolled{}, err
 	}
-	if err := f.insertCluster(ctx, c); err != nil {
+	if err := f.insertCluster(ctx, c, e.FleetWide); err != nil {
 		return agentkey.Enrolled{}, err
 	}
 	err := recordCluster(ctx, c, "cluster.registered", e.By, "by uid "+e.ClusterUID)

@@ -39,7 +39,7 @@ func TestClusterDataChangesSpecDigests(t *testing.T) {
 			t.Error("a patch of Kubernetes or a node changed the spec digest")
 		}
 		tags := map[string]string{"tier": "prod"}
-		if _, err := env.UpdateCluster(t.Context(), "ann", "edge-1", fleet.ClusterChange{Tags: &tags}); err != nil {
+		if _, err := env.UpdateCluster(t.Context(), "ann", "edge-1", fleet.ClusterChange{Tags: &tags, FleetWide: true}); err != nil {
 			t.Fatal(err)
 		}
 		if env.Get(web).SpecDigest == minor.SpecDigest {

@@ -65,7 +65,7 @@ func TestServiceIsResumedWhileItsHeadMoves(t *testing.T) {
 // The spec digest covers the cluster's data, whichever of the two is last.
 func TestServiceIsCreatedWhileItsClusterChanges(t *testing.T) {
 	tags := func(tier string) fleet.ClusterChange {
-		return fleet.ClusterChange{Tags: &map[string]string{"tier": tier}}
+		return fleet.ClusterChange{Tags: &map[string]string{"tier": tier}, FleetWide: true}
 	}
 	for name, cross := range map[string]func(c *fleettest.Contended) error{
 		"the cluster first": func(c *fleettest.Contended) error {

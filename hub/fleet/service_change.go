@@ -126,6 +126,9 @@ func (f *Fleet) write(ctx context.Context, dryRun bool, change func(ctx context.
 }
 
 func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (StoredService, error) {
+	if err := CheckFree(r.Ref.Name); err != nil {
+		return StoredService{}, err
+	}
 	cluster, err := f.clusterFor(ctx, r.Ref.Cluster)
 	if err != nil {
 		return StoredService{}, err

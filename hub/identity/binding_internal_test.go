@@ -60,7 +60,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	// Names of groups are checked before anything is read or written.
-	for _, name := range []string{"", "axle:admins", "Axle:x", "system:masters", "SYSTEM:masters", " web", "web ", "a\nb", "a,b", strings.Repeat("a", 200)} {
+	for _, name := range []string{"", "axle:admins", "Axle:x", "system:masters", "SYSTEM:masters", "kubeadm:cluster-admins", "oidc:web", " web", "web ", "a\nb", "a,b", strings.Repeat("a", 200)} {
 		if _, err := new(groups).CreateGroup(t.Context(), "ann", name, ""); !errcode.Is(err, errcode.Invalid) {
 			t.Errorf("group %q: %v", name, err)
 		}

@@ -19,8 +19,20 @@ const (
 )
 
 // groupName matches names that are valid in a header, since groups are sent to
-// clusters.
-var groupName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._:/@+-]{0,198}$`)
+// clusters. Without a colon, because a name with one is of somebody who gives such names:
+// of Kubernetes, of a cloud, of a cluster's own login (oidc:), or of the hub (axle:).
+var groupName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._/@+-]{0,198}$`)
+
+// Doubtful reports whether a group of before this rule has a name that a new one may not
+// have.
+func (g Group) Doubtful() bool { return checkGroupName(g.Name) != nil }
+
+func checkGroupName(name string) error {
+	if groupName.MatchString(name) && !strings.HasSuffix(name, " ") {
+		return nil
+	}
+	return errcode.New(errcode.Invalid, "name: %.80q is not a valid group name; use letters, digits and . _ / @ + - and no colon: names with one, such as system:masters or kubeadm:cluster-admins, are others' (an agent puts oidc: or the like before all with --proxy-prefix)", name)
+}
 
 // groups lists and changes groups and who is in them.
 type groups struct {
@@ -33,8 +45,8 @@ type groups struct {
 // CreateGroup adds an empty group. One that exists is Conflict, unless the caller takes
 // it over as it is. Invalid.
 func (gs *groups) CreateGroup(ctx context.Context, by, name, description string) (Group, error) {
-	if !groupName.MatchString(name) || strings.HasSuffix(name, " ") || reserved(name) {
-		return Group{}, errcode.New(errcode.Invalid, "name: %.80q is not a valid group name; use letters, digits and . _ : / @ + - and begin neither with system: nor with axle:", name)
+	if err := checkGroupName(name); err != nil && !managed.CallerOf(ctx).TakeOver {
+		return Group{}, err
 	}
 	if len(description) > maxDescription {
 		return Group{}, errcode.New(errcode.Invalid, "description: has more than %d bytes", maxDescription)
@@ -43,6 +55,9 @@ func (gs *groups) CreateGroup(ctx context.Context, by, name, description string)
 	err := gs.apply(ctx, func(ctx context.Context) (changed, error) {
 		if have, found, err := gs.takeOver(ctx, name); found || err != nil {
 			g = have
+			return changed{}, err
+		}
+		if err := checkGroupName(name); err != nil {
 			return changed{}, err
 		}
 		all, err := gs.access.store.Groups(ctx, nil)

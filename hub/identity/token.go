@@ -84,6 +84,9 @@ type BootstrapTerms struct {
 	// AllowedTags are the tags that a cluster may request; "*" as value allows
 	// any value. Other tags are refused.
 	AllowedTags map[string]string `json:"allowedTags,omitempty"`
+	// FleetWide is set when the maker may write the whole hub: then the allowed tags
+	// count for all of it.
+	FleetWide bool `json:"fleetWide,omitempty"`
 	// MaxUses and UsesLeft count registrations.
 	MaxUses  int `json:"maxUses"`
 	UsesLeft int `json:"usesLeft"`

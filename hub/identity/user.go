@@ -9,6 +9,7 @@ import (
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubereq"
 )
 
 // maxUsers limits users and service accounts together: every replica holds them
@@ -23,8 +24,7 @@ var accountName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
 
 // reserved reports whether Kubernetes or Axle reserves a name.
 func reserved(name string) bool {
-	name = email.Lower(name)
-	return strings.HasPrefix(name, "system:") || strings.HasPrefix(name, "axle:")
+	return kubereq.Reserved(name) || strings.HasPrefix(email.Lower(name), "axle:")
 }
 
 // checkUserName returns the name as it is stored; a user's name is their e-mail

@@ -17,6 +17,8 @@ var (
 		rows.Col(c, "project_id", &v.ProjectID)
 		rows.Col(c, "COALESCE(p.name, '')", &v.Project)
 		rows.JSON(c, "tags", &v.Tags)
+		rows.JSON(c, "admin_tags", &v.AdminTags)
+		rows.JSON(c, "former_tags", &v.FormerTags)
 		rows.Col(c, "metadata", &v.Metadata)
 		rows.Col(c, "distro", &v.Distro)
 		rows.Col(c, "kubernetes_version", &v.KubernetesVersion)

@@ -77,3 +77,16 @@ func TestRepositoriesAreFoundByEverySpelling(t *testing.T) {
 		}
 	})
 }
+
+// Neither the look-up by a URL nor the search for URLs of another version reads all
+// repositories.
+func TestURLsOfRepositoriesAreIndexed(t *testing.T) {
+	openBoth(t, func(t *testing.T, open func(t *testing.T) *Store) {
+		s := open(t)
+		for index, where := range map[string]string{"repositories_by_normal_url": "normal_url IN ($1)", "repositories_without_normal_url": "normal_of <> url AND '' = $1"} {
+			if plan := planOf(t, s, "SELECT name FROM repositories WHERE "+where, []any{""}); !strings.Contains(plan, index) {
+				t.Errorf("%s:\n%s", where, plan)
+			}
+		}
+	})
+}

@@ -46,7 +46,9 @@ func Taken(before, after []metav1.ManagedFieldsEntry) []kubeobj.FieldChange {
 
 // Added names the fields that some managers set and we did not.
 func Added(entries []metav1.ManagedFieldsEntry, theirs func(manager string) bool) []kubeobj.FieldChange {
-	which := func(e metav1.ManagedFieldsEntry) bool { return !kubeobj.Ours(e) && e.Subresource == "" && theirs(e.Manager) }
+	which := func(e metav1.ManagedFieldsEntry) bool {
+		return !kubeobj.Ours(e) && e.Subresource == "" && theirs(e.Manager)
+	}
 	return changes(Of(entries, which).Difference(Of(entries, kubeobj.Ours)).Leaves(), newestFirst(entries, which))
 }
 

@@ -1,6 +1,7 @@
 package kubereq
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/axle-cd/axle/internal/errcode"
@@ -61,14 +62,30 @@ func CheckUpgrade(protocol string) (string, error) {
 // maxName bounds the name of a user or a group, in bytes.
 const maxName = 256
 
+// owners begin, before a colon, the names of users and groups that clusters have from
+// Kubernetes itself, from its installers, and from the clouds that run it: roles are bound
+// to them without anybody asking who else has the name.
+var owners = []string{"system", "kubeadm", "kubernetes", "k8s", "eks", "aws", "gke", "gcp", "aks", "azure"}
+
+// Reserved reports whether a name of a user or a group is one that clusters have of their
+// own, such as system:masters, kubeadm:cluster-admins and eks:node-manager.
+func Reserved(name string) bool {
+	owner, _, colon := strings.Cut(strings.ToLower(strings.TrimSpace(name)), ":")
+	if !colon {
+		return false
+	}
+	owner, _, _ = strings.Cut(owner, "-") // such as gke-security-groups:
+	return slices.Contains(owners, strings.TrimSpace(owner))
+}
+
 // CheckIdentity returns Invalid unless user and groups may be impersonated: there is
-// a user, and no name is one of the cluster's own, which begin with "system:".
+// a user, and no name is one of the cluster's own.
 func CheckIdentity(user string, groups []string) error {
 	if user == "" {
 		return errcode.New(errcode.Invalid, "the request does not name its user")
 	}
 	for _, name := range append([]string{user}, groups...) {
-		if strings.HasPrefix(strings.ToLower(strings.TrimSpace(name)), "system:") {
+		if Reserved(name) {
 			return errcode.New(errcode.Invalid, "%.80q is reserved for the cluster itself and cannot be used from outside", name)
 		}
 		if name == "" || len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {

@@ -156,3 +156,23 @@ func checkMeaning(t *testing.T, uri string) {
 		u.Path = again
 	}
 }
+
+func TestNamesThatClustersHaveThemselves(t *testing.T) {
+	for _, name := range []string{
+		"system:masters", "SYSTEM:x", " system:x", "kubeadm:cluster-admins", "Kubeadm :x", "eks:node-manager", "gke-security:x", "aks:x", "aws:x", "gcp:x", "azure:x", "k8s:x", "kubernetes:x",
+	} {
+		if !kubereq.Reserved(name) {
+			t.Errorf("%q is nobody's", name)
+		}
+		for _, err := range []error{kubereq.CheckIdentity(name, nil), kubereq.CheckIdentity("ann", []string{"dev", name})} {
+			if !errcode.Is(err, errcode.Invalid) {
+				t.Errorf("%q is impersonated: %v", name, err)
+			}
+		}
+	}
+	for _, name := range []string{"ann@example.com", "dev", "axle:admins", "oidc:dev", "systems:x", "eksperts", "system", "gke"} {
+		if err := kubereq.CheckIdentity(name, []string{name}); err != nil || kubereq.Reserved(name) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

@@ -122,8 +122,8 @@ func (p Policy) as(user string, groups []string) (string, []string) {
 			out = append(out, g)
 			continue
 		}
-		if g = p.Prefix + g; g == AdminsGroup || strings.HasPrefix(g, hubRights) {
-			continue // the prefix makes another group look like one of the hub's
+		if g = p.Prefix + g; g == AdminsGroup || strings.HasPrefix(g, hubRights) || kubereq.Reserved(g) && !kubereq.Reserved(p.Prefix) {
+			continue // the prefix makes another group look like one of the hub's or the cluster's
 		}
 		out = append(out, g)
 	}

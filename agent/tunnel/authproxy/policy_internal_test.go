@@ -95,6 +95,8 @@ func TestPrefixMakesNoGroupOfTheHub(t *testing.T) {
 		"a right in the cluster": {"axle:", []string{"cluster:admin", "dev"}, []string{"axle:dev"}},
 		"a longer prefix":        {"axle:cluster:", []string{"admin", "dev"}, nil},
 		"a shorter prefix":       {"axle", []string{":admins", ":cluster:admin", "s"}, []string{"axles"}},
+		"a group of kubeadm":     {"kube", []string{"adm:cluster-admins", "dev"}, []string{"kubedev"}},
+		"an owner's own prefix":  {"eks:", []string{"dev"}, []string{"eks:dev"}},
 		"no prefix, real ones":   {"", []string{"admins", AdminsGroup, hubRights + "read"}, []string{"admins", AdminsGroup, hubRights + "read"}},
 	} {
 		for _, limits := range [][]string{nil, test.groups} {

@@ -387,7 +387,10 @@ type GlobalServiceState struct {
 	Failing  int32                   `protobuf:"varint,5,opt,name=failing,proto3" json:"failing,omitempty"`
 	Failures []*GlobalServiceFailure `protobuf:"bytes,6,rep,name=failures,proto3" json:"failures,omitempty"`
 	// The last change did not reach all clusters yet.
-	Pending       bool `protobuf:"varint,7,opt,name=pending,proto3" json:"pending,omitempty"`
+	Pending bool `protobuf:"varint,7,opt,name=pending,proto3" json:"pending,omitempty"`
+	// Clusters that are not selected only because no administrator set their tags: the
+	// first 100 by id, each with the tags that would count.
+	Uncounted     []*UncountedCluster `protobuf:"bytes,8,rep,name=uncounted,proto3" json:"uncounted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -471,6 +474,65 @@ func (x *GlobalServiceState) GetPending() bool {
 	return false
 }
 
+func (x *GlobalServiceState) GetUncounted() []*UncountedCluster {
+	if x != nil {
+		return x.Uncounted
+	}
+	return nil
+}
+
+type UncountedCluster struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Tags          []string               `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UncountedCluster) Reset() {
+	*x = UncountedCluster{}
+	mi := &file_hub_v1_globals_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UncountedCluster) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UncountedCluster) ProtoMessage() {}
+
+func (x *UncountedCluster) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_globals_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UncountedCluster.ProtoReflect.Descriptor instead.
+func (*UncountedCluster) Descriptor() ([]byte, []int) {
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *UncountedCluster) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *UncountedCluster) GetTags() []string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
 type GlobalServiceFailure struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Cluster string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
@@ -483,7 +545,7 @@ type GlobalServiceFailure struct {
 
 func (x *GlobalServiceFailure) Reset() {
 	*x = GlobalServiceFailure{}
-	mi := &file_hub_v1_globals_proto_msgTypes[4]
+	mi := &file_hub_v1_globals_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -495,7 +557,7 @@ func (x *GlobalServiceFailure) String() string {
 func (*GlobalServiceFailure) ProtoMessage() {}
 
 func (x *GlobalServiceFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[4]
+	mi := &file_hub_v1_globals_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -508,7 +570,7 @@ func (x *GlobalServiceFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GlobalServiceFailure.ProtoReflect.Descriptor instead.
 func (*GlobalServiceFailure) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{4}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GlobalServiceFailure) GetCluster() string {
@@ -543,7 +605,7 @@ type ListGlobalServicesRequest struct {
 
 func (x *ListGlobalServicesRequest) Reset() {
 	*x = ListGlobalServicesRequest{}
-	mi := &file_hub_v1_globals_proto_msgTypes[5]
+	mi := &file_hub_v1_globals_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -555,7 +617,7 @@ func (x *ListGlobalServicesRequest) String() string {
 func (*ListGlobalServicesRequest) ProtoMessage() {}
 
 func (x *ListGlobalServicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[5]
+	mi := &file_hub_v1_globals_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -568,7 +630,7 @@ func (x *ListGlobalServicesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGlobalServicesRequest.ProtoReflect.Descriptor instead.
 func (*ListGlobalServicesRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{5}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListGlobalServicesRequest) GetPageSize() int32 {
@@ -595,7 +657,7 @@ type ListGlobalServicesResponse struct {
 
 func (x *ListGlobalServicesResponse) Reset() {
 	*x = ListGlobalServicesResponse{}
-	mi := &file_hub_v1_globals_proto_msgTypes[6]
+	mi := &file_hub_v1_globals_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -607,7 +669,7 @@ func (x *ListGlobalServicesResponse) String() string {
 func (*ListGlobalServicesResponse) ProtoMessage() {}
 
 func (x *ListGlobalServicesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[6]
+	mi := &file_hub_v1_globals_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -620,7 +682,7 @@ func (x *ListGlobalServicesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGlobalServicesResponse.ProtoReflect.Descriptor instead.
 func (*ListGlobalServicesResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{6}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListGlobalServicesResponse) GetGlobalServices() []*GlobalService {
@@ -646,7 +708,7 @@ type GetGlobalServiceRequest struct {
 
 func (x *GetGlobalServiceRequest) Reset() {
 	*x = GetGlobalServiceRequest{}
-	mi := &file_hub_v1_globals_proto_msgTypes[7]
+	mi := &file_hub_v1_globals_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -658,7 +720,7 @@ func (x *GetGlobalServiceRequest) String() string {
 func (*GetGlobalServiceRequest) ProtoMessage() {}
 
 func (x *GetGlobalServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[7]
+	mi := &file_hub_v1_globals_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -671,7 +733,7 @@ func (x *GetGlobalServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGlobalServiceRequest.ProtoReflect.Descriptor instead.
 func (*GetGlobalServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{7}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetGlobalServiceRequest) GetName() string {
@@ -697,7 +759,7 @@ type ApplyGlobalServiceRequest struct {
 
 func (x *ApplyGlobalServiceRequest) Reset() {
 	*x = ApplyGlobalServiceRequest{}
-	mi := &file_hub_v1_globals_proto_msgTypes[8]
+	mi := &file_hub_v1_globals_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -709,7 +771,7 @@ func (x *ApplyGlobalServiceRequest) String() string {
 func (*ApplyGlobalServiceRequest) ProtoMessage() {}
 
 func (x *ApplyGlobalServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[8]
+	mi := &file_hub_v1_globals_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -722,7 +784,7 @@ func (x *ApplyGlobalServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyGlobalServiceRequest.ProtoReflect.Descriptor instead.
 func (*ApplyGlobalServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{8}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ApplyGlobalServiceRequest) GetName() string {
@@ -771,7 +833,7 @@ type ApplyGlobalServiceResponse struct {
 
 func (x *ApplyGlobalServiceResponse) Reset() {
 	*x = ApplyGlobalServiceResponse{}
-	mi := &file_hub_v1_globals_proto_msgTypes[9]
+	mi := &file_hub_v1_globals_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -783,7 +845,7 @@ func (x *ApplyGlobalServiceResponse) String() string {
 func (*ApplyGlobalServiceResponse) ProtoMessage() {}
 
 func (x *ApplyGlobalServiceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[9]
+	mi := &file_hub_v1_globals_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -796,7 +858,7 @@ func (x *ApplyGlobalServiceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyGlobalServiceResponse.ProtoReflect.Descriptor instead.
 func (*ApplyGlobalServiceResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{9}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ApplyGlobalServiceResponse) GetGlobalService() *GlobalService {
@@ -823,7 +885,7 @@ type DeleteGlobalServiceRequest struct {
 
 func (x *DeleteGlobalServiceRequest) Reset() {
 	*x = DeleteGlobalServiceRequest{}
-	mi := &file_hub_v1_globals_proto_msgTypes[10]
+	mi := &file_hub_v1_globals_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -835,7 +897,7 @@ func (x *DeleteGlobalServiceRequest) String() string {
 func (*DeleteGlobalServiceRequest) ProtoMessage() {}
 
 func (x *DeleteGlobalServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[10]
+	mi := &file_hub_v1_globals_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -848,7 +910,7 @@ func (x *DeleteGlobalServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGlobalServiceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGlobalServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{10}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DeleteGlobalServiceRequest) GetName() string {
@@ -873,7 +935,7 @@ type DeleteGlobalServiceResponse struct {
 
 func (x *DeleteGlobalServiceResponse) Reset() {
 	*x = DeleteGlobalServiceResponse{}
-	mi := &file_hub_v1_globals_proto_msgTypes[11]
+	mi := &file_hub_v1_globals_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -885,7 +947,7 @@ func (x *DeleteGlobalServiceResponse) String() string {
 func (*DeleteGlobalServiceResponse) ProtoMessage() {}
 
 func (x *DeleteGlobalServiceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[11]
+	mi := &file_hub_v1_globals_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -898,7 +960,7 @@ func (x *DeleteGlobalServiceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGlobalServiceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGlobalServiceResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{11}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{12}
 }
 
 type GetRolloutRequest struct {
@@ -911,7 +973,7 @@ type GetRolloutRequest struct {
 
 func (x *GetRolloutRequest) Reset() {
 	*x = GetRolloutRequest{}
-	mi := &file_hub_v1_globals_proto_msgTypes[12]
+	mi := &file_hub_v1_globals_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -923,7 +985,7 @@ func (x *GetRolloutRequest) String() string {
 func (*GetRolloutRequest) ProtoMessage() {}
 
 func (x *GetRolloutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[12]
+	mi := &file_hub_v1_globals_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -936,7 +998,7 @@ func (x *GetRolloutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRolloutRequest.ProtoReflect.Descriptor instead.
 func (*GetRolloutRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{12}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetRolloutRequest) GetName() string {
@@ -973,7 +1035,7 @@ type Rollout struct {
 
 func (x *Rollout) Reset() {
 	*x = Rollout{}
-	mi := &file_hub_v1_globals_proto_msgTypes[13]
+	mi := &file_hub_v1_globals_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +1047,7 @@ func (x *Rollout) String() string {
 func (*Rollout) ProtoMessage() {}
 
 func (x *Rollout) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[13]
+	mi := &file_hub_v1_globals_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +1060,7 @@ func (x *Rollout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rollout.ProtoReflect.Descriptor instead.
 func (*Rollout) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{13}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Rollout) GetVersion() string {
@@ -1097,7 +1159,7 @@ type RolloutCluster struct {
 
 func (x *RolloutCluster) Reset() {
 	*x = RolloutCluster{}
-	mi := &file_hub_v1_globals_proto_msgTypes[14]
+	mi := &file_hub_v1_globals_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1109,7 +1171,7 @@ func (x *RolloutCluster) String() string {
 func (*RolloutCluster) ProtoMessage() {}
 
 func (x *RolloutCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[14]
+	mi := &file_hub_v1_globals_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1122,7 +1184,7 @@ func (x *RolloutCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolloutCluster.ProtoReflect.Descriptor instead.
 func (*RolloutCluster) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{14}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RolloutCluster) GetCluster() string {
@@ -1162,7 +1224,7 @@ type PauseRolloutRequest struct {
 
 func (x *PauseRolloutRequest) Reset() {
 	*x = PauseRolloutRequest{}
-	mi := &file_hub_v1_globals_proto_msgTypes[15]
+	mi := &file_hub_v1_globals_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1174,7 +1236,7 @@ func (x *PauseRolloutRequest) String() string {
 func (*PauseRolloutRequest) ProtoMessage() {}
 
 func (x *PauseRolloutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[15]
+	mi := &file_hub_v1_globals_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1187,7 +1249,7 @@ func (x *PauseRolloutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRolloutRequest.ProtoReflect.Descriptor instead.
 func (*PauseRolloutRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{15}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PauseRolloutRequest) GetName() string {
@@ -1205,7 +1267,7 @@ type PauseRolloutResponse struct {
 
 func (x *PauseRolloutResponse) Reset() {
 	*x = PauseRolloutResponse{}
-	mi := &file_hub_v1_globals_proto_msgTypes[16]
+	mi := &file_hub_v1_globals_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1279,7 @@ func (x *PauseRolloutResponse) String() string {
 func (*PauseRolloutResponse) ProtoMessage() {}
 
 func (x *PauseRolloutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[16]
+	mi := &file_hub_v1_globals_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1292,7 @@ func (x *PauseRolloutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRolloutResponse.ProtoReflect.Descriptor instead.
 func (*PauseRolloutResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{16}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{17}
 }
 
 type ResumeRolloutRequest struct {
@@ -1242,7 +1304,7 @@ type ResumeRolloutRequest struct {
 
 func (x *ResumeRolloutRequest) Reset() {
 	*x = ResumeRolloutRequest{}
-	mi := &file_hub_v1_globals_proto_msgTypes[17]
+	mi := &file_hub_v1_globals_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1254,7 +1316,7 @@ func (x *ResumeRolloutRequest) String() string {
 func (*ResumeRolloutRequest) ProtoMessage() {}
 
 func (x *ResumeRolloutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[17]
+	mi := &file_hub_v1_globals_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1267,7 +1329,7 @@ func (x *ResumeRolloutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRolloutRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRolloutRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{17}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ResumeRolloutRequest) GetName() string {
@@ -1285,7 +1347,7 @@ type ResumeRolloutResponse struct {
 
 func (x *ResumeRolloutResponse) Reset() {
 	*x = ResumeRolloutResponse{}
-	mi := &file_hub_v1_globals_proto_msgTypes[18]
+	mi := &file_hub_v1_globals_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +1359,7 @@ func (x *ResumeRolloutResponse) String() string {
 func (*ResumeRolloutResponse) ProtoMessage() {}
 
 func (x *ResumeRolloutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[18]
+	mi := &file_hub_v1_globals_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +1372,7 @@ func (x *ResumeRolloutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRolloutResponse.ProtoReflect.Descriptor instead.
 func (*ResumeRolloutResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{18}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{19}
 }
 
 type AbortRolloutRequest struct {
@@ -1322,7 +1384,7 @@ type AbortRolloutRequest struct {
 
 func (x *AbortRolloutRequest) Reset() {
 	*x = AbortRolloutRequest{}
-	mi := &file_hub_v1_globals_proto_msgTypes[19]
+	mi := &file_hub_v1_globals_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1334,7 +1396,7 @@ func (x *AbortRolloutRequest) String() string {
 func (*AbortRolloutRequest) ProtoMessage() {}
 
 func (x *AbortRolloutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[19]
+	mi := &file_hub_v1_globals_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1347,7 +1409,7 @@ func (x *AbortRolloutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortRolloutRequest.ProtoReflect.Descriptor instead.
 func (*AbortRolloutRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{19}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AbortRolloutRequest) GetName() string {
@@ -1365,7 +1427,7 @@ type AbortRolloutResponse struct {
 
 func (x *AbortRolloutResponse) Reset() {
 	*x = AbortRolloutResponse{}
-	mi := &file_hub_v1_globals_proto_msgTypes[20]
+	mi := &file_hub_v1_globals_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1377,7 +1439,7 @@ func (x *AbortRolloutResponse) String() string {
 func (*AbortRolloutResponse) ProtoMessage() {}
 
 func (x *AbortRolloutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[20]
+	mi := &file_hub_v1_globals_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1390,7 +1452,7 @@ func (x *AbortRolloutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortRolloutResponse.ProtoReflect.Descriptor instead.
 func (*AbortRolloutResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{20}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{21}
 }
 
 var File_hub_v1_globals_proto protoreflect.FileDescriptor
@@ -1439,7 +1501,7 @@ const file_hub_v1_globals_proto_rawDesc = "" +
 	" \x01(\v2\x1f.axle.hub.v1.GlobalServiceStateR\x05state\x12\x1f\n" +
 	"\vrolling_out\x18\v \x01(\bR\n" +
 	"rollingOut\x12#\n" +
-	"\rrollout_waits\x18\f \x01(\tR\frolloutWaits\"\xb1\x03\n" +
+	"\rrollout_waits\x18\f \x01(\tR\frolloutWaits\"\xee\x03\n" +
 	"\x12GlobalServiceState\x12\x1a\n" +
 	"\bservices\x18\x01 \x01(\x05R\bservices\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x05R\x05ready\x12=\n" +
@@ -1447,13 +1509,17 @@ const file_hub_v1_globals_proto_rawDesc = "" +
 	"\x06health\x18\x04 \x03(\v2+.axle.hub.v1.GlobalServiceState.HealthEntryR\x06health\x12\x18\n" +
 	"\afailing\x18\x05 \x01(\x05R\afailing\x12=\n" +
 	"\bfailures\x18\x06 \x03(\v2!.axle.hub.v1.GlobalServiceFailureR\bfailures\x12\x18\n" +
-	"\apending\x18\a \x01(\bR\apending\x1a7\n" +
+	"\apending\x18\a \x01(\bR\apending\x12;\n" +
+	"\tuncounted\x18\b \x03(\v2\x1d.axle.hub.v1.UncountedClusterR\tuncounted\x1a7\n" +
 	"\tSyncEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\x1a9\n" +
 	"\vHealthEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"Z\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"@\n" +
+	"\x10UncountedCluster\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
+	"\x04tags\x18\x02 \x03(\tR\x04tags\"Z\n" +
 	"\x14GlobalServiceFailure\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x0e\n" +
@@ -1543,77 +1609,79 @@ func file_hub_v1_globals_proto_rawDescGZIP() []byte {
 	return file_hub_v1_globals_proto_rawDescData
 }
 
-var file_hub_v1_globals_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_hub_v1_globals_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_hub_v1_globals_proto_goTypes = []any{
 	(*GlobalServiceSettings)(nil),       // 0: axle.hub.v1.GlobalServiceSettings
 	(*RolloutPlan)(nil),                 // 1: axle.hub.v1.RolloutPlan
 	(*GlobalService)(nil),               // 2: axle.hub.v1.GlobalService
 	(*GlobalServiceState)(nil),          // 3: axle.hub.v1.GlobalServiceState
-	(*GlobalServiceFailure)(nil),        // 4: axle.hub.v1.GlobalServiceFailure
-	(*ListGlobalServicesRequest)(nil),   // 5: axle.hub.v1.ListGlobalServicesRequest
-	(*ListGlobalServicesResponse)(nil),  // 6: axle.hub.v1.ListGlobalServicesResponse
-	(*GetGlobalServiceRequest)(nil),     // 7: axle.hub.v1.GetGlobalServiceRequest
-	(*ApplyGlobalServiceRequest)(nil),   // 8: axle.hub.v1.ApplyGlobalServiceRequest
-	(*ApplyGlobalServiceResponse)(nil),  // 9: axle.hub.v1.ApplyGlobalServiceResponse
-	(*DeleteGlobalServiceRequest)(nil),  // 10: axle.hub.v1.DeleteGlobalServiceRequest
-	(*DeleteGlobalServiceResponse)(nil), // 11: axle.hub.v1.DeleteGlobalServiceResponse
-	(*GetRolloutRequest)(nil),           // 12: axle.hub.v1.GetRolloutRequest
-	(*Rollout)(nil),                     // 13: axle.hub.v1.Rollout
-	(*RolloutCluster)(nil),              // 14: axle.hub.v1.RolloutCluster
-	(*PauseRolloutRequest)(nil),         // 15: axle.hub.v1.PauseRolloutRequest
-	(*PauseRolloutResponse)(nil),        // 16: axle.hub.v1.PauseRolloutResponse
-	(*ResumeRolloutRequest)(nil),        // 17: axle.hub.v1.ResumeRolloutRequest
-	(*ResumeRolloutResponse)(nil),       // 18: axle.hub.v1.ResumeRolloutResponse
-	(*AbortRolloutRequest)(nil),         // 19: axle.hub.v1.AbortRolloutRequest
-	(*AbortRolloutResponse)(nil),        // 20: axle.hub.v1.AbortRolloutResponse
-	nil,                                 // 21: axle.hub.v1.GlobalServiceSettings.TagsEntry
-	nil,                                 // 22: axle.hub.v1.GlobalServiceState.SyncEntry
-	nil,                                 // 23: axle.hub.v1.GlobalServiceState.HealthEntry
-	nil,                                 // 24: axle.hub.v1.Rollout.StatesEntry
-	(*ServiceSpec)(nil),                 // 25: axle.hub.v1.ServiceSpec
-	(*Manager)(nil),                     // 26: axle.hub.v1.Manager
-	(*Management)(nil),                  // 27: axle.hub.v1.Management
+	(*UncountedCluster)(nil),            // 4: axle.hub.v1.UncountedCluster
+	(*GlobalServiceFailure)(nil),        // 5: axle.hub.v1.GlobalServiceFailure
+	(*ListGlobalServicesRequest)(nil),   // 6: axle.hub.v1.ListGlobalServicesRequest
+	(*ListGlobalServicesResponse)(nil),  // 7: axle.hub.v1.ListGlobalServicesResponse
+	(*GetGlobalServiceRequest)(nil),     // 8: axle.hub.v1.GetGlobalServiceRequest
+	(*ApplyGlobalServiceRequest)(nil),   // 9: axle.hub.v1.ApplyGlobalServiceRequest
+	(*ApplyGlobalServiceResponse)(nil),  // 10: axle.hub.v1.ApplyGlobalServiceResponse
+	(*DeleteGlobalServiceRequest)(nil),  // 11: axle.hub.v1.DeleteGlobalServiceRequest
+	(*DeleteGlobalServiceResponse)(nil), // 12: axle.hub.v1.DeleteGlobalServiceResponse
+	(*GetRolloutRequest)(nil),           // 13: axle.hub.v1.GetRolloutRequest
+	(*Rollout)(nil),                     // 14: axle.hub.v1.Rollout
+	(*RolloutCluster)(nil),              // 15: axle.hub.v1.RolloutCluster
+	(*PauseRolloutRequest)(nil),         // 16: axle.hub.v1.PauseRolloutRequest
+	(*PauseRolloutResponse)(nil),        // 17: axle.hub.v1.PauseRolloutResponse
+	(*ResumeRolloutRequest)(nil),        // 18: axle.hub.v1.ResumeRolloutRequest
+	(*ResumeRolloutResponse)(nil),       // 19: axle.hub.v1.ResumeRolloutResponse
+	(*AbortRolloutRequest)(nil),         // 20: axle.hub.v1.AbortRolloutRequest
+	(*AbortRolloutResponse)(nil),        // 21: axle.hub.v1.AbortRolloutResponse
+	nil,                                 // 22: axle.hub.v1.GlobalServiceSettings.TagsEntry
+	nil,                                 // 23: axle.hub.v1.GlobalServiceState.SyncEntry
+	nil,                                 // 24: axle.hub.v1.GlobalServiceState.HealthEntry
+	nil,                                 // 25: axle.hub.v1.Rollout.StatesEntry
+	(*ServiceSpec)(nil),                 // 26: axle.hub.v1.ServiceSpec
+	(*Manager)(nil),                     // 27: axle.hub.v1.Manager
+	(*Management)(nil),                  // 28: axle.hub.v1.Management
 }
 var file_hub_v1_globals_proto_depIdxs = []int32{
-	21, // 0: axle.hub.v1.GlobalServiceSettings.tags:type_name -> axle.hub.v1.GlobalServiceSettings.TagsEntry
+	22, // 0: axle.hub.v1.GlobalServiceSettings.tags:type_name -> axle.hub.v1.GlobalServiceSettings.TagsEntry
 	1,  // 1: axle.hub.v1.GlobalServiceSettings.rollout:type_name -> axle.hub.v1.RolloutPlan
 	0,  // 2: axle.hub.v1.GlobalService.settings:type_name -> axle.hub.v1.GlobalServiceSettings
-	25, // 3: axle.hub.v1.GlobalService.spec:type_name -> axle.hub.v1.ServiceSpec
-	26, // 4: axle.hub.v1.GlobalService.managed_by:type_name -> axle.hub.v1.Manager
+	26, // 3: axle.hub.v1.GlobalService.spec:type_name -> axle.hub.v1.ServiceSpec
+	27, // 4: axle.hub.v1.GlobalService.managed_by:type_name -> axle.hub.v1.Manager
 	3,  // 5: axle.hub.v1.GlobalService.state:type_name -> axle.hub.v1.GlobalServiceState
-	22, // 6: axle.hub.v1.GlobalServiceState.sync:type_name -> axle.hub.v1.GlobalServiceState.SyncEntry
-	23, // 7: axle.hub.v1.GlobalServiceState.health:type_name -> axle.hub.v1.GlobalServiceState.HealthEntry
-	4,  // 8: axle.hub.v1.GlobalServiceState.failures:type_name -> axle.hub.v1.GlobalServiceFailure
-	2,  // 9: axle.hub.v1.ListGlobalServicesResponse.global_services:type_name -> axle.hub.v1.GlobalService
-	0,  // 10: axle.hub.v1.ApplyGlobalServiceRequest.settings:type_name -> axle.hub.v1.GlobalServiceSettings
-	25, // 11: axle.hub.v1.ApplyGlobalServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	27, // 12: axle.hub.v1.ApplyGlobalServiceRequest.management:type_name -> axle.hub.v1.Management
-	2,  // 13: axle.hub.v1.ApplyGlobalServiceResponse.global_service:type_name -> axle.hub.v1.GlobalService
-	27, // 14: axle.hub.v1.DeleteGlobalServiceRequest.management:type_name -> axle.hub.v1.Management
-	1,  // 15: axle.hub.v1.Rollout.plan:type_name -> axle.hub.v1.RolloutPlan
-	24, // 16: axle.hub.v1.Rollout.states:type_name -> axle.hub.v1.Rollout.StatesEntry
-	14, // 17: axle.hub.v1.Rollout.clusters:type_name -> axle.hub.v1.RolloutCluster
-	5,  // 18: axle.hub.v1.GlobalServices.List:input_type -> axle.hub.v1.ListGlobalServicesRequest
-	7,  // 19: axle.hub.v1.GlobalServices.Get:input_type -> axle.hub.v1.GetGlobalServiceRequest
-	8,  // 20: axle.hub.v1.GlobalServices.Apply:input_type -> axle.hub.v1.ApplyGlobalServiceRequest
-	10, // 21: axle.hub.v1.GlobalServices.Delete:input_type -> axle.hub.v1.DeleteGlobalServiceRequest
-	12, // 22: axle.hub.v1.GlobalServices.GetRollout:input_type -> axle.hub.v1.GetRolloutRequest
-	15, // 23: axle.hub.v1.GlobalServices.PauseRollout:input_type -> axle.hub.v1.PauseRolloutRequest
-	17, // 24: axle.hub.v1.GlobalServices.ResumeRollout:input_type -> axle.hub.v1.ResumeRolloutRequest
-	19, // 25: axle.hub.v1.GlobalServices.AbortRollout:input_type -> axle.hub.v1.AbortRolloutRequest
-	6,  // 26: axle.hub.v1.GlobalServices.List:output_type -> axle.hub.v1.ListGlobalServicesResponse
-	2,  // 27: axle.hub.v1.GlobalServices.Get:output_type -> axle.hub.v1.GlobalService
-	9,  // 28: axle.hub.v1.GlobalServices.Apply:output_type -> axle.hub.v1.ApplyGlobalServiceResponse
-	11, // 29: axle.hub.v1.GlobalServices.Delete:output_type -> axle.hub.v1.DeleteGlobalServiceResponse
-	13, // 30: axle.hub.v1.GlobalServices.GetRollout:output_type -> axle.hub.v1.Rollout
-	16, // 31: axle.hub.v1.GlobalServices.PauseRollout:output_type -> axle.hub.v1.PauseRolloutResponse
-	18, // 32: axle.hub.v1.GlobalServices.ResumeRollout:output_type -> axle.hub.v1.ResumeRolloutResponse
-	20, // 33: axle.hub.v1.GlobalServices.AbortRollout:output_type -> axle.hub.v1.AbortRolloutResponse
-	26, // [26:34] is the sub-list for method output_type
-	18, // [18:26] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	23, // 6: axle.hub.v1.GlobalServiceState.sync:type_name -> axle.hub.v1.GlobalServiceState.SyncEntry
+	24, // 7: axle.hub.v1.GlobalServiceState.health:type_name -> axle.hub.v1.GlobalServiceState.HealthEntry
+	5,  // 8: axle.hub.v1.GlobalServiceState.failures:type_name -> axle.hub.v1.GlobalServiceFailure
+	4,  // 9: axle.hub.v1.GlobalServiceState.uncounted:type_name -> axle.hub.v1.UncountedCluster
+	2,  // 10: axle.hub.v1.ListGlobalServicesResponse.global_services:type_name -> axle.hub.v1.GlobalService
+	0,  // 11: axle.hub.v1.ApplyGlobalServiceRequest.settings:type_name -> axle.hub.v1.GlobalServiceSettings
+	26, // 12: axle.hub.v1.ApplyGlobalServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	28, // 13: axle.hub.v1.ApplyGlobalServiceRequest.management:type_name -> axle.hub.v1.Management
+	2,  // 14: axle.hub.v1.ApplyGlobalServiceResponse.global_service:type_name -> axle.hub.v1.GlobalService
+	28, // 15: axle.hub.v1.DeleteGlobalServiceRequest.management:type_name -> axle.hub.v1.Management
+	1,  // 16: axle.hub.v1.Rollout.plan:type_name -> axle.hub.v1.RolloutPlan
+	25, // 17: axle.hub.v1.Rollout.states:type_name -> axle.hub.v1.Rollout.StatesEntry
+	15, // 18: axle.hub.v1.Rollout.clusters:type_name -> axle.hub.v1.RolloutCluster
+	6,  // 19: axle.hub.v1.GlobalServices.List:input_type -> axle.hub.v1.ListGlobalServicesRequest
+	8,  // 20: axle.hub.v1.GlobalServices.Get:input_type -> axle.hub.v1.GetGlobalServiceRequest
+	9,  // 21: axle.hub.v1.GlobalServices.Apply:input_type -> axle.hub.v1.ApplyGlobalServiceRequest
+	11, // 22: axle.hub.v1.GlobalServices.Delete:input_type -> axle.hub.v1.DeleteGlobalServiceRequest
+	13, // 23: axle.hub.v1.GlobalServices.GetRollout:input_type -> axle.hub.v1.GetRolloutRequest
+	16, // 24: axle.hub.v1.GlobalServices.PauseRollout:input_type -> axle.hub.v1.PauseRolloutRequest
+	18, // 25: axle.hub.v1.GlobalServices.ResumeRollout:input_type -> axle.hub.v1.ResumeRolloutRequest
+	20, // 26: axle.hub.v1.GlobalServices.AbortRollout:input_type -> axle.hub.v1.AbortRolloutRequest
+	7,  // 27: axle.hub.v1.GlobalServices.List:output_type -> axle.hub.v1.ListGlobalServicesResponse
+	2,  // 28: axle.hub.v1.GlobalServices.Get:output_type -> axle.hub.v1.GlobalService
+	10, // 29: axle.hub.v1.GlobalServices.Apply:output_type -> axle.hub.v1.ApplyGlobalServiceResponse
+	12, // 30: axle.hub.v1.GlobalServices.Delete:output_type -> axle.hub.v1.DeleteGlobalServiceResponse
+	14, // 31: axle.hub.v1.GlobalServices.GetRollout:output_type -> axle.hub.v1.Rollout
+	17, // 32: axle.hub.v1.GlobalServices.PauseRollout:output_type -> axle.hub.v1.PauseRolloutResponse
+	19, // 33: axle.hub.v1.GlobalServices.ResumeRollout:output_type -> axle.hub.v1.ResumeRolloutResponse
+	21, // 34: axle.hub.v1.GlobalServices.AbortRollout:output_type -> axle.hub.v1.AbortRolloutResponse
+	27, // [27:35] is the sub-list for method output_type
+	19, // [19:27] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_globals_proto_init() }
@@ -1630,7 +1698,7 @@ func file_hub_v1_globals_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_globals_proto_rawDesc), len(file_hub_v1_globals_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

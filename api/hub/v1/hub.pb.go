@@ -974,7 +974,10 @@ type Cluster struct {
 	// is unknown.
 	TunnelSince int64 `protobuf:"varint,23,opt,name=tunnel_since,json=tunnelSince,proto3" json:"tunnel_since,omitempty"`
 	// Who manages it; unset is nobody.
-	ManagedBy     *Manager `protobuf:"bytes,24,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
+	ManagedBy *Manager `protobuf:"bytes,24,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
+	// Keys of tags that do not count for global services of all projects, because no
+	// administrator set them.
+	UncountedTags []string `protobuf:"bytes,25,rep,name=uncounted_tags,json=uncountedTags,proto3" json:"uncounted_tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1173,6 +1176,13 @@ func (x *Cluster) GetTunnelSince() int64 {
 func (x *Cluster) GetManagedBy() *Manager {
 	if x != nil {
 		return x.ManagedBy
+	}
+	return nil
+}
+
+func (x *Cluster) GetUncountedTags() []string {
+	if x != nil {
+		return x.UncountedTags
 	}
 	return nil
 }
@@ -7841,6 +7851,176 @@ func (x *RotateSigningKeyResponse) GetSignsFrom() int64 {
 	return 0
 }
 
+type AtRiskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 500 risks; 0 is 500.
+	Limit         int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AtRiskRequest) Reset() {
+	*x = AtRiskRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AtRiskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AtRiskRequest) ProtoMessage() {}
+
+func (x *AtRiskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AtRiskRequest.ProtoReflect.Descriptor instead.
+func (*AtRiskRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
+}
+
+func (x *AtRiskRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type AtRiskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In order of kind and object.
+	Risks []*Risk `protobuf:"bytes,1,rep,name=risks,proto3" json:"risks,omitempty"`
+	// How many there are, whatever the limit.
+	Total         int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AtRiskResponse) Reset() {
+	*x = AtRiskResponse{}
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AtRiskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AtRiskResponse) ProtoMessage() {}
+
+func (x *AtRiskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AtRiskResponse.ProtoReflect.Descriptor instead.
+func (*AtRiskResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
+}
+
+func (x *AtRiskResponse) GetRisks() []*Risk {
+	if x != nil {
+		return x.Risks
+	}
+	return nil
+}
+
+func (x *AtRiskResponse) GetTotal() int32 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+// Risk is something that works because it is older than the rule that refuses it.
+type Risk struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// tag, handle, group or service.
+	Kind   string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Object string `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
+	Why    string `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
+	// Settles it, in a shell.
+	Command       string `protobuf:"bytes,4,opt,name=command,proto3" json:"command,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Risk) Reset() {
+	*x = Risk{}
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Risk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Risk) ProtoMessage() {}
+
+func (x *Risk) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Risk.ProtoReflect.Descriptor instead.
+func (*Risk) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
+}
+
+func (x *Risk) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Risk) GetObject() string {
+	if x != nil {
+		return x.Object
+	}
+	return ""
+}
+
+func (x *Risk) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *Risk) GetCommand() string {
+	if x != nil {
+		return x.Command
+	}
+	return ""
+}
+
 type ConfirmRestoreRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -7849,7 +8029,7 @@ type ConfirmRestoreRequest struct {
 
 func (x *ConfirmRestoreRequest) Reset() {
 	*x = ConfirmRestoreRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7861,7 +8041,7 @@ func (x *ConfirmRestoreRequest) String() string {
 func (*ConfirmRestoreRequest) ProtoMessage() {}
 
 func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7874,7 +8054,7 @@ func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
 }
 
 type ConfirmRestoreResponse struct {
@@ -7886,7 +8066,7 @@ type ConfirmRestoreResponse struct {
 
 func (x *ConfirmRestoreResponse) Reset() {
 	*x = ConfirmRestoreResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7898,7 +8078,7 @@ func (x *ConfirmRestoreResponse) String() string {
 func (*ConfirmRestoreResponse) ProtoMessage() {}
 
 func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7911,7 +8091,7 @@ func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ConfirmRestoreResponse) GetIncarnation() string {
@@ -7929,7 +8109,7 @@ type UpgradeStatusRequest struct {
 
 func (x *UpgradeStatusRequest) Reset() {
 	*x = UpgradeStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7941,7 +8121,7 @@ func (x *UpgradeStatusRequest) String() string {
 func (*UpgradeStatusRequest) ProtoMessage() {}
 
 func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7954,7 +8134,7 @@ func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeStatusRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
 }
 
 type StartUpgradeRequest struct {
@@ -7978,7 +8158,7 @@ type StartUpgradeRequest struct {
 
 func (x *StartUpgradeRequest) Reset() {
 	*x = StartUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7990,7 +8170,7 @@ func (x *StartUpgradeRequest) String() string {
 func (*StartUpgradeRequest) ProtoMessage() {}
 
 func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8003,7 +8183,7 @@ func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*StartUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *StartUpgradeRequest) GetVersion() string {
@@ -8056,7 +8236,7 @@ type PauseUpgradeRequest struct {
 
 func (x *PauseUpgradeRequest) Reset() {
 	*x = PauseUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8068,7 +8248,7 @@ func (x *PauseUpgradeRequest) String() string {
 func (*PauseUpgradeRequest) ProtoMessage() {}
 
 func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8081,7 +8261,7 @@ func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*PauseUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
 }
 
 type ResumeUpgradeRequest struct {
@@ -8092,7 +8272,7 @@ type ResumeUpgradeRequest struct {
 
 func (x *ResumeUpgradeRequest) Reset() {
 	*x = ResumeUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8104,7 +8284,7 @@ func (x *ResumeUpgradeRequest) String() string {
 func (*ResumeUpgradeRequest) ProtoMessage() {}
 
 func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8117,7 +8297,7 @@ func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
 }
 
 type AbortUpgradeRequest struct {
@@ -8128,7 +8308,7 @@ type AbortUpgradeRequest struct {
 
 func (x *AbortUpgradeRequest) Reset() {
 	*x = AbortUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8140,7 +8320,7 @@ func (x *AbortUpgradeRequest) String() string {
 func (*AbortUpgradeRequest) ProtoMessage() {}
 
 func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8153,7 +8333,7 @@ func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*AbortUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
 }
 
 type AgentUpgrade struct {
@@ -8183,7 +8363,7 @@ type AgentUpgrade struct {
 
 func (x *AgentUpgrade) Reset() {
 	*x = AgentUpgrade{}
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8195,7 +8375,7 @@ func (x *AgentUpgrade) String() string {
 func (*AgentUpgrade) ProtoMessage() {}
 
 func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8208,7 +8388,7 @@ func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgrade.ProtoReflect.Descriptor instead.
 func (*AgentUpgrade) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *AgentUpgrade) GetId() string {
@@ -8325,7 +8505,7 @@ type AgentUpgradeTarget struct {
 
 func (x *AgentUpgradeTarget) Reset() {
 	*x = AgentUpgradeTarget{}
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8337,7 +8517,7 @@ func (x *AgentUpgradeTarget) String() string {
 func (*AgentUpgradeTarget) ProtoMessage() {}
 
 func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8350,7 +8530,7 @@ func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgradeTarget.ProtoReflect.Descriptor instead.
 func (*AgentUpgradeTarget) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *AgentUpgradeTarget) GetCluster() string {
@@ -8411,7 +8591,7 @@ type GetServiceConfigRequest struct {
 
 func (x *GetServiceConfigRequest) Reset() {
 	*x = GetServiceConfigRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8423,7 +8603,7 @@ func (x *GetServiceConfigRequest) String() string {
 func (*GetServiceConfigRequest) ProtoMessage() {}
 
 func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8436,7 +8616,7 @@ func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceConfigRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceConfigRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *GetServiceConfigRequest) GetRef() *ServiceRef {
@@ -8456,7 +8636,7 @@ type ServiceConfig struct {
 
 func (x *ServiceConfig) Reset() {
 	*x = ServiceConfig{}
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8468,7 +8648,7 @@ func (x *ServiceConfig) String() string {
 func (*ServiceConfig) ProtoMessage() {}
 
 func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8481,7 +8661,7 @@ func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceConfig.ProtoReflect.Descriptor instead.
 func (*ServiceConfig) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *ServiceConfig) GetRevision() int64 {
@@ -8510,7 +8690,7 @@ type ConfigValue struct {
 
 func (x *ConfigValue) Reset() {
 	*x = ConfigValue{}
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8522,7 +8702,7 @@ func (x *ConfigValue) String() string {
 func (*ConfigValue) ProtoMessage() {}
 
 func (x *ConfigValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8535,7 +8715,7 @@ func (x *ConfigValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigValue.ProtoReflect.Descriptor instead.
 func (*ConfigValue) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *ConfigValue) GetKey() string {
@@ -8569,7 +8749,7 @@ type ConfigLayer struct {
 
 func (x *ConfigLayer) Reset() {
 	*x = ConfigLayer{}
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8581,7 +8761,7 @@ func (x *ConfigLayer) String() string {
 func (*ConfigLayer) ProtoMessage() {}
 
 func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8594,7 +8774,7 @@ func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigLayer.ProtoReflect.Descriptor instead.
 func (*ConfigLayer) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *ConfigLayer) GetLayer() string {
@@ -8656,7 +8836,7 @@ type Context struct {
 
 func (x *Context) Reset() {
 	*x = Context{}
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8668,7 +8848,7 @@ func (x *Context) String() string {
 func (*Context) ProtoMessage() {}
 
 func (x *Context) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8681,7 +8861,7 @@ func (x *Context) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Context.ProtoReflect.Descriptor instead.
 func (*Context) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *Context) GetName() string {
@@ -8757,7 +8937,7 @@ type ListContextsRequest struct {
 
 func (x *ListContextsRequest) Reset() {
 	*x = ListContextsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8769,7 +8949,7 @@ func (x *ListContextsRequest) String() string {
 func (*ListContextsRequest) ProtoMessage() {}
 
 func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8782,7 +8962,7 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *ListContextsRequest) GetManagedByTool() string {
@@ -8801,7 +8981,7 @@ type ListContextsResponse struct {
 
 func (x *ListContextsResponse) Reset() {
 	*x = ListContextsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8813,7 +8993,7 @@ func (x *ListContextsResponse) String() string {
 func (*ListContextsResponse) ProtoMessage() {}
 
 func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8826,7 +9006,7 @@ func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
 func (*ListContextsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *ListContextsResponse) GetContexts() []*Context {
@@ -8845,7 +9025,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8857,7 +9037,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8870,7 +9050,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *GetContextRequest) GetName() string {
@@ -8890,7 +9070,7 @@ type CreateContextRequest struct {
 
 func (x *CreateContextRequest) Reset() {
 	*x = CreateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8902,7 +9082,7 @@ func (x *CreateContextRequest) String() string {
 func (*CreateContextRequest) ProtoMessage() {}
 
 func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8915,7 +9095,7 @@ func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateContextRequest.ProtoReflect.Descriptor instead.
 func (*CreateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *CreateContextRequest) GetContext() *Context {
@@ -8948,7 +9128,7 @@ type UpdateContextRequest struct {
 
 func (x *UpdateContextRequest) Reset() {
 	*x = UpdateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8960,7 +9140,7 @@ func (x *UpdateContextRequest) String() string {
 func (*UpdateContextRequest) ProtoMessage() {}
 
 func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8973,7 +9153,7 @@ func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateContextRequest.ProtoReflect.Descriptor instead.
 func (*UpdateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *UpdateContextRequest) GetContext() *Context {
@@ -9021,7 +9201,7 @@ type DeleteContextRequest struct {
 
 func (x *DeleteContextRequest) Reset() {
 	*x = DeleteContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9033,7 +9213,7 @@ func (x *DeleteContextRequest) String() string {
 func (*DeleteContextRequest) ProtoMessage() {}
 
 func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9046,7 +9226,7 @@ func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextRequest.ProtoReflect.Descriptor instead.
 func (*DeleteContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *DeleteContextRequest) GetName() string {
@@ -9071,7 +9251,7 @@ type DeleteContextResponse struct {
 
 func (x *DeleteContextResponse) Reset() {
 	*x = DeleteContextResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9083,7 +9263,7 @@ func (x *DeleteContextResponse) String() string {
 func (*DeleteContextResponse) ProtoMessage() {}
 
 func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9096,7 +9276,7 @@ func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextResponse.ProtoReflect.Descriptor instead.
 func (*DeleteContextResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
 }
 
 type ListOutputsRequest struct {
@@ -9111,7 +9291,7 @@ type ListOutputsRequest struct {
 
 func (x *ListOutputsRequest) Reset() {
 	*x = ListOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9123,7 +9303,7 @@ func (x *ListOutputsRequest) String() string {
 func (*ListOutputsRequest) ProtoMessage() {}
 
 func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9136,7 +9316,7 @@ func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
 func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *ListOutputsRequest) GetManagedByTool() string {
@@ -9162,7 +9342,7 @@ type ListOutputsResponse struct {
 
 func (x *ListOutputsResponse) Reset() {
 	*x = ListOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9174,7 +9354,7 @@ func (x *ListOutputsResponse) String() string {
 func (*ListOutputsResponse) ProtoMessage() {}
 
 func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9187,7 +9367,7 @@ func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsResponse.ProtoReflect.Descriptor instead.
 func (*ListOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *ListOutputsResponse) GetOutputs() []*Context {
@@ -9210,7 +9390,7 @@ type PutOutputsRequest struct {
 
 func (x *PutOutputsRequest) Reset() {
 	*x = PutOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9222,7 +9402,7 @@ func (x *PutOutputsRequest) String() string {
 func (*PutOutputsRequest) ProtoMessage() {}
 
 func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9235,7 +9415,7 @@ func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOutputsRequest.ProtoReflect.Descriptor instead.
 func (*PutOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *PutOutputsRequest) GetOutputs() *Context {
@@ -9269,7 +9449,7 @@ type DeleteOutputsRequest struct {
 
 func (x *DeleteOutputsRequest) Reset() {
 	*x = DeleteOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9281,7 +9461,7 @@ func (x *DeleteOutputsRequest) String() string {
 func (*DeleteOutputsRequest) ProtoMessage() {}
 
 func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9294,7 +9474,7 @@ func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsRequest.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *DeleteOutputsRequest) GetName() string {
@@ -9319,7 +9499,7 @@ type DeleteOutputsResponse struct {
 
 func (x *DeleteOutputsResponse) Reset() {
 	*x = DeleteOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9331,7 +9511,7 @@ func (x *DeleteOutputsResponse) String() string {
 func (*DeleteOutputsResponse) ProtoMessage() {}
 
 func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9344,7 +9524,7 @@ func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsResponse.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
 }
 
 type Backend struct {
@@ -9363,7 +9543,7 @@ type Backend struct {
 
 func (x *Backend) Reset() {
 	*x = Backend{}
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9375,7 +9555,7 @@ func (x *Backend) String() string {
 func (*Backend) ProtoMessage() {}
 
 func (x *Backend) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9388,7 +9568,7 @@ func (x *Backend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backend.ProtoReflect.Descriptor instead.
 func (*Backend) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *Backend) GetName() string {
@@ -9441,7 +9621,7 @@ type ListBackendsRequest struct {
 
 func (x *ListBackendsRequest) Reset() {
 	*x = ListBackendsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9453,7 +9633,7 @@ func (x *ListBackendsRequest) String() string {
 func (*ListBackendsRequest) ProtoMessage() {}
 
 func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9466,7 +9646,7 @@ func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsRequest.ProtoReflect.Descriptor instead.
 func (*ListBackendsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
 }
 
 type ListBackendsResponse struct {
@@ -9478,7 +9658,7 @@ type ListBackendsResponse struct {
 
 func (x *ListBackendsResponse) Reset() {
 	*x = ListBackendsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9490,7 +9670,7 @@ func (x *ListBackendsResponse) String() string {
 func (*ListBackendsResponse) ProtoMessage() {}
 
 func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9503,7 +9683,7 @@ func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsResponse.ProtoReflect.Descriptor instead.
 func (*ListBackendsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *ListBackendsResponse) GetBackends() []*Backend {
@@ -9523,7 +9703,7 @@ type MigrateRequest struct {
 
 func (x *MigrateRequest) Reset() {
 	*x = MigrateRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9535,7 +9715,7 @@ func (x *MigrateRequest) String() string {
 func (*MigrateRequest) ProtoMessage() {}
 
 func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9548,7 +9728,7 @@ func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MigrateRequest.ProtoReflect.Descriptor instead.
 func (*MigrateRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *MigrateRequest) GetFrom() string {
@@ -9573,7 +9753,7 @@ type GetMigrationRequest struct {
 
 func (x *GetMigrationRequest) Reset() {
 	*x = GetMigrationRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9585,7 +9765,7 @@ func (x *GetMigrationRequest) String() string {
 func (*GetMigrationRequest) ProtoMessage() {}
 
 func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9598,7 +9778,7 @@ func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMigrationRequest.ProtoReflect.Descriptor instead.
 func (*GetMigrationRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
 }
 
 type Migration struct {
@@ -9619,7 +9799,7 @@ type Migration struct {
 
 func (x *Migration) Reset() {
 	*x = Migration{}
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9631,7 +9811,7 @@ func (x *Migration) String() string {
 func (*Migration) ProtoMessage() {}
 
 func (x *Migration) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9644,7 +9824,7 @@ func (x *Migration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Migration.ProtoReflect.Descriptor instead.
 func (*Migration) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *Migration) GetFrom() string {
@@ -9718,7 +9898,7 @@ type RotateKeyRequest struct {
 
 func (x *RotateKeyRequest) Reset() {
 	*x = RotateKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9730,7 +9910,7 @@ func (x *RotateKeyRequest) String() string {
 func (*RotateKeyRequest) ProtoMessage() {}
 
 func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9743,7 +9923,7 @@ func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{139}
 }
 
 type RotateKeyResponse struct {
@@ -9756,7 +9936,7 @@ type RotateKeyResponse struct {
 
 func (x *RotateKeyResponse) Reset() {
 	*x = RotateKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9768,7 +9948,7 @@ func (x *RotateKeyResponse) String() string {
 func (*RotateKeyResponse) ProtoMessage() {}
 
 func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9781,7 +9961,7 @@ func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *RotateKeyResponse) GetValues() int64 {
@@ -9809,7 +9989,7 @@ type ListTestsRequest struct {
 
 func (x *ListTestsRequest) Reset() {
 	*x = ListTestsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9821,7 +10001,7 @@ func (x *ListTestsRequest) String() string {
 func (*ListTestsRequest) ProtoMessage() {}
 
 func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9834,7 +10014,7 @@ func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsRequest.ProtoReflect.Descriptor instead.
 func (*ListTestsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *ListTestsRequest) GetRef() *ServiceRef {
@@ -9860,7 +10040,7 @@ type ListTestsResponse struct {
 
 func (x *ListTestsResponse) Reset() {
 	*x = ListTestsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[139]
+	mi := &file_hub_v1_hub_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9872,7 +10052,7 @@ func (x *ListTestsResponse) String() string {
 func (*ListTestsResponse) ProtoMessage() {}
 
 func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[139]
+	mi := &file_hub_v1_hub_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9885,7 +10065,7 @@ func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsResponse.ProtoReflect.Descriptor instead.
 func (*ListTestsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{139}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *ListTestsResponse) GetRuns() []*TestRun {
@@ -9918,7 +10098,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_hub_v1_hub_proto_msgTypes[140]
+	mi := &file_hub_v1_hub_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9930,7 +10110,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[140]
+	mi := &file_hub_v1_hub_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9943,7 +10123,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{140}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *TestRun) GetRevision() int64 {
@@ -10038,7 +10218,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_hub_v1_hub_proto_msgTypes[141]
+	mi := &file_hub_v1_hub_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10050,7 +10230,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[141]
+	mi := &file_hub_v1_hub_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10063,7 +10243,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{141}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -10157,7 +10337,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_hub_v1_hub_proto_msgTypes[142]
+	mi := &file_hub_v1_hub_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10169,7 +10349,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[142]
+	mi := &file_hub_v1_hub_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10182,7 +10362,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{142}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -10238,7 +10418,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_hub_v1_hub_proto_msgTypes[143]
+	mi := &file_hub_v1_hub_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10250,7 +10430,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[143]
+	mi := &file_hub_v1_hub_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10263,7 +10443,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{143}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -10363,7 +10543,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
 	"management\"\x17\n" +
-	"\x15DeleteProjectResponse\"\xc7\x06\n" +
+	"\x15DeleteProjectResponse\"\xee\x06\n" +
 	"\aCluster\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -10393,7 +10573,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\amessage\x18\x16 \x01(\tR\amessage\x12!\n" +
 	"\ftunnel_since\x18\x17 \x01(\x03R\vtunnelSince\x123\n" +
 	"\n" +
-	"managed_by\x18\x18 \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x1a7\n" +
+	"managed_by\x18\x18 \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x12%\n" +
+	"\x0euncounted_tags\x18\x19 \x03(\tR\runcountedTags\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd0\x01\n" +
@@ -11002,7 +11183,17 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x18RotateSigningKeyResponse\x12\x15\n" +
 	"\x06key_id\x18\x01 \x01(\tR\x05keyId\x12\x1d\n" +
 	"\n" +
-	"signs_from\x18\x02 \x01(\x03R\tsignsFrom\"\x17\n" +
+	"signs_from\x18\x02 \x01(\x03R\tsignsFrom\"%\n" +
+	"\rAtRiskRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x05R\x05limit\"O\n" +
+	"\x0eAtRiskResponse\x12'\n" +
+	"\x05risks\x18\x01 \x03(\v2\x11.axle.hub.v1.RiskR\x05risks\x12\x14\n" +
+	"\x05total\x18\x02 \x01(\x05R\x05total\"^\n" +
+	"\x04Risk\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
+	"\x06object\x18\x02 \x01(\tR\x06object\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\x12\x18\n" +
+	"\acommand\x18\x04 \x01(\tR\acommand\"\x17\n" +
 	"\x15ConfirmRestoreRequest\":\n" +
 	"\x16ConfirmRestoreResponse\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\tR\vincarnation\"\x16\n" +
@@ -11272,14 +11463,15 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\fStartUpgrade\x12 .axle.hub.v1.StartUpgradeRequest\x1a\x19.axle.hub.v1.AgentUpgrade\x12K\n" +
 	"\fPauseUpgrade\x12 .axle.hub.v1.PauseUpgradeRequest\x1a\x19.axle.hub.v1.AgentUpgrade\x12M\n" +
 	"\rResumeUpgrade\x12!.axle.hub.v1.ResumeUpgradeRequest\x1a\x19.axle.hub.v1.AgentUpgrade\x12K\n" +
-	"\fAbortUpgrade\x12 .axle.hub.v1.AbortUpgradeRequest\x1a\x19.axle.hub.v1.AgentUpgrade2\xe1\x03\n" +
+	"\fAbortUpgrade\x12 .axle.hub.v1.AbortUpgradeRequest\x1a\x19.axle.hub.v1.AgentUpgrade2\xa4\x04\n" +
 	"\x03Hub\x12?\n" +
 	"\x06Status\x12\x1d.axle.hub.v1.HubStatusRequest\x1a\x16.axle.hub.v1.HubStatus\x12Y\n" +
 	"\x0eConfirmRestore\x12\".axle.hub.v1.ConfirmRestoreRequest\x1a#.axle.hub.v1.ConfirmRestoreResponse\x12>\n" +
 	"\x05Drain\x12\x19.axle.hub.v1.DrainRequest\x1a\x1a.axle.hub.v1.DrainResponse\x12_\n" +
 	"\x10RotateSigningKey\x12$.axle.hub.v1.RotateSigningKeyRequest\x1a%.axle.hub.v1.RotateSigningKeyResponse\x12Q\n" +
 	"\x0eGetSyncWindows\x12\".axle.hub.v1.GetSyncWindowsRequest\x1a\x1b.axle.hub.v1.SyncWindowList\x12J\n" +
-	"\x0eSetSyncWindows\x12\x1b.axle.hub.v1.SyncWindowList\x1a\x1b.axle.hub.v1.SyncWindowListB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
+	"\x0eSetSyncWindows\x12\x1b.axle.hub.v1.SyncWindowList\x1a\x1b.axle.hub.v1.SyncWindowList\x12A\n" +
+	"\x06AtRisk\x12\x1a.axle.hub.v1.AtRiskRequest\x1a\x1b.axle.hub.v1.AtRiskResponseB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
 
 var (
 	file_hub_v1_hub_proto_rawDescOnce sync.Once
@@ -11293,7 +11485,7 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 150)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 153)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
 	(*Manager)(nil),                     // 1: axle.hub.v1.Manager
@@ -11399,75 +11591,78 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*DrainResponse)(nil),               // 101: axle.hub.v1.DrainResponse
 	(*RotateSigningKeyRequest)(nil),     // 102: axle.hub.v1.RotateSigningKeyRequest
 	(*RotateSigningKeyResponse)(nil),    // 103: axle.hub.v1.RotateSigningKeyResponse
-	(*ConfirmRestoreRequest)(nil),       // 104: axle.hub.v1.ConfirmRestoreRequest
-	(*ConfirmRestoreResponse)(nil),      // 105: axle.hub.v1.ConfirmRestoreResponse
-	(*UpgradeStatusRequest)(nil),        // 106: axle.hub.v1.UpgradeStatusRequest
-	(*StartUpgradeRequest)(nil),         // 107: axle.hub.v1.StartUpgradeRequest
-	(*PauseUpgradeRequest)(nil),         // 108: axle.hub.v1.PauseUpgradeRequest
-	(*ResumeUpgradeRequest)(nil),        // 109: axle.hub.v1.ResumeUpgradeRequest
-	(*AbortUpgradeRequest)(nil),         // 110: axle.hub.v1.AbortUpgradeRequest
-	(*AgentUpgrade)(nil),                // 111: axle.hub.v1.AgentUpgrade
-	(*AgentUpgradeTarget)(nil),          // 112: axle.hub.v1.AgentUpgradeTarget
-	(*GetServiceConfigRequest)(nil),     // 113: axle.hub.v1.GetServiceConfigRequest
-	(*ServiceConfig)(nil),               // 114: axle.hub.v1.ServiceConfig
-	(*ConfigValue)(nil),                 // 115: axle.hub.v1.ConfigValue
-	(*ConfigLayer)(nil),                 // 116: axle.hub.v1.ConfigLayer
-	(*Context)(nil),                     // 117: axle.hub.v1.Context
-	(*ListContextsRequest)(nil),         // 118: axle.hub.v1.ListContextsRequest
-	(*ListContextsResponse)(nil),        // 119: axle.hub.v1.ListContextsResponse
-	(*GetContextRequest)(nil),           // 120: axle.hub.v1.GetContextRequest
-	(*CreateContextRequest)(nil),        // 121: axle.hub.v1.CreateContextRequest
-	(*UpdateContextRequest)(nil),        // 122: axle.hub.v1.UpdateContextRequest
-	(*DeleteContextRequest)(nil),        // 123: axle.hub.v1.DeleteContextRequest
-	(*DeleteContextResponse)(nil),       // 124: axle.hub.v1.DeleteContextResponse
-	(*ListOutputsRequest)(nil),          // 125: axle.hub.v1.ListOutputsRequest
-	(*ListOutputsResponse)(nil),         // 126: axle.hub.v1.ListOutputsResponse
-	(*PutOutputsRequest)(nil),           // 127: axle.hub.v1.PutOutputsRequest
-	(*DeleteOutputsRequest)(nil),        // 128: axle.hub.v1.DeleteOutputsRequest
-	(*DeleteOutputsResponse)(nil),       // 129: axle.hub.v1.DeleteOutputsResponse
-	(*Backend)(nil),                     // 130: axle.hub.v1.Backend
-	(*ListBackendsRequest)(nil),         // 131: axle.hub.v1.ListBackendsRequest
-	(*ListBackendsResponse)(nil),        // 132: axle.hub.v1.ListBackendsResponse
-	(*MigrateRequest)(nil),              // 133: axle.hub.v1.MigrateRequest
-	(*GetMigrationRequest)(nil),         // 134: axle.hub.v1.GetMigrationRequest
-	(*Migration)(nil),                   // 135: axle.hub.v1.Migration
-	(*RotateKeyRequest)(nil),            // 136: axle.hub.v1.RotateKeyRequest
-	(*RotateKeyResponse)(nil),           // 137: axle.hub.v1.RotateKeyResponse
-	(*ListTestsRequest)(nil),            // 138: axle.hub.v1.ListTestsRequest
-	(*ListTestsResponse)(nil),           // 139: axle.hub.v1.ListTestsResponse
-	(*TestRun)(nil),                     // 140: axle.hub.v1.TestRun
-	(*TestResult)(nil),                  // 141: axle.hub.v1.TestResult
-	(*TestReport)(nil),                  // 142: axle.hub.v1.TestReport
-	(*TestCase)(nil),                    // 143: axle.hub.v1.TestCase
-	nil,                                 // 144: axle.hub.v1.Cluster.TagsEntry
-	nil,                                 // 145: axle.hub.v1.ListClustersRequest.TagsEntry
-	nil,                                 // 146: axle.hub.v1.CreateClusterRequest.TagsEntry
-	nil,                                 // 147: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 148: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	nil,                                 // 149: axle.hub.v1.Context.SecretsEntry
-	(*SyncWindow)(nil),                  // 150: axle.hub.v1.SyncWindow
-	(*ServiceSpec)(nil),                 // 151: axle.hub.v1.ServiceSpec
+	(*AtRiskRequest)(nil),               // 104: axle.hub.v1.AtRiskRequest
+	(*AtRiskResponse)(nil),              // 105: axle.hub.v1.AtRiskResponse
+	(*Risk)(nil),                        // 106: axle.hub.v1.Risk
+	(*ConfirmRestoreRequest)(nil),       // 107: axle.hub.v1.ConfirmRestoreRequest
+	(*ConfirmRestoreResponse)(nil),      // 108: axle.hub.v1.ConfirmRestoreResponse
+	(*UpgradeStatusRequest)(nil),        // 109: axle.hub.v1.UpgradeStatusRequest
+	(*StartUpgradeRequest)(nil),         // 110: axle.hub.v1.StartUpgradeRequest
+	(*PauseUpgradeRequest)(nil),         // 111: axle.hub.v1.PauseUpgradeRequest
+	(*ResumeUpgradeRequest)(nil),        // 112: axle.hub.v1.ResumeUpgradeRequest
+	(*AbortUpgradeRequest)(nil),         // 113: axle.hub.v1.AbortUpgradeRequest
+	(*AgentUpgrade)(nil),                // 114: axle.hub.v1.AgentUpgrade
+	(*AgentUpgradeTarget)(nil),          // 115: axle.hub.v1.AgentUpgradeTarget
+	(*GetServiceConfigRequest)(nil),     // 116: axle.hub.v1.GetServiceConfigRequest
+	(*ServiceConfig)(nil),               // 117: axle.hub.v1.ServiceConfig
+	(*ConfigValue)(nil),                 // 118: axle.hub.v1.ConfigValue
+	(*ConfigLayer)(nil),                 // 119: axle.hub.v1.ConfigLayer
+	(*Context)(nil),                     // 120: axle.hub.v1.Context
+	(*ListContextsRequest)(nil),         // 121: axle.hub.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),        // 122: axle.hub.v1.ListContextsResponse
+	(*GetContextRequest)(nil),           // 123: axle.hub.v1.GetContextRequest
+	(*CreateContextRequest)(nil),        // 124: axle.hub.v1.CreateContextRequest
+	(*UpdateContextRequest)(nil),        // 125: axle.hub.v1.UpdateContextRequest
+	(*DeleteContextRequest)(nil),        // 126: axle.hub.v1.DeleteContextRequest
+	(*DeleteContextResponse)(nil),       // 127: axle.hub.v1.DeleteContextResponse
+	(*ListOutputsRequest)(nil),          // 128: axle.hub.v1.ListOutputsRequest
+	(*ListOutputsResponse)(nil),         // 129: axle.hub.v1.ListOutputsResponse
+	(*PutOutputsRequest)(nil),           // 130: axle.hub.v1.PutOutputsRequest
+	(*DeleteOutputsRequest)(nil),        // 131: axle.hub.v1.DeleteOutputsRequest
+	(*DeleteOutputsResponse)(nil),       // 132: axle.hub.v1.DeleteOutputsResponse
+	(*Backend)(nil),                     // 133: axle.hub.v1.Backend
+	(*ListBackendsRequest)(nil),         // 134: axle.hub.v1.ListBackendsRequest
+	(*ListBackendsResponse)(nil),        // 135: axle.hub.v1.ListBackendsResponse
+	(*MigrateRequest)(nil),              // 136: axle.hub.v1.MigrateRequest
+	(*GetMigrationRequest)(nil),         // 137: axle.hub.v1.GetMigrationRequest
+	(*Migration)(nil),                   // 138: axle.hub.v1.Migration
+	(*RotateKeyRequest)(nil),            // 139: axle.hub.v1.RotateKeyRequest
+	(*RotateKeyResponse)(nil),           // 140: axle.hub.v1.RotateKeyResponse
+	(*ListTestsRequest)(nil),            // 141: axle.hub.v1.ListTestsRequest
+	(*ListTestsResponse)(nil),           // 142: axle.hub.v1.ListTestsResponse
+	(*TestRun)(nil),                     // 143: axle.hub.v1.TestRun
+	(*TestResult)(nil),                  // 144: axle.hub.v1.TestResult
+	(*TestReport)(nil),                  // 145: axle.hub.v1.TestReport
+	(*TestCase)(nil),                    // 146: axle.hub.v1.TestCase
+	nil,                                 // 147: axle.hub.v1.Cluster.TagsEntry
+	nil,                                 // 148: axle.hub.v1.ListClustersRequest.TagsEntry
+	nil,                                 // 149: axle.hub.v1.CreateClusterRequest.TagsEntry
+	nil,                                 // 150: axle.hub.v1.UpdateClusterRequest.TagsEntry
+	nil,                                 // 151: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	nil,                                 // 152: axle.hub.v1.Context.SecretsEntry
+	(*SyncWindow)(nil),                  // 153: axle.hub.v1.SyncWindow
+	(*ServiceSpec)(nil),                 // 154: axle.hub.v1.ServiceSpec
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
 	7,   // 1: axle.hub.v1.Project.limits:type_name -> axle.hub.v1.ProjectLimits
 	1,   // 2: axle.hub.v1.Project.managed_by:type_name -> axle.hub.v1.Manager
 	1,   // 3: axle.hub.v1.Project.limits_managed_by:type_name -> axle.hub.v1.Manager
-	150, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	153, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	6,   // 5: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
 	7,   // 6: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 7: axle.hub.v1.CreateProjectRequest.management:type_name -> axle.hub.v1.Management
 	7,   // 8: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 9: axle.hub.v1.UpdateProjectRequest.management:type_name -> axle.hub.v1.Management
 	2,   // 10: axle.hub.v1.DeleteProjectRequest.management:type_name -> axle.hub.v1.Management
-	144, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	147, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
 	1,   // 12: axle.hub.v1.Cluster.managed_by:type_name -> axle.hub.v1.Manager
-	145, // 13: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	148, // 13: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
 	15,  // 14: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	146, // 15: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	149, // 15: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
 	2,   // 16: axle.hub.v1.CreateClusterRequest.management:type_name -> axle.hub.v1.Management
 	15,  // 17: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	147, // 18: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	150, // 18: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
 	2,   // 19: axle.hub.v1.UpdateClusterRequest.management:type_name -> axle.hub.v1.Management
 	26,  // 20: axle.hub.v1.EnrollmentResponse.steps:type_name -> axle.hub.v1.EnrollmentStep
 	2,   // 21: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
@@ -11488,7 +11683,7 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	2,   // 36: axle.hub.v1.CreateWebhookRequest.management:type_name -> axle.hub.v1.Management
 	43,  // 37: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
 	2,   // 38: axle.hub.v1.DeleteWebhookRequest.management:type_name -> axle.hub.v1.Management
-	151, // 39: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	154, // 39: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
 	52,  // 40: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
 	53,  // 41: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
 	56,  // 42: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
@@ -11503,13 +11698,13 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	50,  // 51: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
 	60,  // 52: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
 	60,  // 53: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	151, // 54: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	154, // 54: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	2,   // 55: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
 	60,  // 56: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	151, // 57: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	154, // 57: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	2,   // 58: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
 	60,  // 59: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	151, // 60: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	154, // 60: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	2,   // 61: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
 	50,  // 62: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
 	60,  // 63: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
@@ -11529,182 +11724,185 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 77: axle.hub.v1.Token.managed_by:type_name -> axle.hub.v1.Manager
 	82,  // 78: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
 	82,  // 79: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	148, // 80: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	151, // 80: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
 	2,   // 81: axle.hub.v1.CreateBootstrapTokenRequest.management:type_name -> axle.hub.v1.Management
 	90,  // 82: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	150, // 83: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	153, // 83: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	2,   // 84: axle.hub.v1.SyncWindowList.management:type_name -> axle.hub.v1.Management
 	1,   // 85: axle.hub.v1.SyncWindowList.managed_by:type_name -> axle.hub.v1.Manager
 	99,  // 86: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
 	98,  // 87: axle.hub.v1.HubStatus.backups:type_name -> axle.hub.v1.Backups
 	97,  // 88: axle.hub.v1.HubStatus.source_risks:type_name -> axle.hub.v1.SourceRisk
-	2,   // 89: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
-	112, // 90: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
-	1,   // 91: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
-	60,  // 92: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	115, // 93: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
-	116, // 94: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
-	149, // 95: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
-	1,   // 96: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
-	117, // 97: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
-	117, // 98: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 99: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
-	117, // 100: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 101: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 102: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
-	117, // 103: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
-	117, // 104: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
-	2,   // 105: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 106: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
-	130, // 107: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
-	60,  // 108: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	140, // 109: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
-	141, // 110: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
-	142, // 111: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
-	143, // 112: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
-	3,   // 113: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	4,   // 114: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	8,   // 115: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	10,  // 116: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	11,  // 117: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	12,  // 118: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
-	13,  // 119: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	16,  // 120: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	18,  // 121: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	19,  // 122: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	23,  // 123: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	27,  // 124: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	28,  // 125: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	21,  // 126: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
-	24,  // 127: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
-	34,  // 128: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	36,  // 129: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	38,  // 130: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	39,  // 131: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	40,  // 132: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	41,  // 133: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	44,  // 134: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	46,  // 135: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	48,  // 136: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	61,  // 137: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	63,  // 138: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	64,  // 139: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	65,  // 140: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	66,  // 141: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	68,  // 142: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	74,  // 143: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	75,  // 144: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	76,  // 145: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	77,  // 146: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	80,  // 147: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	69,  // 148: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	70,  // 149: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	81,  // 150: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	138, // 151: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	113, // 152: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	57,  // 153: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	118, // 154: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	120, // 155: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	121, // 156: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	122, // 157: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	123, // 158: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	125, // 159: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	127, // 160: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	128, // 161: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	131, // 162: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	133, // 163: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	134, // 164: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	136, // 165: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	84,  // 166: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	86,  // 167: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	87,  // 168: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	88,  // 169: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	91,  // 170: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	106, // 171: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	107, // 172: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	108, // 173: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	109, // 174: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	110, // 175: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	95,  // 176: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	104, // 177: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	100, // 178: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	102, // 179: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	93,  // 180: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	94,  // 181: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	83,  // 182: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	5,   // 183: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	9,   // 184: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	6,   // 185: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	6,   // 186: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	6,   // 187: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	14,  // 188: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	17,  // 189: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	15,  // 190: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	20,  // 191: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	15,  // 192: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	15,  // 193: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	29,  // 194: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	22,  // 195: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
-	25,  // 196: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
-	35,  // 197: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	30,  // 198: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	30,  // 199: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	30,  // 200: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	30,  // 201: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	42,  // 202: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	45,  // 203: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	47,  // 204: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	49,  // 205: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	62,  // 206: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	50,  // 207: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	50,  // 208: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	50,  // 209: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	67,  // 210: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	50,  // 211: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	50,  // 212: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	50,  // 213: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	50,  // 214: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	78,  // 215: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	50,  // 216: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	71,  // 217: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	71,  // 218: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	50,  // 219: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	139, // 220: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	114, // 221: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	58,  // 222: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	119, // 223: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	117, // 224: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	117, // 225: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	117, // 226: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	124, // 227: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	126, // 228: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	117, // 229: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	129, // 230: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	132, // 231: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	135, // 232: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	135, // 233: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	137, // 234: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	85,  // 235: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	83,  // 236: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	83,  // 237: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	89,  // 238: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	92,  // 239: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	111, // 240: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	111, // 241: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	111, // 242: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	111, // 243: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	111, // 244: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	96,  // 245: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	105, // 246: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	101, // 247: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	103, // 248: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	94,  // 249: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	94,  // 250: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	182, // [182:251] is the sub-list for method output_type
-	113, // [113:182] is the sub-list for method input_type
-	113, // [113:113] is the sub-list for extension type_name
-	113, // [113:113] is the sub-list for extension extendee
-	0,   // [0:113] is the sub-list for field type_name
+	106, // 89: axle.hub.v1.AtRiskResponse.risks:type_name -> axle.hub.v1.Risk
+	2,   // 90: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
+	115, // 91: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
+	1,   // 92: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
+	60,  // 93: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	118, // 94: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
+	119, // 95: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
+	152, // 96: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	1,   // 97: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
+	120, // 98: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
+	120, // 99: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 100: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
+	120, // 101: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 102: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 103: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
+	120, // 104: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
+	120, // 105: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
+	2,   // 106: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 107: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
+	133, // 108: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
+	60,  // 109: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	143, // 110: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
+	144, // 111: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
+	145, // 112: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
+	146, // 113: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
+	3,   // 114: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	4,   // 115: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	8,   // 116: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	10,  // 117: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	11,  // 118: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	12,  // 119: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
+	13,  // 120: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	16,  // 121: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	18,  // 122: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	19,  // 123: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	23,  // 124: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	27,  // 125: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	28,  // 126: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	21,  // 127: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
+	24,  // 128: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
+	34,  // 129: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	36,  // 130: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	38,  // 131: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	39,  // 132: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	40,  // 133: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	41,  // 134: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	44,  // 135: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	46,  // 136: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	48,  // 137: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	61,  // 138: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	63,  // 139: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	64,  // 140: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	65,  // 141: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	66,  // 142: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	68,  // 143: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	74,  // 144: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	75,  // 145: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	76,  // 146: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	77,  // 147: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	80,  // 148: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	69,  // 149: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	70,  // 150: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	81,  // 151: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	141, // 152: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	116, // 153: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	57,  // 154: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	121, // 155: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	123, // 156: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	124, // 157: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	125, // 158: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	126, // 159: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	128, // 160: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	130, // 161: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	131, // 162: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	134, // 163: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	136, // 164: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	137, // 165: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	139, // 166: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	84,  // 167: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	86,  // 168: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	87,  // 169: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	88,  // 170: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	91,  // 171: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	109, // 172: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	110, // 173: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	111, // 174: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	112, // 175: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	113, // 176: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	95,  // 177: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	107, // 178: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	100, // 179: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	102, // 180: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	93,  // 181: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	94,  // 182: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	104, // 183: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
+	83,  // 184: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 185: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 186: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 187: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 188: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 189: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 190: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	17,  // 191: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 192: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	20,  // 193: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	15,  // 194: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	15,  // 195: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	29,  // 196: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	22,  // 197: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
+	25,  // 198: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
+	35,  // 199: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	30,  // 200: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	30,  // 201: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	30,  // 202: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	30,  // 203: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	42,  // 204: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	45,  // 205: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	47,  // 206: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	49,  // 207: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	62,  // 208: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	50,  // 209: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	50,  // 210: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	50,  // 211: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	67,  // 212: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	50,  // 213: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	50,  // 214: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	50,  // 215: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	50,  // 216: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	78,  // 217: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	50,  // 218: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	71,  // 219: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	71,  // 220: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	50,  // 221: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	142, // 222: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	117, // 223: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	58,  // 224: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	122, // 225: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	120, // 226: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	120, // 227: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	120, // 228: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	127, // 229: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	129, // 230: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	120, // 231: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	132, // 232: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	135, // 233: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	138, // 234: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	138, // 235: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	140, // 236: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	85,  // 237: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	83,  // 238: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	83,  // 239: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	89,  // 240: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	92,  // 241: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	114, // 242: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	114, // 243: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	114, // 244: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	114, // 245: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	114, // 246: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	96,  // 247: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	108, // 248: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	101, // 249: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	103, // 250: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	94,  // 251: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	94,  // 252: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	105, // 253: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
+	184, // [184:254] is the sub-list for method output_type
+	114, // [114:184] is the sub-list for method input_type
+	114, // [114:114] is the sub-list for extension type_name
+	114, // [114:114] is the sub-list for extension extendee
+	0,   // [0:114] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }
@@ -11720,7 +11918,7 @@ func file_hub_v1_hub_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   150,
+			NumMessages:   153,
 			NumExtensions: 0,
 			NumServices:   13,
 		},

@@ -160,7 +160,7 @@ func TestAzureKeepsTheContract(t *testing.T) {
 // folder is a repository with the files of testdata.
 type folder struct{}
 
-func (folder) File(_ context.Context, repository, ref, dir, name string) ([]byte, error) {
+func (folder) File(_ context.Context, _ backend.SOPSConfig, name string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join("testdata", name))
 	if os.IsNotExist(err) {
 		return nil, errcode.New(errcode.NotFound, "there is no file %q", name)
@@ -206,7 +206,7 @@ func TestSOPSReadsWhatSOPSWrote(t *testing.T) {
 // edited is a repository with one file that was changed by hand.
 type edited struct{ text string }
 
-func (e edited) File(context.Context, string, string, string, string) ([]byte, error) {
+func (e edited) File(_ context.Context, _ backend.SOPSConfig, _ string) ([]byte, error) {
 	return []byte(e.text), nil
 }
 

@@ -30,16 +30,19 @@ import (
 
 // Files reads files of the repositories that the hub follows.
 type Files interface {
-	// File returns a file below a folder at a ref as last fetched. NotFound.
-	File(ctx context.Context, repository, ref, folder, name string) ([]byte, error)
+	// File returns a file of the folder as last fetched. NotFound.
+	File(ctx context.Context, of SOPSConfig, name string) ([]byte, error)
 }
 
 // SOPSConfig is a folder of a Git repository with YAML or JSON files that SOPS
 // encrypted for age.
 type SOPSConfig struct {
 	Repository string `json:"repository"`
-	Ref        string `json:"ref"`
-	Folder     string `json:"folder,omitempty"`
+	// Project is the one that the repository must be in; empty is default. Whoever
+	// registers the name in another one is not read.
+	Project string `json:"project,omitempty"`
+	Ref     string `json:"ref"`
+	Folder  string `json:"folder,omitempty"`
 	// AgeKeyFile holds identities, one AGE-SECRET-KEY-1… per line.
 	AgeKeyFile string `json:"ageKeyFile"`
 	Files      Files  `json:"-"`
@@ -78,7 +81,7 @@ func (s *SOPS) Read(ctx context.Context, name string) (map[string]string, error)
 	if err := checkPath(name); err != nil {
 		return nil, err
 	}
-	raw, err := s.Files.File(ctx, s.Repository, s.Ref, s.Folder, path.Clean(name))
+	raw, err := s.Files.File(ctx, s.SOPSConfig, path.Clean(name))
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +109,7 @@ func (s *SOPS) Check(ctx context.Context) error {
 	if _, err := s.identities(); err != nil {
 		return err
 	}
-	_, err := s.Files.File(ctx, s.Repository, s.Ref, s.Folder, "axle-check")
+	_, err := s.Files.File(ctx, s.SOPSConfig, "axle-check")
 	if errcode.Is(err, errcode.NotFound) {
 		return nil
 	}

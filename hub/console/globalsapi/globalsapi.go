@@ -67,7 +67,13 @@ func (s *API) Get(ctx context.Context, r *connect.Request[hubv1.GetGlobalService
 		return nil, err
 	}
 	out := withTemplate(g)
-	out.State, err = s.state(ctx, g.ID)
+	if out.State, err = s.state(ctx, g.ID); err != nil {
+		return nil, err
+	}
+	uncounted, err := s.Globals.Uncounted(ctx, g)
+	for _, u := range uncounted {
+		out.State.Uncounted = append(out.State.Uncounted, &hubv1.UncountedCluster{Cluster: u.Cluster, Tags: u.Tags})
+	}
 	return connect.NewResponse(out), err
 }
 

@@ -113,7 +113,7 @@ func (f *Fleet) of(sources fleet.Sources, values fleet.Configuration) *fleet.Fle
 // AddCluster creates a cluster that has an agent.
 func (f *Fleet) AddCluster(name string) fleet.Cluster {
 	f.T.Helper()
-	c, err := f.CreateCluster(f.T.Context(), "ann", fleet.NewCluster{Name: name, Tags: map[string]string{"tier": "dev"}})
+	c, err := f.CreateCluster(f.T.Context(), "ann", fleet.NewCluster{Name: name, Tags: map[string]string{"tier": "dev"}, FleetWide: true})
 	if err != nil {
 		f.T.Fatal(err)
 	}

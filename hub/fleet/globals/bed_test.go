@@ -72,7 +72,7 @@ func (b *bed) count(query string) (n int) {
 
 func (b *bed) retag(cluster string, tags map[string]string) {
 	b.t.Helper()
-	if _, err := b.UpdateCluster(b.t.Context(), "ann", cluster, fleet.ClusterChange{Tags: &tags}); err != nil {
+	if _, err := b.UpdateCluster(b.t.Context(), "ann", cluster, fleet.ClusterChange{Tags: &tags, FleetWide: true}); err != nil {
 		b.t.Fatal(err)
 	}
 	b.spread()

@@ -102,6 +102,43 @@ func (g *Globals) State(ctx context.Context, id string) (State, error) {
 	return state, err
 }
 
+// Uncounted returns the first 100 clusters, by id, that a global service of all projects
+// would select if an administrator had set their tags.
+func (g *Globals) Uncounted(ctx context.Context, v Global) ([]Uncounted, error) {
+	if v.ProjectID != "" || len(v.Selectors.Tags) == 0 {
+		return nil, nil
+	}
+	var all []Uncounted
+	for after := ""; ; {
+		page, err := g.config.States.UncountedAfter(ctx, after, chunk)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range page {
+			after = c.ID
+			var keys []string
+			for _, key := range c.UncountedTags() {
+				if _, wanted := v.Selectors.Tags[key]; wanted {
+					keys = append(keys, key)
+				}
+			}
+			if len(keys) == 0 || v.selects(c) {
+				continue
+			}
+			c.AdminTags = c.Tags
+			if v.selects(c) {
+				all = append(all, Uncounted{c.Name, keys})
+			}
+			if len(all) == 100 {
+				return all, nil
+			}
+		}
+		if len(page) < chunk {
+			return all, nil
+		}
+	}
+}
+
 // List returns a page in order of name, without templates, and the name after
 // which the next one begins, empty at the end.
 func (g *Globals) List(ctx context.Context, after string, size int, reach *identity.Reach) ([]Global, string, error) {
@@ -195,9 +232,15 @@ func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, flee
 	next.Name, next.Selectors, next.Cascade, next.Reparent = r.Name, r.Selectors, r.Cascade, r.Reparent
 	next.Interval, next.Context, next.Spec, next.Plan, next.Namespace = r.Interval, r.Context, r.Spec, r.Plan, r.Namespace
 	if !exists {
+		if err := fleet.CheckFree(r.Name); err != nil {
+			return before, "", err
+		}
 		next.ID, next.CreatedAt, next.ManagedBy = identity.NewID(Prefix), g.now(), managed.Created(ctx)
 	}
 	if err := g.enter(ctx, &next, r.Project); err != nil {
+		return before, "", err
+	}
+	if next.Selectors.Ignored, err = g.ignored(ctx, next.Selectors.IgnoreClusters, before.Selectors.Ignored); err != nil {
 		return before, "", err
 	}
 	if err := g.declare(ctx, &next, before); err != nil {
@@ -268,6 +311,30 @@ func (g *Globals) enter(ctx context.Context, next *Global, project string) error
 	}
 	next.ProjectID, next.Project = p.ID, p.Name
 	return event.Append(ctx, event.Change{Kind: event.KindProjectMember, Key: p.ID})
+}
+
+// ignored returns the clusters of handles: those of before, which may have other handles
+// now, and those that have them.
+func (g *Globals) ignored(ctx context.Context, handles []string, before map[string]string) (map[string]string, error) {
+	var ids map[string]string
+	for _, handle := range handles {
+		id := before[handle]
+		if id == "" {
+			c, err := g.config.Rows.ClusterByHandle(ctx, handle)
+			if errcode.Is(err, errcode.NotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			id = c.ID
+		}
+		if ids == nil {
+			ids = map[string]string{}
+		}
+		ids[handle] = id
+	}
+	return ids, nil
 }
 
 // declare stores the values of a template, binds its sources, and follows them where

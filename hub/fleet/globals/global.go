@@ -15,10 +15,6 @@ import (
 // Prefix begins the id of every global service.
 const Prefix = "gsv-"
 
-// ownHandle is the handle of the hub's own cluster, where the operator does not
-// say which one it is.
-const ownHandle = "mgmt"
-
 // Selectors say which clusters run the service; all that are set must match.
 type Selectors struct {
 	// Tags that a cluster must all have.
@@ -29,6 +25,9 @@ type Selectors struct {
 	Mgmt *bool `json:"mgmt,omitempty"`
 	// IgnoreClusters are handles.
 	IgnoreClusters []string `json:"ignoreClusters,omitempty"`
+	// Ignored are the ids of the clusters that had these handles when they were written:
+	// another handle does not bring back what was left out.
+	Ignored map[string]string `json:"ignored,omitempty"`
 }
 
 // Distros are the vendors of Kubernetes that can be selected.
@@ -125,11 +124,12 @@ func (g Global) template() fleet.StoredService {
 // selects reports whether a cluster runs the service.
 func (g Global) selects(c fleet.Cluster) bool {
 	s := g.Selectors
-	if g.Deleting || g.ProjectID != "" && g.ProjectID != c.ProjectID || slices.Contains(s.IgnoreClusters, c.Handle) {
+	if g.Deleting || g.ProjectID != "" && g.ProjectID != c.ProjectID || s.ignores(c) {
 		return false
 	}
+	tags := g.tags(c)
 	for key, value := range s.Tags {
-		if has, ok := c.Tags[key]; !ok || has != value {
+		if has, ok := tags[key]; !ok || has != value {
 			return false
 		}
 	}
@@ -140,11 +140,33 @@ func (g Global) selects(c fleet.Cluster) bool {
 	return s.Distro == "" || s.Distro == strings.ToUpper(c.Distro) || s.Distro == "RKE" && strings.HasPrefix(strings.ToUpper(c.Distro), "RKE")
 }
 
+func (s Selectors) ignores(c fleet.Cluster) bool {
+	if slices.Contains(s.IgnoreClusters, c.Handle) {
+		return true
+	}
+	for _, id := range s.Ignored {
+		if id == c.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// tags are the tags of a cluster that count: of clusters of all projects only those that
+// an administrator stands by, since who may write one cluster must not get what is for
+// others. Those of a project are all its own.
+func (g Global) tags(c fleet.Cluster) map[string]string {
+	if g.ProjectID == "" {
+		return c.CountedTags()
+	}
+	return c.Tags
+}
+
 // own reports whether a cluster is the hub's own: where the operator runs that
-// manages the global service, or the one with the handle mgmt.
+// manages the global service, or the one with the handle that only administrators give.
 func (g Global) own(c fleet.Cluster) bool {
 	uid, _, _ := strings.Cut(g.ManagedBy.ID, "/")
-	return c.Handle == ownHandle || g.ManagedBy.Tool == managed.Operator && c.ClusterUID != "" && c.ClusterUID == uid
+	return c.Handle == fleet.Management || g.ManagedBy.Tool == managed.Operator && c.ClusterUID != "" && c.ClusterUID == uid
 }
 
 // Work is something to compare: a global service with all clusters, or a cluster
@@ -264,10 +286,18 @@ type TargetStore interface {
 	ReleaseTargets(ctx context.Context, ids []string, removals []Removal, at int64) error
 }
 
+// Uncounted is a cluster that is not selected only because of who set its tags.
+type Uncounted struct {
+	Cluster string
+	Tags    []string
+}
+
 // StateStore reads and stores how the targets are.
 type StateStore interface {
 	// ClustersAfter returns up to limit clusters after an id, in order of id.
 	ClustersAfter(ctx context.Context, after string, limit int) ([]fleet.Cluster, error)
+	// UncountedAfter is ClustersAfter with only those that may have tags that do not count.
+	UncountedAfter(ctx context.Context, after string, limit int) ([]fleet.Cluster, error)
 	// MadeOn returns the ids of the global services with a target on a cluster.
 	MadeOn(ctx context.Context, clusterID string) ([]string, error)
 	// TargetState fills in everything but the failures.

@@ -178,7 +178,7 @@ func TestDeletedGlobalServiceReleasesItsTargets(t *testing.T) {
 			storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 				b := newBed(t, d)
 				b.AddCluster("edge-0")
-				if _, err := b.CreateCluster(t.Context(), "ann", fleet.NewCluster{Name: "edge-1", Tags: map[string]string{"tier": "dev"}}); err != nil {
+				if _, err := b.CreateCluster(t.Context(), "ann", fleet.NewCluster{Name: "edge-1", Tags: map[string]string{"tier": "dev"}, FleetWide: true}); err != nil {
 					t.Fatal(err)
 				}
 				r := request()

@@ -208,7 +208,7 @@ func newTemplate(v Global) (*template, error) {
 
 // key names the rendering on a cluster.
 func (t *template) key(c fleet.Cluster) (key renderKey, err error) {
-	text, err := json.Marshal(c.Data())
+	text, err := json.Marshal([]any{c.Data(), t.tags(c)})
 	return sha256.Sum256(append(t.hash[:], text...)), err
 }
 
@@ -224,7 +224,7 @@ func (t *template) on(c fleet.Cluster) (texts []string, err error) {
 		return nil, err
 	}
 	tags := map[string]any{}
-	for key, value := range d.Tags {
+	for key, value := range t.tags(c) {
 		tags[key] = value
 	}
 	if t.engine == nil {

@@ -318,8 +318,16 @@ func (g *Globals) matchTo(ctx context.Context, p part, ready *prepared) ([]Failu
 			}
 		case !exists:
 			m.write = append(m.write, placed{cluster: c})
-		case s.Deleting != "" || !owned && !v.mayTake(s):
-			// Its name is free later, or never.
+		case s.Deleting != "":
+			// Its name is free later.
+		case !owned && !v.mayTake(s):
+			// Its name is free later, or never. People chose that of a global service, and
+			// leave out by it the clusters that have it; that of a part of a managed
+			// namespace is the hub's.
+			if v.Namespace != "" {
+				m.failures = append(m.failures, Failure{ClusterID: c.ID, At: m.now(), Message: errcode.New(errcode.Conflict,
+					"the cluster has a service %s that the managed namespace %s did not make; delete it, or declare it under another name", v.Name, v.Namespace).Error()})
+			}
 		case !owned || !m.settled(c, s):
 			m.write = append(m.write, placed{cluster: c, before: s})
 		}

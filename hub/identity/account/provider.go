@@ -18,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubereq"
 )
 
 // providers are login providers and the people who come through them.
@@ -300,7 +301,7 @@ func (p Provider) emailOf(c Claims) (string, error) {
 		return "", errcode.New(errcode.Forbidden, "%s does not say whose account it is", p.Title)
 	case c.Email == "":
 		return "", errcode.New(errcode.Forbidden, "%s sent no e-mail address for this account; allow its client the scope email", p.Title)
-	case err != nil || address.Address != c.Email || len(c.Email) > identity.MaxName || strings.HasPrefix(email.Lower(c.Email), "system:"):
+	case err != nil || address.Address != c.Email || len(c.Email) > identity.MaxName || kubereq.Reserved(c.Email):
 		return "", errcode.New(errcode.Forbidden, "%s sent an e-mail address that is not valid", p.Title)
 	case !c.EmailVerified && !p.AllowUnverified:
 		return "", errcode.New(errcode.Forbidden, "%s has not verified the e-mail address of this account; verify it there, or an administrator may allow unverified addresses for this provider", p.Title)
@@ -336,7 +337,7 @@ func (p Provider) nameOf(c Claims, address string) (string, error) {
 		return address, nil
 	}
 	name := p.Name + ":" + address
-	if strings.HasPrefix(name, "system:") || strings.HasPrefix(name, "axle:") || len(name) > identity.MaxName {
+	if kubereq.Reserved(name) || strings.HasPrefix(name, "axle:") || len(name) > identity.MaxName {
 		return "", errcode.New(errcode.Forbidden, "%s has not verified the e-mail address of this account, and %.80q cannot be the name of a user", p.Title, name)
 	}
 	return name, nil

@@ -32,6 +32,8 @@ type BootstrapRequest struct {
 	ProjectID, Project string
 	NamePattern        string
 	AllowedTags        map[string]string
+	// FleetWide is set when the maker may write the whole hub.
+	FleetWide bool
 	// MaxUses defaults to 1.
 	MaxUses int
 	// Lifetime defaults to 24 h, 1 h with ClusterID.
@@ -68,7 +70,7 @@ func (ks *Keys) CreateBootstrapToken(ctx context.Context, by identity.Principal,
 		Kind: identity.TokenBootstrap, Name: name, ClusterID: r.ClusterID, ClusterName: r.ClusterName,
 		OwnerID: by.ID, OwnerName: by.Name, OwnerKind: by.Kind,
 		Bootstrap: &identity.BootstrapTerms{
-			ManagedBy: managed.Created(ctx), ProjectID: r.ProjectID, Project: r.Project, NamePattern: r.NamePattern, AllowedTags: r.AllowedTags,
+			ManagedBy: managed.Created(ctx), ProjectID: r.ProjectID, Project: r.Project, NamePattern: r.NamePattern, AllowedTags: r.AllowedTags, FleetWide: r.FleetWide,
 			MaxUses: r.MaxUses, UsesLeft: r.MaxUses, NeedsApproval: r.MaxUses > 1 && !r.Approved,
 		},
 	}

@@ -141,7 +141,7 @@ func (ks *Keys) enroll(ctx context.Context, token identity.Token, r Registration
 	enrolled, err := ks.clusters.Enroll(ctx, Enrollment{
 		ClusterID: token.ClusterID, Name: r.Name, ProjectID: token.Bootstrap.ProjectID, Tags: r.Tags,
 		ClusterUID: r.ClusterUID, AgentVersion: r.AgentVersion,
-		Pending: token.Bootstrap.NeedsApproval, By: token.OwnerName,
+		Pending: token.Bootstrap.NeedsApproval, FleetWide: token.Bootstrap.FleetWide, By: token.OwnerName,
 	})
 	if err != nil {
 		return Enrolled{}, err

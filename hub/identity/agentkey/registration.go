@@ -69,6 +69,8 @@ type Enrollment struct {
 	ClusterUID   string
 	AgentVersion string
 	Pending      bool
+	// FleetWide is set when the maker of the token may write the whole hub.
+	FleetWide bool
 	// By is the token's creator, for the event.
 	By string
 }

@@ -233,13 +233,16 @@ func (t *Table) WorkDone(ctx context.Context, w globals.Work) error {
 // ClusterChanged asks for a comparison of a cluster before its row is written, if
 // what selects it or is in templates differs.
 func (t *Table) ClusterChanged(ctx context.Context, c fleet.Cluster) error {
-	tags, err := query.JSON(c.Tags)
-	if err != nil {
-		return err
+	var tags [3]string
+	for i, of := range []map[string]string{c.Tags, c.AdminTags, c.FormerTags} {
+		var err error
+		if tags[i], err = query.JSON(of); err != nil {
+			return err
+		}
 	}
 	return t.look(ctx, c.ID, `NOT EXISTS (SELECT 1 FROM clusters WHERE id = $1 AND handle = $3 AND project_id = $4 AND tags = $5 AND metadata = $6
-		AND distro = $7 AND kubernetes_version = $8 AND cluster_uid = $9)`,
-		c.Handle, c.ProjectID, tags, c.Metadata, c.Distro, c.KubernetesVersion, c.ClusterUID)
+		AND distro = $7 AND kubernetes_version = $8 AND cluster_uid = $9 AND admin_tags = $10 AND former_tags = $11)`,
+		c.Handle, c.ProjectID, tags[0], c.Metadata, c.Distro, c.KubernetesVersion, c.ClusterUID, tags[1], tags[2])
 }
 
 // ClusterGone forgets what was recorded of a cluster.

@@ -61,6 +61,8 @@ var (
 		rows.Col(c, "handle", &v.Handle)
 		rows.Col(c, "project_id", &v.ProjectID)
 		rows.JSON(c, "tags", &v.Tags)
+		rows.JSON(c, "admin_tags", &v.AdminTags)
+		rows.JSON(c, "former_tags", &v.FormerTags)
 		rows.Col(c, "metadata", &v.Metadata)
 		rows.Col(c, "distro", &v.Distro)
 		rows.Col(c, "kubernetes_version", &v.KubernetesVersion)
@@ -69,6 +71,9 @@ var (
 	})
 	// ClustersQuery reads a page of all clusters.
 	ClustersQuery = Clusters.Select() + "WHERE c.id > $1 ORDER BY c.id LIMIT $2"
+	// uncountedQuery leaves out clusters whose tags are all an administrator's, or all
+	// of before that was recorded.
+	uncountedQuery = Clusters.Select() + "WHERE c.id > $1 AND c.tags <> c.admin_tags AND c.tags <> c.former_tags ORDER BY c.id LIMIT $2"
 )
 
 // First implements globals.BindingStore.
@@ -192,6 +197,11 @@ func (t *Table) ReleaseTargets(ctx context.Context, ids []string, removals []glo
 // ClustersAfter implements globals.StateStore.
 func (t *Table) ClustersAfter(ctx context.Context, after string, limit int) ([]fleet.Cluster, error) {
 	return query.All(ctx, t.db, Clusters.Reader(), ClustersQuery, after, limit)
+}
+
+// UncountedAfter implements globals.StateStore.
+func (t *Table) UncountedAfter(ctx context.Context, after string, limit int) ([]fleet.Cluster, error) {
+	return query.All(ctx, t.db, Clusters.Reader(), uncountedQuery, after, limit)
 }
 
 // MadeOn implements globals.StateStore.

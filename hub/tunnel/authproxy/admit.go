@@ -131,7 +131,8 @@ func (a *parsedRequest) hint(err error) error {
 // as returns the identity that the cluster's API server sees, with the groups of its
 // rights.
 func as(caller identity.Principal, rights []string) (*agentv1.StreamIdentity, error) {
-	groups := slices.DeleteFunc(slices.Clone(caller.Groups), func(g string) bool { return strings.HasPrefix(g, reserved) })
+	// Groups of before their names were checked may mean something to a cluster.
+	groups := slices.DeleteFunc(slices.Clone(caller.Groups), func(g string) bool { return strings.HasPrefix(g, reserved) || kubereq.Reserved(g) })
 	if caller.Administers() {
 		groups = append(groups, identity.AdminsGroup)
 	}

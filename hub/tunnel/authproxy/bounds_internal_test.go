@@ -413,7 +413,9 @@ func TestLimitsOfAProjectHoldInsideItsClusters(t *testing.T) {
 }
 
 func TestNamesOfTheHubAndTheClusterAreKept(t *testing.T) {
-	p := identity.Principal{Name: "ann@example.com", Groups: []string{"dev", "axle:admins", "axle:other"}}
+	p := identity.Principal{Name: "ann@example.com", Groups: []string{
+		"dev", "axle:admins", "axle:other", "System:masters", "kubeadm:cluster-admins", " Kubeadm :cluster-admins", "eks:node-manager", "gke-security:x",
+	}}
 	for _, admin := range []bool{false, true} {
 		for _, scope := range identity.AllScopes {
 			p.Admin, p.Scopes = admin, []string{scope}
@@ -430,7 +432,7 @@ func TestNamesOfTheHubAndTheClusterAreKept(t *testing.T) {
 	if who, err := as(p, nil); err != nil || !slices.Equal(who.GetGroups(), []string{"dev"}) {
 		t.Errorf("an administrator whose token is for one project: %v, %v", who, err)
 	}
-	for _, bad := range []identity.Principal{{Name: "system:admin"}, {Name: "ann", Groups: []string{"System:masters"}}, {Name: ""}, {Name: "a\nb"}} {
+	for _, bad := range []identity.Principal{{Name: "system:admin"}, {Name: "kubeadm:cluster-admins"}, {Name: ""}, {Name: "a\nb"}} {
 		if who, err := as(bad, nil); err == nil {
 			t.Errorf("%+v goes to a cluster as %v", bad, who)
 		}

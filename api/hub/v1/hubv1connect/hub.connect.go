@@ -204,6 +204,8 @@ const (
 	HubGetSyncWindowsProcedure = "/axle.hub.v1.Hub/GetSyncWindows"
 	// HubSetSyncWindowsProcedure is the fully-qualified name of the Hub's SetSyncWindows RPC.
 	HubSetSyncWindowsProcedure = "/axle.hub.v1.Hub/SetSyncWindows"
+	// HubAtRiskProcedure is the fully-qualified name of the Hub's AtRisk RPC.
+	HubAtRiskProcedure = "/axle.hub.v1.Hub/AtRisk"
 )
 
 // SessionsClient is a client for the axle.hub.v1.Sessions service.
@@ -2552,6 +2554,9 @@ type HubClient interface {
 	GetSyncWindows(context.Context, *connect.Request[v1.GetSyncWindowsRequest]) (*connect.Response[v1.SyncWindowList], error)
 	// SetSyncWindows replaces them.
 	SetSyncWindows(context.Context, *connect.Request[v1.SyncWindowList]) (*connect.Response[v1.SyncWindowList], error)
+	// AtRisk lists what is older than a rule that would refuse it today: it goes on
+	// working, and a person has to decide about each. For administrators.
+	AtRisk(context.Context, *connect.Request[v1.AtRiskRequest]) (*connect.Response[v1.AtRiskResponse], error)
 }
 
 // NewHubClient constructs a client for the axle.hub.v1.Hub service. By default, it uses the Connect
@@ -2601,6 +2606,12 @@ func NewHubClient(httpClient connect.HTTPClient, baseURL string, opts ...connect
 			connect.WithSchema(hubMethods.ByName("SetSyncWindows")),
 			connect.WithClientOptions(opts...),
 		),
+		atRisk: connect.NewClient[v1.AtRiskRequest, v1.AtRiskResponse](
+			httpClient,
+			baseURL+HubAtRiskProcedure,
+			connect.WithSchema(hubMethods.ByName("AtRisk")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -2612,6 +2623,7 @@ type hubClient struct {
 	rotateSigningKey *connect.Client[v1.RotateSigningKeyRequest, v1.RotateSigningKeyResponse]
 	getSyncWindows   *connect.Client[v1.GetSyncWindowsRequest, v1.SyncWindowList]
 	setSyncWindows   *connect.Client[v1.SyncWindowList, v1.SyncWindowList]
+	atRisk           *connect.Client[v1.AtRiskRequest, v1.AtRiskResponse]
 }
 
 // Status calls axle.hub.v1.Hub.Status.
@@ -2644,6 +2656,11 @@ func (c *hubClient) SetSyncWindows(ctx context.Context, req *connect.Request[v1.
 	return c.setSyncWindows.CallUnary(ctx, req)
 }
 
+// AtRisk calls axle.hub.v1.Hub.AtRisk.
+func (c *hubClient) AtRisk(ctx context.Context, req *connect.Request[v1.AtRiskRequest]) (*connect.Response[v1.AtRiskResponse], error) {
+	return c.atRisk.CallUnary(ctx, req)
+}
+
 // HubHandler is an implementation of the axle.hub.v1.Hub service.
 type HubHandler interface {
 	// Status returns the hub's version, its replicas, and its backups.
@@ -2660,6 +2677,9 @@ type HubHandler interface {
 	GetSyncWindows(context.Context, *connect.Request[v1.GetSyncWindowsRequest]) (*connect.Response[v1.SyncWindowList], error)
 	// SetSyncWindows replaces them.
 	SetSyncWindows(context.Context, *connect.Request[v1.SyncWindowList]) (*connect.Response[v1.SyncWindowList], error)
+	// AtRisk lists what is older than a rule that would refuse it today: it goes on
+	// working, and a person has to decide about each. For administrators.
+	AtRisk(context.Context, *connect.Request[v1.AtRiskRequest]) (*connect.Response[v1.AtRiskResponse], error)
 }
 
 // NewHubHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -2705,6 +2725,12 @@ func NewHubHandler(svc HubHandler, opts ...connect.HandlerOption) (string, http.
 		connect.WithSchema(hubMethods.ByName("SetSyncWindows")),
 		connect.WithHandlerOptions(opts...),
 	)
+	hubAtRiskHandler := connect.NewUnaryHandler(
+		HubAtRiskProcedure,
+		svc.AtRisk,
+		connect.WithSchema(hubMethods.ByName("AtRisk")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.Hub/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case HubStatusProcedure:
@@ -2719,6 +2745,8 @@ func NewHubHandler(svc HubHandler, opts ...connect.HandlerOption) (string, http.
 			hubGetSyncWindowsHandler.ServeHTTP(w, r)
 		case HubSetSyncWindowsProcedure:
 			hubSetSyncWindowsHandler.ServeHTTP(w, r)
+		case HubAtRiskProcedure:
+			hubAtRiskHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -2750,4 +2778,8 @@ func (UnimplementedHubHandler) GetSyncWindows(context.Context, *connect.Request[
 
 func (UnimplementedHubHandler) SetSyncWindows(context.Context, *connect.Request[v1.SyncWindowList]) (*connect.Response[v1.SyncWindowList], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Hub.SetSyncWindows is not implemented"))
+}
+
+func (UnimplementedHubHandler) AtRisk(context.Context, *connect.Request[v1.AtRiskRequest]) (*connect.Response[v1.AtRiskResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Hub.AtRisk is not implemented"))
 }
