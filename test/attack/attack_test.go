@@ -85,7 +85,7 @@ func TestThePageNamesEveryAttack(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		if strings.HasSuffix(r.URL.Path, "/Groups/Delete") {
+		if strings.HasSuffix(r.URL.Path, ".Groups/Delete") {
 			http.Error(w, "it stays", http.StatusConflict)
 		}
 	}))

@@ -78,9 +78,6 @@ func (t *Target) Close() error {
 	return err
 }
 
-// HubProcess is the id of the bed's hub.
-func (t *Target) HubProcess() int { return t.Bed.world.Hub.Pid() }
-
 // setUp makes the first administrator.
 func (t *Target) setUp(ctx context.Context) error {
 	secret, err := os.ReadFile(t.Bed.world.Hub.SetupTokenFile())
