@@ -40,7 +40,7 @@ var handles = Attack{
 			"the hub's own cluster, mgmt": `{"name": "<<mgmt>>", "project": "<<lab>>", "handle": "mgmt"}`,
 		} {
 			if a := mallory.call("Clusters/Create", "%s", request); a.ok() {
-				p.later("Clusters/Delete", `{"name": `+quoted(a.field("cluster", "name"))+`}`)
+				p.later("Clusters/Delete", `{"name": `+quoted(a.field("cluster", "name"))+`, "detach": true}`)
 				return "a stranger's cluster has " + name
 			}
 		}
@@ -67,9 +67,9 @@ var tags = Attack{
 	Story: "Somebody who may write a cluster gives it the tag of production, and wants what is delivered to production, with its secrets.",
 	Play: func(p *Play) string {
 		mallory := p.project("lab")
-		p.newCluster("mine", "lab", "")
 		p.admin().must("Repositories/Create", `{"name": "<<git>>", "url": "https://git.example.com/x.git"}`)
 		p.later("Repositories/Delete", `{"name": "<<git>>"}`)
+		p.newCluster("mine", "lab", "")
 		p.admin().must("GlobalServices/Apply", `{"name": "<<vpn>>", "settings": {"tags": {"<<tier>>": "prod"}, "cascade": "detach"}, "spec": {"repository": "<<git>>", "git": {"ref": "main"}, "secrets": {"key": "hunter2"}}}`)
 		p.later("GlobalServices/Delete", `{"name": "<<vpn>>"}`)
 		mallory.call("Clusters/Update", `{"name": "<<mine>>", "setTags": true, "tags": {"<<tier>>": "prod"}}`)
@@ -92,9 +92,9 @@ var hubMadeNames = Attack{
 	Story: "Somebody with a project makes a service with the name of one that the hub makes itself, and wants to be it, or that it cannot be made.",
 	Play: func(p *Play) string {
 		mallory := p.project("lab")
-		p.newCluster("mine", "lab", "")
 		mallory.must("Repositories/Create", `{"name": "<<git>>", "project": "<<lab>>", "url": "https://git.example.com/x.git"}`)
 		p.later("Repositories/Delete", `{"name": "<<git>>"}`)
+		p.newCluster("mine", "lab", "")
 		if mallory.call("Services/Create", `{"ref": {"cluster": "<<mine>>", "name": "axle-agent"}, "spec": {"repository": "<<git>>", "git": {"ref": "main"}}}`).ok() {
 			return "a stranger's service is called axle-agent, and the hub's own cannot be made"
 		}

@@ -43,8 +43,8 @@ var All = []Attack{
 	dearLiquid, dearRegex, dearRouters,
 }
 
-// limit bounds one attack, cleanUpLimit what it cleans up.
-const limit, cleanUpLimit = time.Minute, 20 * time.Second
+// limit bounds one attack, cleanUpLimit all that it cleans up and undoLimit one thing of it.
+const limit, cleanUpLimit, undoLimit = time.Minute, 20 * time.Second, 5 * time.Second
 
 // Result is how an attack ended.
 type Result struct {

@@ -5,9 +5,9 @@ var accounts = Attack{
 	Story: "Somebody with a project writes a service that chooses another team's namespace, and so a ServiceAccount of it that may do more.",
 	Play: func(p *Play) string {
 		mallory := p.project("lab")
-		p.newCluster("edge", "lab", "")
 		mallory.must("Repositories/Create", `{"name": "<<git>>", "project": "<<lab>>", "url": "https://git.example.com/x.git"}`)
 		p.later("Repositories/Delete", `{"name": "<<git>>"}`)
+		p.newCluster("edge", "lab", "")
 		for name, account := range map[string]string{
 			"in-its-namespace": `"namespace": "payments", "serviceAccount": "deployer"`,
 			"by-name":          `"serviceAccount": "payments/deployer"`,
@@ -26,9 +26,9 @@ var hubCluster = Attack{
 	Play: func(p *Play) string {
 		p.admin().must("Projects/Create", `{"name": "<<own>>", "administratorsOnly": true}`)
 		p.later("Projects/Delete", `{"name": "<<own>>"}`)
-		p.newCluster("mgmt", "own", "")
 		p.admin().must("Repositories/Create", `{"name": "<<git>>", "url": "https://git.example.com/x.git"}`)
 		p.later("Repositories/Delete", `{"name": "<<git>>"}`)
+		p.newCluster("mgmt", "own", "")
 		writer := p.person("writer", `{}`, "read", "write", "create", "git")
 		bound := p.admin().call("Bindings/Create", `{"subjectKind": "user", "subject": "<<writer>>@example.com", "actions": ["write"], "place": {"cluster": "<<mgmt>>"}}`)
 		if writer.call("Services/Create", `{"ref": {"cluster": "<<mgmt>>", "name": "<<thief>>"}, "spec": {"repository": "<<git>>", "git": {"ref": "main"}}}`).ok() {

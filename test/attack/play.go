@@ -117,7 +117,8 @@ func (p *Play) cleanUp(ctx context.Context) (err error) {
 		end()
 	}
 	for i := len(p.undo) - 1; i >= 0 && p.Bed == nil; i-- {
-		err = errors.Join(err, p.undo[i](ctx))
+		// What was deleted before may be on its way out.
+		err = errors.Join(err, eventually.Wait(ctx, undoLimit, func() error { return p.undo[i](ctx) }))
 	}
 	return err
 }
@@ -188,10 +189,10 @@ func (p *Play) person(name, place string, actions ...string) caller {
 	return caller{p, name, made.field("token")}
 }
 
-// cluster makes a cluster without an agent in a project.
+// newCluster makes a cluster without an agent in a project. Its services go with it.
 func (p *Play) newCluster(name, project, more string) {
 	p.admin().must("Clusters/Create", `{"name": "<<%s>>", "project": "<<%s>>"%s}`, name, project, more)
-	p.later("Clusters/Delete", `{"name": "<<`+name+`>>"}`)
+	p.later("Clusters/Delete", `{"name": "<<`+name+`>>", "detach": true}`)
 }
 
 // either waits until one of two states is reached, and returns it.
