@@ -15,7 +15,7 @@ import (
 // newProxy creates the auth proxy for clusters' API servers.
 func (h *Hub) newProxy() (*authproxy.Proxy, error) {
 	return authproxy.New(authproxy.Config{
-		Open: authproxy.Over(h.tunnels), Identity: h.callers.Identity, Cluster: h.clusterByHandle, Now: clustersNow(h.index), Audit: h.audit, Sealer: h.store.Sealer(), UseNonce: h.useNonce,
+		Open: authproxy.Over(h.tunnels), Identity: h.callers.Identity, Cluster: h.clusterByHandle, Now: h.clusterNow, Audit: h.audit, Sealer: h.store.Sealer(), UseNonce: h.useNonce,
 		Origin: h.config.K8sOrigin, FailOpen: h.config.ExecUnaudited, Clock: h.config.Clock, Log: h.log,
 	})
 }
@@ -37,12 +37,11 @@ func (h *Hub) clusterByHandle(ctx context.Context, handle string) (authproxy.Clu
 	return proxied(h.index, c), err
 }
 
-// clustersNow finds clusters as the feed has last told of them.
-func clustersNow(x *index.Index) func(id string) (authproxy.Cluster, bool) {
-	return func(id string) (authproxy.Cluster, bool) {
-		c, known := x.Cluster(id)
-		return proxied(x, c), known
-	}
+// clusterNow finds a cluster as the feed has last told of it. It asks for the index when it
+// is called: the proxy is made before it.
+func (h *Hub) clusterNow(id string) (authproxy.Cluster, bool) {
+	c, known := h.index.Cluster(id)
+	return proxied(h.index, c), known
 }
 
 func proxied(x *index.Index, c fleet.Cluster) authproxy.Cluster {

@@ -23,7 +23,7 @@ func main() {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(demoCommand(), nodeCommand(), seedCommand(), consoleCommand(), conformanceCommand())
+	root.AddCommand(demoCommand(), nodeCommand(), seedCommand(), consoleCommand(), conformanceCommand(), attackCommand())
 	root.AddCommand(bench.Commands()...)
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

@@ -82,20 +82,33 @@ type Server struct {
 // by SetClient.
 func New(t testing.TB, users ...User) *Server {
 	t.Helper()
+	s, err := Start(t.Output(), users...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Start starts a provider that runs until Close; its log has errors only.
+func Start(log io.Writer, users ...User) (*Server, error) {
 	s := &Server{storage: newStorage(users)}
 	s.server = httptest.NewUnstartedServer(s)
 	s.URL = "http://" + s.server.Listener.Addr().String()
 	secret := sha256.Sum256([]byte(rand.Text()))
 	provider, err := op.NewProvider(&op.Config{CryptoKey: secret, CodeMethodS256: true, AuthMethodPost: true, DefaultLogoutRedirectURI: "/signed-out"},
-		s.storage, op.StaticIssuer(s.URL), op.WithAllowInsecure(), op.WithLogger(slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))))
+		s.storage, op.StaticIssuer(s.URL), op.WithAllowInsecure(), op.WithLogger(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))))
 	if err != nil {
-		t.Fatalf("start an OpenID Connect provider: %v", err)
+		s.server.Close()
+		return nil, fmt.Errorf("start an OpenID Connect provider: %w", err)
 	}
 	s.provider, s.callback = provider, op.AuthCallbackURL(provider)
 	s.server.Start()
-	t.Cleanup(s.server.Close)
-	return s
+	return s, nil
 }
+
+// Close ends it.
+func (s *Server) Close() { s.server.Close() }
 
 // SetClient says who the client is.
 func (s *Server) SetClient(c Client) { s.storage.set(func(st *storage) { st.client = c }) }

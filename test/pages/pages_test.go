@@ -1,9 +1,11 @@
 package pages_test
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -118,5 +120,52 @@ func TestCheckFindsWhatDoesNotExist(t *testing.T) {
 				t.Errorf("%q: %v", test.words, err)
 			}
 		})
+	}
+}
+
+var (
+	namedTest   = regexp.MustCompile("`(Test[A-Z][A-Za-z0-9]*)`")
+	definedTest = regexp.MustCompile(`(?m)^func (Test[A-Z][A-Za-z0-9]*)\(`)
+)
+
+// What the threat model says is shown by a test, which exists.
+func TestTestsThatPagesNameExist(t *testing.T) {
+	exist := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch name := filepath.Base(path); {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == "node_modules" || name == ".git" || name == "bin" || name == "dist"):
+			return filepath.SkipDir
+		case !strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range definedTest.FindAllSubmatch(text, -1) {
+			exist[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := pages.All(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, page := range all {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range namedTest.FindAllSubmatch(text, -1) {
+			if n++; !exist[string(m[1])] {
+				t.Errorf("%s names %s, which does not exist", page, m[1])
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("only %d tests are named", n)
 	}
 }

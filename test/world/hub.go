@@ -188,6 +188,16 @@ func (h *Hub) Thaw() error { return child.Signal(h.running.command, syscall.SIGC
 // Pid is the process id of the running hub.
 func (h *Hub) Pid() int { return h.running.command.Process.Pid }
 
+// Ended returns an error with the end of the log when the process is gone.
+func (h *Hub) Ended() error {
+	select {
+	case <-h.running.done:
+		return fmt.Errorf("the hub ended: %w; end of its log:\n%s", h.running.err, tail(h.Log))
+	default:
+		return nil
+	}
+}
+
 // Run runs another command of axle-hub on the same data, such as backup.
 func (h *Hub) Run(ctx context.Context, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, h.program, append(args, "--data-dir", h.DataDir)...)

@@ -1,0 +1,103 @@
+package attack
+
+import "strings"
+
+var deletedAndTaken = Attack{
+	Class: "A3", Name: "repository-deleted-and-taken", Needs: Bed,
+	Story: "A repository that a global service names is deleted; somebody with the right git on another project takes its name, and waits for the next cluster.",
+	Play: func(p *Play) string {
+		genuine, stranger := p.charts(first), p.charts(strangers)
+		_, mallory := p.project("shop"), p.project("lab")
+		p.admin().must("Repositories/Create", `{"name": "<<charts>>", "type": "helm", "url": %q}`, genuine.URL())
+		p.admin().must("GlobalServices/Apply", `{"name": "<<logs>>", "settings": {"tags": {"<<tier>>": "dev"}}, "spec": {"helm": {"repository": "<<charts>>", "chart": "web"}}}`)
+		if !p.admin().call("Repositories/Delete", `{"name": "<<charts>>"}`).ok() {
+			return "" // it is in use
+		}
+		mallory.must("Repositories/Create", `{"name": "<<charts>>", "project": "<<lab>>", "type": "helm", "url": %q}`, stranger.URL())
+		p.newCluster("edge", "shop", `, "tags": {"<<tier>>": "dev"}`)
+		failed := func() string {
+			if a := p.admin().call("GlobalServices/Get", `{"name": "<<logs>>"}`); strings.Contains(a.text, `"failures"`) {
+				return "failed"
+			}
+			return p.revision("edge", "logs")
+		}
+		if p.either("the next cluster has it", failed, first, strangers, "failed") == strangers {
+			return "the next cluster runs the stranger's chart"
+		}
+		return ""
+	},
+}
+
+var handles = Attack{
+	Class: "A3", Name: "handles", Needs: API,
+	Story: "Somebody who may create clusters in a project gives one the name of another's cluster, or of the hub's own, as its handle: kubectl and templates go by handles.",
+	Play: func(p *Play) string {
+		_, mallory := p.project("shop"), p.project("lab")
+		p.newCluster("prod", "shop", `, "handle": "<<p>>"`)
+		for name, request := range map[string]string{
+			"another cluster's name":      `{"name": "<<mine>>", "project": "<<lab>>", "handle": "<<prod>>"}`,
+			"another cluster's handle":    `{"name": "<<p>>", "project": "<<lab>>", "handle": "<<other>>"}`,
+			"the hub's own cluster, mgmt": `{"name": "<<mgmt>>", "project": "<<lab>>", "handle": "mgmt"}`,
+		} {
+			if a := mallory.call("Clusters/Create", "%s", request); a.ok() {
+				p.later("Clusters/Delete", `{"name": `+quoted(a.field("cluster", "name"))+`, "detach": true}`)
+				return "a stranger's cluster has " + name
+			}
+		}
+		return ""
+	},
+}
+
+var groups = Attack{
+	Class: "A3", Name: "group-names", Needs: API,
+	Story: "Somebody who manages groups makes one with the name of a group that clusters trust, and wants to be its member there.",
+	Play: func(p *Play) string {
+		for _, name := range []string{"system:masters", "kubeadm:cluster-admins", "eks:kube-controller-manager", "axle:admins"} {
+			if p.admin().call("Groups/Create", `{"name": %q}`, name).ok() {
+				p.later("Groups/Delete", `{"name": "`+name+`"}`)
+				return "members of the group " + name + " go to clusters as such"
+			}
+		}
+		return ""
+	},
+}
+
+var tags = Attack{
+	Class: "A3", Name: "tags", Needs: API,
+	Story: "Somebody who may write a cluster gives it the tag of production, and wants what is delivered to production, with its secrets.",
+	Play: func(p *Play) string {
+		mallory := p.project("lab")
+		p.admin().must("Repositories/Create", `{"name": "<<git>>", "url": "https://git.example.com/x.git"}`)
+		p.later("Repositories/Delete", `{"name": "<<git>>"}`)
+		p.newCluster("mine", "lab", "")
+		p.admin().must("GlobalServices/Apply", `{"name": "<<vpn>>", "settings": {"tags": {"<<tier>>": "prod"}, "cascade": "detach"}, "spec": {"repository": "<<git>>", "git": {"ref": "main"}, "secrets": {"key": "hunter2"}}}`)
+		p.later("GlobalServices/Delete", `{"name": "<<vpn>>"}`)
+		mallory.call("Clusters/Update", `{"name": "<<mine>>", "setTags": true, "tags": {"<<tier>>": "prod"}}`)
+		p.project("shop")
+		p.newCluster("prod", "shop", `, "tags": {"<<tier>>": "prod"}`)
+		has := func(cluster string) bool {
+			return p.admin().call("Services/Get", `{"ref": {"cluster": "<<%s>>", "name": "<<vpn>>"}}`, cluster).ok()
+		}
+		// The cluster that an administrator tagged later is reached later.
+		p.either("the cluster of production has the service", func() string { return map[bool]string{true: "yes"}[has("prod")] }, "yes")
+		if has("mine") {
+			return "the fleet's service and its secret go to the stranger's cluster"
+		}
+		return ""
+	},
+}
+
+var hubMadeNames = Attack{
+	Class: "A3", Name: "names-of-the-hub", Needs: API,
+	Story: "Somebody with a project makes a service with the name of one that the hub makes itself, and wants to be it, or that it cannot be made.",
+	Play: func(p *Play) string {
+		mallory := p.project("lab")
+		mallory.must("Repositories/Create", `{"name": "<<git>>", "project": "<<lab>>", "url": "https://git.example.com/x.git"}`)
+		p.later("Repositories/Delete", `{"name": "<<git>>"}`)
+		p.newCluster("mine", "lab", "")
+		if mallory.call("Services/Create", `{"ref": {"cluster": "<<mine>>", "name": "axle-agent"}, "spec": {"repository": "<<git>>", "git": {"ref": "main"}}}`).ok() {
+			return "a stranger's service is called axle-agent, and the hub's own cannot be made"
+		}
+		return ""
+	},
+}

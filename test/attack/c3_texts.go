@@ -1,0 +1,128 @@
+package attack
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+var hashes = Attack{
+	Class: "C3", Name: "hashes-as-an-oracle", Needs: API,
+	Story: "Somebody who may read a service compares the hash that stands for its secret with those of guesses in a service of their own.",
+	Play: func(p *Play) string {
+		p.project("shop")
+		mallory := p.project("lab")
+		p.admin().must("Repositories/Create", `{"name": "<<git>>", "url": "https://git.example.com/x.git"}`)
+		p.later("Repositories/Delete", `{"name": "<<git>>"}`)
+		p.admin().must("Bindings/Create", `{"subjectKind": "user", "subject": "<<lab>>@example.com", "actions": ["read"], "place": {"project": "<<shop>>"}}`)
+		secret := func(project, name, value string) string {
+			p.newCluster(name, project, "")
+			p.admin().must("Services/Create", `{"ref": {"cluster": "<<%[1]s>>", "name": "<<%[1]s>>"}, "spec": {"repository": "<<git>>", "git": {"ref": "main"}, "secrets": {"password": %[2]q}}}`, name, value)
+			return hash(mallory.must("Services/Config", `{"ref": {"cluster": "<<%[1]s>>", "name": "<<%[1]s>>"}}`, name))
+		}
+		victim := secret("shop", "victim", "hunter2")
+		for n, guess := range []string{"letmein", "hunter2"} {
+			if secret("lab", fmt.Sprintf("guess-%d", n), guess) == victim {
+				return mallory.name + " knows that the password is " + guess
+			}
+		}
+		return ""
+	},
+}
+
+// hash is the first one of a service's configuration.
+func hash(a answer) string {
+	_, rest, _ := strings.Cut(a.text, `"hash":`)
+	_, rest, _ = strings.Cut(rest, `"`)
+	text, _, _ := strings.Cut(rest, `"`)
+	if text == "" {
+		return "none: " + a.text
+	}
+	return text
+}
+
+var errorTexts = Attack{
+	Class: "C3", Name: "errors-quote-a-secret", Needs: Cluster,
+	Story: "Somebody who may read a service waits for a Secret that its API server refuses, and reads the value in what the API server says.",
+	Play: func(p *Play) string {
+		const value = "73519462"
+		git := p.Bed.world.Git
+		if err := git.Create(p.ctx, p.my("git")); err != nil {
+			p.fail("%w", err)
+		}
+		files := map[string]string{"app/secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: pin}\nstringData: {pin: " + value + "}\n"}
+		if _, err := git.Commit(p.ctx, p.my("git"), "main", "a secret", files); err != nil {
+			p.fail("%w", err)
+		}
+		p.admin().must("Repositories/Create", `{"name": "<<git>>", "url": %q}`, git.URL(p.my("git")))
+		p.admin().must("Services/Create", `{"ref": {"cluster": %q, "name": "<<web>>"}, "spec": {"repository": "<<git>>", "git": {"ref": "main", "folder": "app"}}}`, edge)
+		reader := p.person("reader", `{"cluster": "`+edge+`"}`, "read")
+		ref := fmt.Sprintf(`{"ref": {"cluster": %q, "name": "<<web>>"}}`, edge)
+		p.either("the Secret is refused", func() string { return reader.call("Services/Get", "%s", ref).field("sync") }, "Failed")
+		for _, read := range []answer{reader.call("Services/Get", "%s", ref), reader.call("Services/GetTree", "%s", ref), p.admin().call("Events/List", `{}`), reader.call("Services/Diff", "%s", ref)} {
+			if at := strings.Index(read.text, value); at >= 0 {
+				return "the value of a Secret in " + quoted(read.text[max(0, at-40):at+len(value)])
+			}
+		}
+		return ""
+	},
+}
+
+var supportBundle = Attack{
+	Class: "C3", Name: "support-bundle", Needs: Cluster,
+	Story: "Somebody gets a support bundle that was sent to a vendor, and looks for passwords in the flags, probes and environment of the hub's pods.",
+	Play: func(p *Play) string {
+		const canary = "canary-73519462"
+		p.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: axle}}`)
+		p.apply(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: axle}}`)
+		p.apply(strings.ReplaceAll(`{apiVersion: v1, kind: Pod, metadata: {name: axle-hub-0, namespace: axle, labels: {app.kubernetes.io/name: axle, app.kubernetes.io/part-of: axle}},
+spec: {automountServiceAccountToken: false, containers: [{name: hub, image: "axle.test/hub:1", args: ["serve", "--database-url=postgres://axle:CANARY@db/axle", "--password", "CANARY"],
+env: [{name: AXLE_PASSWORD, value: CANARY}], livenessProbe: {httpGet: {path: /livez, port: 80, httpHeaders: [{name: Authorization, value: "Bearer CANARY"}]}}}]}}`, "CANARY", canary))
+		w := p.Bed.world
+		settings := fmt.Sprintf("---\n{current: bed, contexts: {bed: {url: %q, token: %q}}}\n", p.URL, p.Token)
+		if err := os.WriteFile(w.Settings(), []byte(settings), 0o600); err != nil {
+			p.fail("%w", err)
+		}
+		file := filepath.Join(w.Dir, "bundle.tar.gz")
+		if _, err := w.Axle(p.ctx, "hub", "support-bundle", "--file", file, "--kubeconfig", w.Cluster(edge).Kubeconfig()); err != nil {
+			p.fail("%w", err)
+		}
+		text, err := unpacked(file)
+		if err != nil || !strings.Contains(text, "axle-hub-0") {
+			p.fail("the bundle has no pod of the hub: %v", err)
+		}
+		if strings.Contains(text, canary) {
+			return "a password of the hub's pod"
+		}
+		return ""
+	},
+}
+
+// unpacked is everything in an archive.
+func unpacked(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	packed, err := gzip.NewReader(f)
+	if err != nil {
+		return "", err
+	}
+	var all strings.Builder
+	for r := tar.NewReader(packed); ; {
+		if _, err := r.Next(); errors.Is(err, io.EOF) {
+			return all.String(), nil
+		} else if err != nil {
+			return "", err
+		}
+		if _, err := io.Copy(&all, r); err != nil {
+			return "", err
+		}
+	}
+}
