@@ -80,7 +80,7 @@ func (s *clusters) moving(ctx context.Context, before, after fleet.Cluster, plan
 	}
 	n, err := s.config.AgentKeys.EndBootstrapTokens(ctx, before.ID, plan)
 	if changes = append(changes, bindings...); n > 0 {
-		changes = append(changes, fleet.MoveChange{Kind: "token", Object: fmt.Sprintf("%d bootstrap tokens", n), Message: "end; axle clusters create --renew-token makes a new one"})
+		changes = append(changes, fleet.MoveChange{Kind: "token", Object: fmt.Sprintf("%d bootstrap token(s)", n), Message: "end; axle clusters create --renew-token makes a new one"})
 	}
 	return changes, err
 }

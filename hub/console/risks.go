@@ -64,7 +64,7 @@ func (s *Server) hubClusterRisk(ctx context.Context) ([]*hubv1.Risk, error) {
 	}
 	return []*hubv1.Risk{{
 		Kind: "hub_cluster", Object: "cluster " + c.Name,
-		Why:     fmt.Sprintf("the hub runs in it, and %d role bindings let people write it, and so read the hub's key: it lies in project %s", n, c.Project),
+		Why:     fmt.Sprintf("the hub runs in it, and %d role binding(s) let people write it, and so read the hub's key: it lies in project %s", n, c.Project),
 		Command: fmt.Sprintf("axle projects create %[1]s --administrators-only && axle clusters move %[2]s --project %[1]s --plan", fleet.HubProject, c.Name),
 	}}, nil
 }
