@@ -69,8 +69,8 @@ func TestOneServiceCostsTheSameInALargeHub(t *testing.T) {
 	}
 	defer db.Close()
 	// They are never fetched, because they have no leases.
-	if _, err := db.ExecContext(t.Context(), `INSERT INTO repositories (id, name, project_id, kind, url, generation, created_at, updated_at, health)
-		SELECT 'repo_' || n, 'other-' || n, 'prj_default', 'git', 'https://git.example.test/other/' || n, 1, 0, 0, 'PULLABLE' FROM generate_series(1, 2000) n`); err != nil {
+	if _, err := db.ExecContext(t.Context(), `INSERT INTO repositories (id, name, project_id, kind, url, written_url, normal_url, normal_of, generation, created_at, updated_at, health)
+		SELECT 'repo_' || n, 'other-' || n, 'prj_default', 'git', u, u, u, u, 1, 0, 0, 'PULLABLE' FROM (SELECT n, 'https://git.example.test/other/' || n AS u FROM generate_series(1, 2000) n) all_of_them`); err != nil {
 		t.Fatal(err)
 	}
 	for name, call := range calls {

@@ -58,18 +58,18 @@ func TestAServiceFindsARepositoryByEverySpelling(t *testing.T) {
 		"https://dev.azure.com/contoso/shop/_git/app": azure, "https://contoso.visualstudio.com/shop/_git/app": azure, "https://contoso@dev.azure.com/contoso/shop/_git/app/": azure,
 		"https://git.example.invalid/Team/app": app, " HTTPS://git.example.invalid/Team/app/ ": app,
 	} {
-		_, found, err := h.Follow(t.Context(), fleet.SourceWant{At: "git", Ref: "main", URL: url})
+		_, found, err := h.Follow(t.Context(), fleet.SourceWant{ProjectID: fleet.DefaultProjectID, At: "git", Ref: "main", URL: url})
 		if err != nil || found != want {
 			t.Errorf("%q finds %q, not %q: %v", url, found, want, err)
 		}
 	}
 	for _, url := range []string{"https://git.example.invalid/team/app", "http://git.example.invalid/Team/app", "git@git.example.invalid:Team/app"} {
-		if _, found, err := h.Follow(t.Context(), fleet.SourceWant{At: "git", Ref: "main", URL: url}); !errcode.Is(err, errcode.Invalid) {
+		if _, found, err := h.Follow(t.Context(), fleet.SourceWant{ProjectID: fleet.DefaultProjectID, At: "git", Ref: "main", URL: url}); !errcode.Is(err, errcode.Invalid) {
 			t.Errorf("%q finds %q, %v", url, found, err)
 		}
 	}
 	for _, url := range []string{"https://charts.example.invalid:443/stable", "HTTPS://ci@charts.example.invalid/stable//"} {
-		if _, found, err := h.Follow(t.Context(), fleet.SourceWant{At: "helm", Chart: "redis", URL: url}); err != nil || found != charts {
+		if _, found, err := h.Follow(t.Context(), fleet.SourceWant{ProjectID: fleet.DefaultProjectID, At: "helm", Chart: "redis", URL: url}); err != nil || found != charts {
 			t.Errorf("%q finds %q, not %q: %v", url, found, charts, err)
 		}
 	}

@@ -87,7 +87,6 @@ var harmless = []struct {
 	{nil, []string{"managed_by_tool"}, "leaves out of what one may see"},
 	{nil, []string{"management.by.tool", "management.by.id", "management.take_over"}, "whoever may write an object may take it over: it prevents accidents, and gives no right"},
 
-	{[]string{"Hub/Status"}, []string{"risks"}, "more of the answer, for those who may read the whole hub"},
 	{[]string{"Repositories/Create"}, []string{"type", "url", "auth", "credentials.*", "options.*"}, "of a repository that is new: every secret comes with the call"},
 	{[]string{"Repositories/Update"}, []string{"auth", "credentials.*"}, "replaces every secret that was there"},
 	{[]string{"Repositories/Update"}, []string{"options.max_bytes", "options.verify.mode", "options.verify.keys"}, "bounds and checks what comes; nothing is sent by it"},
@@ -97,7 +96,6 @@ var harmless = []struct {
 	{[]string{"Tokens/CreateBootstrap"}, []string{"name_pattern", "allowed_tags", "max_uses"}, "terms of new clusters of that project; those that exist are never claimed by name, and with more uses than one each waits for approval"},
 	{[]string{"Clusters/AgentManifests"}, []string{"bootstrap_token", "namespace", "image", "hub_url", "poll_interval", "args", "least_privilege", "without_admins", "without_access", "without_people"}, "text for the caller, who applies it with rights of their own; nothing is stored, and the token is the one they sent"},
 	{[]string{"Clusters/Move"}, []string{"plan", "confirm"}, "changes nothing, or allows what the move of the cluster does, which its writer may do anyway"},
-	{[]string{"Hub/Status"}, []string{"risks"}, "looks for more, which only administrators are shown"},
 	{[]string{"Access/CanI"}, []string{"action", "place.*"}, "answers about the caller; what is not to be seen is answered as if it were not there"},
 	{[]string{"Logins/", "Sessions/Setup", "Federation/Exchange"}, []string{"client", "code", "verifier", "device_code", "setup_token", "email", "grant_type", "subject_token", "subject_token_type", "trust"}, "proves who calls, or gives nothing"},
 
