@@ -145,6 +145,7 @@ var elsewhere = map[string]string{
 	"index.Facts COALESCE(t.sync, '')": "Status.Sync", "index.Facts COALESCE(t.health, '')": "Status.Health", "index.Facts COALESCE(t.tarball_digest, '')": "Status.TarballDigest",
 	"index.Facts COALESCE(t.spec_digest, '')": "Status.SpecDigest", "index.Facts COALESCE(t.source_revision, '')": "Status.SourceRevision", "index.Facts COALESCE(t.reported_at, 0)": "Status.ReportedAt",
 	"index.Facts " + indexed.Failing: "Failing", "indexed.repository health_message": "Message",
+	"record.Repository CASE WHEN normal_of = url THEN written_url ELSE '' END": "Written",
 	"notify.Sink COALESCE(p.name, '')":   "Project",
 	"notify.Sink managed_by_tool":        "ManagedBy.Tool",
 	"notify.Sink managed_by_id":          "ManagedBy.ID",
