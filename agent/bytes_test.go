@@ -2,8 +2,8 @@ package agent_test
 
 import (
 	"bytes"
-	"encoding/base64"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
