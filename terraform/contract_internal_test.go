@@ -22,6 +22,7 @@ var notResources = map[string]string{
 	"GlobalServices/ResumeRollout": "a pause is for an incident",
 	"GlobalServices/AbortRollout":  "an abort is for an incident",
 	"Backends/Migrate":             "it happens once",
+	"Clusters/Move":                "it happens once, and a person looks at its plan: rights end and services may go",
 	"Agents/PauseUpgrade":          "a pause is for an incident",
 	"Agents/ResumeUpgrade":         "a pause is for an incident",
 	"Agents/AbortUpgrade":          "an abort is for an incident",
