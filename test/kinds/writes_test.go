@@ -17,7 +17,7 @@ import (
 // that change nothing.
 var reads = []string{
 	"List", "Get", "Access/CanI", "Audit/Verify", "Audit/Checkpoint", "Audit/Checkpoints", "Sessions/WhoAmI", "Services/Diff", "Services/Preview", "Services/Config",
-	"Agents/UpgradeStatus", "Hub/Status", "ClusterAPI/WatchObjects", "Clusters/AgentManifests",
+	"Agents/UpgradeStatus", "Hub/Status", "Hub/AtRisk", "ClusterAPI/WatchObjects", "Clusters/AgentManifests",
 	"NotificationSinks/Test", // sends a message, and leaves nothing behind in the hub,
 	// These change nothing in the hub: the cluster's objects are declared by services.
 	"Clusters/Enrollment", "ClusterAPI/WriteObject", "ClusterAPI/ReadLogs",
