@@ -12,8 +12,8 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// declaredObjects are those of examples/fleet.
-const declaredObjects = 9
+// declaredObjects are those of examples/fleet/declared.
+const declaredObjects = 7
 
 // management is the cluster of the operator and of what Git declares for the fleet.
 const management = "mgmt"
@@ -38,7 +38,9 @@ func (d *demo) fleet(ctx context.Context) error {
 	if err := os.WriteFile(file, []byte(root), 0o600); err != nil {
 		return err
 	}
-	if _, err := d.kubectl(ctx, "apply", "-f", file); err != nil {
+	// An administrator applies it at the hub: nobody who writes custom resources may
+	// deliver to the hub's own cluster.
+	if _, err := d.axle(ctx, "apply", "-f", file); err != nil {
 		return err
 	}
 	if err := eventually.Wait(ctx, 4*time.Minute, func() error { return d.ready(ctx) }); err != nil {
