@@ -122,6 +122,30 @@ func TestBindingsGiveNothingInAProjectOfAdministrators(t *testing.T) {
 	}
 }
 
+// TestWhatAnAdministratorsServiceBroughtNamesIt: the operator declares what a root service on
+// the hub's own cluster applied there, with the root's id, and may not read the root.
+func TestWhatAnAdministratorsServiceBroughtNamesIt(t *testing.T) {
+	b := newTableBed(t)
+	b.must("Projects/Create", `{"name": "axle-system", "administratorsOnly": true}`)
+	b.must("Clusters/Create", `{"name": "mgmt", "project": "axle-system"}`)
+	id := func(answer map[string]any) any { return answer["id"] }
+	root := id(b.must("Services/Create", service("mgmt", "root", "repo-lab")))
+	hidden := id(b.must("Services/Get", `{"ref": {"cluster": "edge-shop", "name": "web"}}`))
+	b.bound("operator", `{"project": "lab"}`)
+	under := func(parent any) (int, map[string]any) {
+		return b.as("operator", "Services/Apply", strings.TrimSuffix(service("edge-lab", "child", "repo-lab"), "}")+fmt.Sprintf(`, "parentId": %q}`, parent))
+	}
+	if status, answer := under(hidden); status != http.StatusBadRequest {
+		t.Errorf("under a service that may not be read: %d %v", status, answer)
+	}
+	if status, answer := under(root); status != http.StatusOK || strings.Contains(fmt.Sprint(answer), "mgmt") {
+		t.Errorf("under the root: %d %v", status, answer)
+	}
+	if status, answer := b.as("operator", "Services/Get", `{"ref": {"cluster": "mgmt", "name": "root"}}`); status != http.StatusNotFound {
+		t.Errorf("the root is shown: %d %v", status, answer)
+	}
+}
+
 // TestGlobalServicesLeaveAdministratorsClustersAlone: who may write a global service of the
 // whole hub would otherwise deliver to the hub's own cluster.
 func TestGlobalServicesLeaveAdministratorsClustersAlone(t *testing.T) {
