@@ -8,9 +8,6 @@ import (
 	"github.com/axle-cd/axle/render/rendertest"
 )
 
-// printer is the tool and module of these tests.
-const printer = "render/rendertest/testdata/printer"
-
 // TestRareContract runs the contract for the renderers that few services use.
 func TestRareContract(t *testing.T) {
 	for name, fixture := range rareFixtures(t) {
