@@ -32,7 +32,7 @@ func (h *Hub) sourcesAtRisk(ctx context.Context) (all []atrisk.Risk, err error) 
 		}
 		all = append(all, atrisk.Risk{Kind: "source", Object: r.Object,
 			Why:     fmt.Sprintf("its field %s names the URL %s and follows %s (now %s)", r.Field, r.URL, follows, r.Repository.URL),
-			Command: fmt.Sprintf("# register %s in project %s, or name the repository in %s, and apply it again", r.URL, cmp.Or(r.Project, fleet.DefaultProject), r.Field)})
+			Command: fmt.Sprintf("# register %q in project %s, or name the repository in %s, and apply it again", r.URL, cmp.Or(r.Project, fleet.DefaultProject), r.Field)})
 	}
 	return all, err
 }
