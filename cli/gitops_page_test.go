@@ -27,6 +27,8 @@ func TestTheGitOpsGuide(t *testing.T) {
 	}
 	t.Chdir(s.dir)
 	s.exits(0, "clusters create edge-1")
+	// The guide begins where the management cluster is connected.
+	s.exits(0, "clusters create mgmt")
 	ran := 0
 	for _, c := range all {
 		if c.Page != "docs/howto/gitops.md" || c.Named {
@@ -47,7 +49,7 @@ func TestTheGitOpsGuide(t *testing.T) {
 	}
 	s.exits(0, "diff -f gitops/platform/declared --set platform --prune", "# 6 unchanged")
 	names := strings.Fields(s.exits(0, "get services -o name"))
-	if want := []string{"edge-1/web-prod", "edge-1/web-test"}; !slices.Equal(names, want) {
+	if want := []string{"edge-1/web-prod", "edge-1/web-test", "mgmt/platform", "mgmt/tenants"}; !slices.Equal(names, want) {
 		t.Errorf("services %q, want %q", names, want)
 	}
 	// What was written is as the export would lay it out.
