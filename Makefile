@@ -99,10 +99,10 @@ $(INSTALLED): web/package-lock.json
 
 UPDATE := go test -vet=off $(NODWARF) -count=1
 # Files that tests compare with what they are made of, whenever they run, and write with -update.
-PAGES := TestTodayIsRecorded|TestPages|TestPagesAreCurrent|TestPagesOfWritesAreCurrent|TestHookKnowsOurDefinitions|TestArchitectureHoldsTheRules|TestMetricsPageListsEveryMetric
+PAGES := TestTodayIsRecorded|TestPages|TestPagesAreListed|TestPagesAreCurrent|TestPagesOfWritesAreCurrent|TestHookKnowsOurDefinitions|TestArchitectureHoldsTheRules|TestMetricsPageListsEveryMetric
 
 generate: generate-code ## make all generated files anew
-	$(UPDATE) ./test/skew ./test/kinds ./test/apidocs ./terraform ./internal/archtest -run '^($(PAGES))$$' -update
+	$(UPDATE) ./test/skew ./test/kinds ./test/apidocs ./test/pages ./terraform ./internal/archtest -run '^($(PAGES))$$' -update
 
 generate-code: $(INSTALLED) ## the part of make generate that is compiled: protocols, kinds and their definitions
 	$(UPDATE) ./api/spec/v1 ./test/kinds/lists -run '^(TestMessagesAreTheSpec|TestListsAreCurrent)$$' -update

@@ -18,7 +18,7 @@ var questions = map[string]string{
 	"clusters delete":              "Delete %s from the hub (cluster; its tokens are revoked)",
 	"clusters delete --detach":     "Delete %s from the hub (cluster; its tokens are revoked, the objects of its services stay)",
 	"federation delete":            "Delete %s (trust; its CI jobs can no longer log in)",
-	"globalservices delete":        "Delete %s (global service; its services are deleted too, unless its cascade says otherwise)",
+	"globalservices delete":        "Delete %s (global service; its services are deleted too, unless its cascade keeps them)",
 	"namespaces delete":            "Stop managing %s (with --cascade delete, the namespace and everything in it is deleted on its clusters)",
 	"groups delete":                "Delete %s (group, with its bindings)",
 	"hub confirm-restore":          "Let agents delete again, also objects that the restored hub does not know",

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/cli/command"
@@ -43,6 +44,25 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 				t.Errorf("%s shows %q: %v", c.CommandPath(), strings.TrimSpace(line), err)
 			}
 		}
+	}
+	walk(fresh())
+}
+
+// Help has the terms of the field; pages.Spoken lists what it should put otherwise.
+func TestHelpHasTheTermsOfTheField(t *testing.T) {
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+		for _, found := range pages.Spoken(c.Short + "\n\n" + c.Long) {
+			t.Errorf("%s: %s", c.CommandPath(), found)
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			for _, found := range pages.Spoken(f.Usage) {
+				t.Errorf("%s --%s: %s", c.CommandPath(), f.Name, found)
+			}
+		})
 	}
 	walk(fresh())
 }

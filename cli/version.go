@@ -44,7 +44,7 @@ func version(a *command.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Show the versions of this command and the hub",
-		Long: `Show the versions of this command and the hub. A warning says when they are more than
+		Long: `Show the versions of this command and the hub, with a warning when they are more than
 one minor version apart. axle --version shows only the version of this command.`,
 		Args: command.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -219,7 +219,7 @@ func TestHubAwayInTheMiddleOfAnApply(t *testing.T) {
 	// And it is killed after it made one, and stays away: only people know whose that is.
 	kill(true)
 	w.config(chain("p", 4, "") + chain("shop", 6, short))
-	w.fails(apply, "If the next apply says that it exists", "terraform import axle_project.NAME shop4")
+	w.fails(apply, "If the next apply reports that it exists", "terraform import axle_project.NAME shop4")
 	again()
 	w.fails(apply, "it exists already, managed by terraform/default", "terraform import axle_project.NAME shop4")
 	w.config(chain("p", 4, "") + chain("shop", 6, short) + "import {\n  to = axle_project.shop4\n  id = \"shop4\"\n}\n")

@@ -205,7 +205,7 @@ func (o *object) make(ctx context.Context, v shape.Values) (made, request proto.
 	made, lost, err := o.session.send(ctx, o.create, request)
 	switch {
 	case errcode.Is(err, errcode.Unavailable):
-		err = errcode.New(errcode.Unavailable, "%s\n\nThe hub may have made it. If the next apply says that it exists, take it over:\n\n  terraform import %s_%s.NAME %s", errcode.Text(err), Type, o.name, o.idOf(v.Plan))
+		err = errcode.New(errcode.Unavailable, "%s\n\nThe hub may have made it. If the next apply reports that it exists, take it over:\n\n  terraform import %s_%s.NAME %s", errcode.Text(err), Type, o.name, o.idOf(v.Plan))
 	case errcode.Is(err, errcode.Conflict) && len(o.keys) > 0:
 		if lost {
 			if have, by, err := o.session.reads.find(ctx, o.kind, v.Plan); err == nil && have != nil && managerText(by) == managerText(o.session.by) && len(o.otherwise(v.Plan, shape.Read(have.ProtoReflect(), o.attributes, v.Plan))) == 0 {

@@ -138,7 +138,7 @@ func (l *Loop) Settled() error {
 	case !l.loaded:
 		return errcode.New(errcode.Unavailable, "the inventories have not been read yet")
 	case l.status.Duplicate:
-		return errcode.New(errcode.Conflict, "the hub says that another agent uses this identity")
+		return errcode.New(errcode.Conflict, "the hub reports that another agent uses this identity")
 	}
 	for _, s := range l.services {
 		switch {

@@ -240,7 +240,7 @@ func (l *Loop) confirm(j *job, now change.Inputs) (outcome, bool) {
 	return outcome{inputs: same, settings: j.settings, warnings: j.warnings, result: &result, confirmed: true}, true
 }
 
-var errNoContent = errcode.New(errcode.Unprocessable, "the hub has not produced this service's content yet; its source's errors say why")
+var errNoContent = errcode.New(errcode.Unprocessable, "the hub has not produced this service's content yet; the reason is in its source's errors")
 
 // changed decides whether the service changed, with what only the cluster can tell.
 func (l *Loop) changed(ctx context.Context, permit tenancy.Permit, j *job, now *change.Inputs, caps render.Capabilities) (change.Cause, error) {

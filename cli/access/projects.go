@@ -98,9 +98,9 @@ func projectsCreate(a *command.App) *cobra.Command {
 	var declared limits.Flags
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a project", Args: command.Exactly(1),
-		Long: `Create a project. What its services may touch is limited by the rights of the
-account that acts for them on the cluster, and also by the limits given here:
-agents refuse rendered objects outside these limits.
+		Long: `Create a project. Its services may touch the objects that the account acting for them
+on the cluster may touch, within the limits given here: agents refuse rendered
+objects outside these limits.
 
 With --administrators-only no role binding gives rights in the project, not even one of
 the whole hub. It is for the cluster that the hub runs in, and cannot be changed later.`,

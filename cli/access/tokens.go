@@ -63,7 +63,7 @@ func tokensCreate(a *command.App) *cobra.Command {
 	var expires time.Duration
 	c := &cobra.Command{
 		Use: "create [NAME]", Short: "Create a token and show it once",
-		Long: `Create a token and show it once. The secret alone goes to standard output. With
+		Long: `Create a token and show it once. Standard output has the secret only. With
 --bootstrap, it is a token that new clusters register with. Clusters that register
 with a token for more than one use wait for axle clusters approve.
 
@@ -123,7 +123,7 @@ func untilOf(t *hubv1.Token) string {
 func fitting(c *cobra.Command, bootstrap bool, args []string) error {
 	switch {
 	case bootstrap && len(args) > 0:
-		return exitcode.Usagef("a bootstrap token has no name; --name-pattern says which clusters may use it")
+		return exitcode.Usagef("a bootstrap token has no name; name the clusters that may use it with --name-pattern")
 	case !bootstrap && len(args) == 0:
 		return exitcode.Usagef("name the token after what will use it")
 	}

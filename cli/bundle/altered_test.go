@@ -140,7 +140,7 @@ func TestAlteredBundle(t *testing.T) {
 				}
 			}
 			return all
-		}, "the release calls itself 1.4.2, its name says 9.9.9"},
+		}, "the release is 1.4.2 by its contents and 9.9.9 by its name"},
 		"no layout": {func([]entry) []entry { return []entry{{"photo.jpg", []byte("x")}} }, "it is no OCI layout"},
 		"cut short": {nil, "is no bundle, or it is damaged"},
 	}

@@ -153,7 +153,7 @@ func open(ctx context.Context, a *command.App, from string, version *string, pla
 	case strings.HasPrefix(from, ".") || strings.HasPrefix(from, "/"):
 		return nil, err
 	case *version == "":
-		return nil, exitcode.Usagef("%s is no folder here. If it is a registry, say which release to take: --version", from)
+		return nil, exitcode.Usagef("%s is not a folder. If it is a registry, name the release with --version", from)
 	}
 	return openRegistry(a, from, plainHTTP)
 }
@@ -248,8 +248,8 @@ func push(a *command.App) *cobra.Command {
 images, charts, signatures and files. They keep their names below REGISTRY, so that the
 charts need one value to find them: --set global.registry=REGISTRY.
 
-What the registry already has is not sent again: after an interruption the same command
-goes on. Other content under one of the names is refused, except with --overwrite. A
+Blobs that the registry already has are not sent again: after an interruption, run the
+same command to continue. Other content under one of the names is refused, except with --overwrite. A
 signature that you added beside ours stays.
 
 Credentials are those of docker login. --ca names the authority of a registry with a

@@ -80,7 +80,7 @@ func take(ctx context.Context, from source, version string, key *release.Key) (*
 	}
 	whole := release.Artifact{Repository: release.Repository, Tag: r.release.Version, Digest: top.Digest}
 	if version != r.release.Version {
-		r.problem("the release calls itself %s, its name says %s", r.release.Version, version)
+		r.problem("the release is %s by its contents and %s by its name", r.release.Version, version)
 	}
 	// The list first: nothing else is believed without it.
 	if err := r.signed(ctx, whole); err != nil {

@@ -22,10 +22,10 @@ type stepView struct {
 
 func enrollmentCommand(a *command.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "enrollment NAME", Short: "Show how far the agent of a new cluster has come", Args: command.Exactly(1),
-		Long: `Show how far the agent of a new cluster has come: token, contact, registered, approved,
-report, tunnel, rights. What waits for 30 s has likely causes with the commands that
-check them.`,
+		Use: "enrollment NAME", Short: "Show the progress of a new cluster's agent", Args: command.Exactly(1),
+		Long: `Show the progress of a new cluster's agent: token, contact, registered, approved,
+report, tunnel, rights. A step that is pending for 30 s lists its likely causes, with the
+commands that check them.`,
 		Example: "  axle clusters enrollment edge-1",
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			answer, err := client.Clusters.Enrollment(c.Context(), connect.NewRequest(&hubv1.EnrollmentRequest{Name: args[0]}))

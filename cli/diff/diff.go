@@ -39,7 +39,8 @@ be created, updated field by field, deleted by --prune, and refused, with the re
 Nothing is written. It is the dry run of axle apply. Values of secrets are not shown.
 
 With --live, the services that would follow another ref are also compared with their
-clusters, those of global services too. What a preview cannot compare is named.
+clusters, including those of global services. Objects that a preview cannot compare are
+listed.
 
 ` + c.Long + `
 

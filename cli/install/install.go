@@ -68,8 +68,8 @@ func Command(a *command.App, run Runner) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "install --url URL",
 		Short: "Install the control plane into a cluster",
-		Long: `Install the hub and its operator into the cluster of a kubeconfig: look first for
-what would fail, apply the chart, wait until everything runs, and say what is next.
+		Long: `Install the hub and its operator into the cluster of a kubeconfig: run the preflight
+checks, apply the chart, wait until everything runs, and print the next steps.
 With --email it also creates the first administrator, logs in, and connects the
 cluster itself as mgmt. It leaves a release of Helm: axle upgrade and helm upgrade
 go on from there. A run that was interrupted goes on when it is run again.
@@ -102,7 +102,7 @@ those given count. Agents follow in waves of their own (axle agents status).
 
 With --check it changes nothing: it lists, of the hub that axle is logged in to, what
 works only because it is older than a rule that refuses it today, each with the command
-that settles it. What is listed goes on working after an upgrade.`,
+that resolves it. Everything listed keeps working after an upgrade.`,
 		Example: `  axle upgrade
   axle upgrade --check
   axle upgrade --set hub.storage.size=50Gi

@@ -54,7 +54,7 @@ func (i looker) lookNodes(ctx context.Context, _ *Rendered) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("none of %d nodes is ready and takes pods: kubectl get nodes says why; a cordoned one takes pods again with kubectl uncordon", len(list.Items))
+	return fmt.Errorf("none of %d nodes is ready and takes pods: kubectl get nodes shows the reason; a cordoned one takes pods again with kubectl uncordon", len(list.Items))
 }
 
 // needed are the rights of an install: verb, group, resource, and whether the
@@ -87,7 +87,7 @@ func (i looker) lookRights(ctx context.Context, _ *Rendered) error {
 		}
 		answer, err := reviews.Create(ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
 		if err != nil {
-			return fmt.Errorf("the API server does not say what this user may do: %w", err)
+			return fmt.Errorf("the API server does not report the rights of this user: %w", err)
 		}
 		if allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed"); !allowed {
 			missing = append(missing, n.verb+" "+n.resource)

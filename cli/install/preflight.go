@@ -56,7 +56,7 @@ func Preflight(a *command.App) *cobra.Command {
 	i := &installer{place: place{app: a}}
 	c := &cobra.Command{
 		Use:   "preflight --url URL",
-		Short: "Look for what would keep axle install from succeeding, and change nothing",
+		Short: "Check whether axle install would succeed, without changes",
 		Long: `Look at the cluster of a kubeconfig with the values of an install: version, rights,
 storage, names that are taken, Secrets, the certificate, ingress class, address. It
 changes nothing, and ends with status 6 if something would fail.`,

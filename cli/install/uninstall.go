@@ -131,7 +131,7 @@ func (i *remover) gone(ctx context.Context, list []*unstructured.Unstructured) e
 	if err != nil || done {
 		return err
 	}
-	return errcode.New(errcode.Unavailable, "%s is not gone within %s: kubectl -n %s get pods says why; run the same command again", kubeapply.Name(list[0]), goneWithin, i.namespace)
+	return errcode.New(errcode.Unavailable, "%s is not gone within %s: kubectl -n %s get pods shows the reason; then run the same command again", kubeapply.Name(list[0]), goneWithin, i.namespace)
 }
 
 // parted says what stays, and how to remove it.

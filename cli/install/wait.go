@@ -101,7 +101,7 @@ func (i waiter) unstick(ctx context.Context) error {
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return errcode.New(errcode.Unavailable, "delete the pod %s, which kept ending: %w", pod.GetName(), err)
 		}
-		i.say("pod %s kept ending; it starts anew", pod.GetName())
+		i.say("pod %s kept exiting; it is restarted", pod.GetName())
 	}
 	return nil
 }

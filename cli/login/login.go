@@ -38,7 +38,7 @@ func Command(a *command.App) *cobra.Command {
 		Long: `Log in to a hub and remember it. On a terminal this opens a browser, where you
 log in and allow the command line to act as you. With --device it shows a code
 that you enter in a browser on another machine. The resulting token is valid for
-12 hours, or as --expires says, at most 7 days.
+12 hours, or for --expires, at most 7 days.
 
 A token of your own, such as one from axle tokens create, is read from
 --token-file or standard input. It is never an argument, because other users of

@@ -30,7 +30,7 @@ type view struct {
 
 // Command returns the command axle notifications.
 func Command(a *command.App) *cobra.Command {
-	return command.Noun("notifications", "Say who is told of which events, and show what you were told", []string{"notification", "notify"},
+	return command.Noun("notifications", "Manage notification sinks and routers, and show your notifications", []string{"notification", "notify"},
 		list(a), read(a), events(a), sinks(a), routers(a))
 }
 
@@ -39,7 +39,7 @@ func list(a *command.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List your notifications, newest first", Args: command.NoArgs,
 		Long: `List the notifications of sinks of the type PLURAL that name you or a group of yours,
-newest first. What you may not read any more is left out.`,
+newest first. Notifications about objects that you can no longer read are left out.`,
 		Example: "  axle notifications list --unread\n  axle notifications list -o json | jq -r '.[].text'",
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			answer, err := client.Notifications.List(c.Context(), connect.NewRequest(request))

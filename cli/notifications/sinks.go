@@ -153,7 +153,7 @@ func sinks(a *command.App) *cobra.Command {
 	}
 	management := command.Management()
 	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete sinks, with what waits for them", Args: command.AtLeast(1),
+		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete sinks and their queued messages", Args: command.AtLeast(1),
 		Example: "  axle notifications sinks delete ops",
 		RunE: command.Removes(a, "notification sink", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
 			_, err := client.NotificationSinks.Delete(ctx, connect.NewRequest(&hubv1.DeleteNotificationSinkRequest{Name: name, Management: management}))
@@ -237,8 +237,8 @@ func sinkUpdate(a *command.App) *cobra.Command {
 	management := command.Management()
 	c := &cobra.Command{
 		Use: "update NAME", Short: "Change a sink", Args: command.Exactly(1),
-		Long: `Change a sink. What no flag names stays. Whoever changes the URL of a sink that signs its
-deliveries gives the key anew: it does not follow to another address.`,
+		Long: `Change a sink. Fields without a flag are unchanged. A new URL for a sink that signs its
+deliveries needs the key again: the key is never sent to another address.`,
 		Example: "  axle notifications sinks update ops --url-file new.url\n  axle notifications sinks update console --group oncall --group platform",
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			have, err := client.NotificationSinks.Get(c.Context(), connect.NewRequest(&hubv1.GetNotificationSinkRequest{Name: args[0]}))

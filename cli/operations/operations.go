@@ -141,8 +141,8 @@ func show(a *command.App, v view) error {
 
 func cancelCommand(a *command.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "cancel ID", Short: "Leave what an operation has not begun", Args: command.Exactly(1),
-		Long:    "Leave what an operation has not begun. What it did stays.",
+		Use: "cancel ID", Short: "Cancel the remaining targets of an operation", Args: command.Exactly(1),
+		Long:    "Cancel the remaining targets of an operation. Completed targets are not undone.",
 		Example: "  axle operations cancel op_x7k2",
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			o, err := client.Operations.Cancel(c.Context(), connect.NewRequest(&hubv1.CancelOperationRequest{Id: args[0]}))

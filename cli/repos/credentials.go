@@ -11,7 +11,7 @@ import (
 
 const repoAddLong = `Register a repository and wait for its first fetch.
 
-The type says what is behind the URL:
+The type of source at the URL:
   git     a Git repository, over https or ssh
   helm    a chart repository: an https URL with index.yaml below it
   oci     a repository in a registry, or a path above several: oci://HOST/PATH

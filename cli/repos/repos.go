@@ -253,7 +253,7 @@ func updateCommand(a *command.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "update NAME", Short: "Change the URL, credentials or options of a repository", Args: command.Exactly(1),
 		Long: `New credentials replace all present ones, and new options replace all present options.
-What you do not give stays. --auth none removes the credentials.
+Fields without a flag are unchanged. --auth none removes the credentials.
 
 Flags that change where credentials are sent, or who can read them on the way (--url, --proxy,
 --endpoint, --region, --github-api-url, --plain-http, --pass-credentials), need the credentials

@@ -75,7 +75,7 @@ func diffCommand(a *command.App) *cobra.Command {
 The agent runs the steps of an apply, with dry-run requests to its API server. The
 result includes defaults and changes by admission webhooks. Values of Secrets are
 shown as short hashes. The command also works for paused services, in closed sync
-windows, and for services with dryRun. The last line says what was compared.
+windows, and for services with dryRun. The last line names the compared revisions.
 
 With --ref, --revision or --file, the service is compared as if it used that source.
 Nothing is stored or applied. --file sends a local folder, at most 4 MiB packed, in

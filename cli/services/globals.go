@@ -242,7 +242,7 @@ func GlobalServices(a *command.App) *cobra.Command {
 	}
 	management := command.Management()
 	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete global services; --cascade said what happens to their services", Args: command.AtLeast(1),
+		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete global services; their cascade decides about their services", Args: command.AtLeast(1),
 		Example: "  axle globalservices delete web",
 		RunE: command.Removes(a, "global service", "is being deleted", func(ctx context.Context, client *sdk.Client, name string) error {
 			_, err := client.GlobalServices.Delete(ctx, connect.NewRequest(&hubv1.DeleteGlobalServiceRequest{Name: name, Management: management}))
@@ -321,7 +321,7 @@ func globalWrite(a *command.App, create bool) *cobra.Command {
 	var flags globalFlags
 	var dryRun, takeOver bool
 	c := &cobra.Command{
-		Use: "apply NAME", Short: "Create a global service, or replace it by what the flags say",
+		Use: "apply NAME", Short: "Create or replace a global service",
 		Example: "  axle globalservices apply web --tag tier=edge --repo fleet --ref v2 --folder apps/web --cascade delete",
 		Args:    command.Exactly(1),
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {

@@ -418,7 +418,7 @@ func verbCommand(a *command.App, verb, about, done string, call func(context.Con
 	case "pause":
 		wait.stopped = true
 		wait.flags(c)
-		c.Flags().Lookup("wait").Usage = "wait until the agents said that they stopped"
+		c.Flags().Lookup("wait").Usage = "wait until the agents report that they stopped"
 	}
 	return c
 }

@@ -175,7 +175,7 @@ func followTests(ctx context.Context, a *command.App, client *sdk.Client, reques
 				return fmt.Errorf("tests failed: %s", runs[0].GetMessage())
 			}
 		} else {
-			shown.Say("", "no test has run yet; tests run once everything else is healthy, and axle services get says what is not")
+			shown.Say("", "no test has run yet; tests run once everything else is healthy, and axle services get shows the rest")
 		}
 		if err := jitter.Wait(ctx, testsEvery); err != nil {
 			return fmt.Errorf("the tests have not ended: %w", err)

@@ -107,8 +107,8 @@ func treeCommand(a *command.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "tree CLUSTER/NAME", Short: "Show the tree of a service's objects down to the pods, and the first failure", Args: command.Exactly(1),
 		Long: "Show the objects of a service and what they own, down to the pods, and which of them failed first.\n\n" +
-			"The service's own objects are shown as its agent last reported them. What they own is\n" +
-			"read from the cluster now, with your name and your rights there. Lists that you may\n" +
+			"The service's own objects are shown as its agent last reported them. Their dependents\n" +
+			"are read from the cluster now, with your name and your rights there. Lists that you may\n" +
 			"not read are named below the tree. ReplicaSets of earlier revisions are left out.",
 		Example: `  axle services tree edge-1/shop
   axle services tree shop --cluster edge-1

@@ -46,7 +46,7 @@ func waitCommand(a *command.App) *cobra.Command {
 
 The exit code is 0 once all are. It is 3 as soon as waiting cannot make one ready: it
 does not render, it is refused or held, or its repository rejects the credentials. The
-message then says what to do. It is 1 when the time is over or the hub cannot be
+message then has the next step. It is 1 when the time is over or the hub cannot be
 reached. --wait of other commands has the same exit codes.`,
 		Example: `  axle services wait edge-1/web edge-2/web --timeout 5m
   axle services wait --all --revision 3f2a9c1`,
@@ -154,7 +154,7 @@ func (v serviceView) acts() string {
 	case v.Reason == "Stopping" && v.Freshness == "Stale":
 		return "its cluster has not polled since " + command.Ago(v.PolledAge)
 	case v.Reason == "Stopping":
-		return "its agent has not said that it stopped"
+		return "its agent has not reported that it stopped"
 	}
 	return ""
 }

@@ -38,14 +38,14 @@ func Command(a *command.App) *cobra.Command {
 	var file, kubeconfig, kubeContext, namespace string
 	c := &cobra.Command{
 		Use:   "support-bundle",
-		Short: "Write what helps to find a fault into one file, without secrets",
-		Long: `Write status, clusters, repositories, services and events of the hub into one file.
+		Short: "Collect diagnostics into one archive, without secrets",
+		Long: `Write status, clusters, repositories, services and events of the hub into one archive.
 With --kubeconfig, or --kube-context, it also has the pods, events, logs and metrics of
 the namespace that the hub runs in. Specs of services, environment variables of pods
 and values are left out. Look through the file before you give it away: names of
 clusters, services, people and repositories are in it, and what programs log.
 
-What cannot be read is named in errors.txt inside the file.`,
+Sources that cannot be read are listed in errors.txt inside the archive.`,
 		Example: `  axle hub support-bundle
   axle hub support-bundle --kubeconfig mgmt.yaml --namespace axle --file bundle.tar.gz`,
 		Args: command.NoArgs,

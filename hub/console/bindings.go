@@ -41,7 +41,7 @@ func (s *Server) place(ctx context.Context, p *hubv1.Place) (scope identity.Scop
 		return scope, identity.LevelService, scope.Service, ref.String(), err
 	case cluster != "":
 		if project != "" {
-			return scope, level, "", "", errcode.New(errcode.Invalid, "place: a cluster is given by its name alone; leave the project out")
+			return scope, level, "", "", errcode.New(errcode.Invalid, "place: a cluster is given by its name only; leave the project out")
 		}
 		scope, err = s.config.Fleet.ClusterScope(ctx, cluster)
 		return scope, identity.LevelCluster, scope.Cluster, cluster, err

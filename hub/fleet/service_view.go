@@ -237,7 +237,7 @@ func effective(s Service, c Cluster, status StoredStatus) (Sync, string, string)
 	settled := status.Sync == Synced || status.Sync == Drifted || status.Sync == Paused
 	switch {
 	case paused && c.Registered() && s.Desired.Digest != "" && status.Sync != Paused && status.Sync != Held:
-		return Paused, ReasonStopping, "paused, but its agent has not said that it stopped; until then it applies and heals"
+		return Paused, ReasonStopping, "paused, but its agent has not reported that it stopped; until then it applies and heals"
 	case paused:
 		return Paused, "", "paused; resume it to continue"
 	case silent && !c.Registered():

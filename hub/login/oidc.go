@@ -173,7 +173,7 @@ func (s *Server) claimed(ctx context.Context, p *provider, f flow, query url.Val
 	}
 	a.at = claims.AuthenticatedAt
 	if f.Session != "" && a.at == 0 && slices.Contains(found.Claims, "auth_time") {
-		return claims, errcode.New(errcode.Unauthorized, "%s does not say when you logged in there; an administrator can let it put auth_time into its tokens", p.Title)
+		return claims, errcode.New(errcode.Unauthorized, "%s does not report when you logged in there; an administrator can let it put auth_time into its tokens", p.Title)
 	}
 	return claims, nil
 }

@@ -165,7 +165,7 @@ func (s *Server) checkPasskey(r *http.Request, f keyFlow) (identity.User, error)
 		return user, errcode.Hide(errcode.Unauthorized, err, "%s", errPasskey.Error())
 	}
 	if credential.Authenticator.CloneWarning {
-		return user, errcode.New(errcode.Unauthorized, "the passkey's counter went back, which means that it may have been copied; tell an administrator")
+		return user, errcode.New(errcode.Unauthorized, "the passkey's counter went back, which means that it may have been copied; report it to an administrator")
 	}
 	err = s.accounts.UseOnce(r.Context(), "passkey "+f.Challenge, s.clock.Now().Add(flowLifetime))
 	if errcode.Is(err, errcode.Conflict) {

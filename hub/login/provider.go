@@ -259,7 +259,7 @@ func (p *provider) ask(ctx context.Context) (*discovery, error) {
 	}
 	found.Provider = provider
 	if e := provider.Endpoint(); !usable(e.AuthURL) || !usable(e.TokenURL) || !usable(found.Keys) || found.People != "" && !usable(found.People) {
-		return nil, errcode.New(errcode.Unavailable, "%s does not say where to log in; is %s an OpenID Connect issuer?", p.Title, p.Issuer)
+		return nil, errcode.New(errcode.Unavailable, "%s does not report where to log in; is %s an OpenID Connect issuer?", p.Title, p.Issuer)
 	}
 	if found.EndSession != "" && !usable(found.EndSession) {
 		found.EndSession = ""

@@ -246,7 +246,7 @@ func (s *Server) Session(ctx context.Context, header http.Header) (p identity.Pr
 		return p, true, errcode.New(errcode.Forbidden, "a call with a session's cookie came from another origin")
 	}
 	if !sameToken(bearer, header.Get(CSRFHeader)) {
-		return p, true, errcode.New(errcode.Forbidden, "a call with a session's cookie needs the header %s; GET /login/session tells its value", CSRFHeader)
+		return p, true, errcode.New(errcode.Forbidden, "a call with a session's cookie needs the header %s; GET /login/session returns its value", CSRFHeader)
 	}
 	p, err = s.identity.AuthenticateSession(ctx, bearer)
 	return p, true, err

@@ -128,7 +128,7 @@ func (p *Previews) Ask(ctx context.Context, by string, ref fleet.Ref, want Want)
 		err = errcode.New(errcode.Invalid, "a preview needs exactly one of: a ref, a revision, or files")
 	}
 	if err == nil && len(one.Parts) == 0 {
-		err = errcode.New(errcode.Unprocessable, "service %s has no content yet; its errors say why", ref)
+		err = errcode.New(errcode.Unprocessable, "service %s has no content yet; the reason is in its errors", ref)
 	}
 	if err != nil || asked.Same {
 		return asked, err
@@ -201,7 +201,7 @@ func (p *Previews) atRef(ctx context.Context, s fleet.Service, want Want, one *P
 			part.Content, asked.SourceRevision, found = content, content.SourceRevision, true
 		}
 		if part.Digest == "" {
-			return errcode.New(errcode.Unprocessable, "%s of service %s has no content yet; its errors say why", place.Name, s.Ref())
+			return errcode.New(errcode.Unprocessable, "%s of service %s has no content yet; the reason is in its errors", place.Name, s.Ref())
 		}
 		one.Parts = append(one.Parts, part)
 	}

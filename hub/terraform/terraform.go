@@ -159,7 +159,7 @@ func answer(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-var notHere = errcode.New(errcode.NotFound, "this hub serves the provider %s alone, from its folder of zip files", provider)
+var notHere = errcode.New(errcode.NotFound, "this hub serves the provider %s only, from its folder of zip files", provider)
 
 // mirror answers HOST/NAMESPACE/TYPE/index.json, VERSION.json and the files. The host may
 // be any: terraform and tofu put their own default there.

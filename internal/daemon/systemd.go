@@ -29,11 +29,11 @@ func TellReady(ctx context.Context, ready func() error) error {
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unixgram", socket)
 	if err != nil {
-		return fmt.Errorf("tell systemd: %w", err)
+		return fmt.Errorf("notify systemd: %w", err)
 	}
 	defer conn.Close()
 	if _, err := conn.Write([]byte("READY=1")); err != nil {
-		return fmt.Errorf("tell systemd: %w", err)
+		return fmt.Errorf("notify systemd: %w", err)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func Repository(ctx context.Context, cluster client.Client, index string, ref re
 		return cmp.Or(cmp.Compare(a.Labels[MadeFor], b.Labels[MadeFor]), cmp.Compare(a.Name, b.Name))
 	})
 	if !of.DeletionTimestamp.IsZero() || of.Status.ID == nil || of.Status.Readonly {
-		return "", errcode.New(errcode.NotFound, "Repository %s/%s, which stands for %s, is not in the hub: its conditions say why", of.Namespace, of.Name, ref.Field)
+		return "", errcode.New(errcode.NotFound, "Repository %s/%s, which stands for %s, is not in the hub: the reason is in its conditions", of.Namespace, of.Name, ref.Field)
 	}
 	if of.Spec.Name != nil {
 		return *of.Spec.Name, nil
@@ -63,5 +63,5 @@ func makeRepository(ctx context.Context, cluster client.Client, ref reference.Re
 	if err != nil {
 		return err
 	}
-	return errcode.New(errcode.NotFound, "Repository %s/%s, which stands for %s, is not in the hub yet: its conditions say why", made.Namespace, made.Name, ref.Field)
+	return errcode.New(errcode.NotFound, "Repository %s/%s, which stands for %s, is not in the hub yet: the reason is in its conditions", made.Namespace, made.Name, ref.Field)
 }

@@ -176,7 +176,7 @@ func restConfig(config map[string]tftypes.Value) (*rest.Config, error) {
 			}
 			return made, nil
 		}
-		return nil, errcode.New(errcode.Invalid, "agent says not how to reach the cluster: set kubeconfig_wo, cluster_wo or in_cluster")
+		return nil, errcode.New(errcode.Invalid, "agent has no way to reach the cluster: set kubeconfig_wo, cluster_wo or in_cluster")
 	}
 	made := &rest.Config{Host: text(c, "host"), BearerToken: text(c, "token"), TLSClientConfig: rest.TLSClientConfig{
 		CAData: []byte(text(c, "cluster_ca_certificate")), CertData: []byte(text(c, "client_certificate")), KeyData: []byte(text(c, "client_key")),
@@ -320,7 +320,7 @@ func (a *Agents) Remove(ctx context.Context, name string, agent map[string]tftyp
 	if err == nil && len(left) == 0 {
 		return ""
 	}
-	text := "What stays: " + strings.Join(left, ", ")
+	text := "Not removed: " + strings.Join(left, ", ")
 	if err != nil {
 		text = err.Error()
 	}

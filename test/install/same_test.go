@@ -131,7 +131,7 @@ func TestChartHasTheAlertRules(t *testing.T) {
 func TestValuesPage(t *testing.T) {
 	const page = "../../docs/install/values.md"
 	var text strings.Builder
-	text.WriteString("# Values of the charts\n\nThe charts refuse a value that is not listed here. Values that contradict each other are refused with the sentence that says\nwhat to set. This page is made of `values.schema.json` and `values.yaml` of each chart.\n")
+	text.WriteString("# Values of the charts\n\nThe charts refuse a value that is not listed here. Values that contradict each other are refused with the value\nto set. This page is made of `values.schema.json` and `values.yaml` of each chart.\n")
 	for _, chart := range []string{"axle", "axle-agent"} {
 		dir := filepath.Join("../../deploy/charts", chart)
 		var schema, values map[string]any

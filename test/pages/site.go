@@ -32,7 +32,11 @@ type sitePage struct {
 // The folders of the site's pages, and what of the first is left out.
 const docs, introductions = "docs/", "docs/site/content/"
 
-var leftOut = []string{"docs/site/", "docs/benchmarks/", "docs/pictures/", "docs/images/"}
+// contents is the list of the pages for readers of the repository, and navigation the
+// order in which the site has them, of which it is made.
+const contents, navigation = "docs/README.md", "docs/site/data/nav.yaml"
+
+var leftOut = []string{contents, "docs/site/", "docs/benchmarks/", "docs/pictures/", "docs/images/"}
 
 // CheckSite returns a sentence for each thing in the pages below root that the build of
 // the docs site (make docs) would refuse.
@@ -158,17 +162,9 @@ func CheckNavigation(root string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	const file = "docs/site/data/nav.yaml"
-	text, err := os.ReadFile(filepath.Join(root, file))
+	parts, err := readNavigation(root)
 	if err != nil {
 		return nil, err
-	}
-	var parts []struct {
-		Title, About string
-		Pages        []string
-	}
-	if err := yaml.UnmarshalStrict(text, &parts); err != nil {
-		return []string{file + ": " + err.Error()}, nil
 	}
 	var bad []string
 	named := map[string]bool{}
@@ -176,16 +172,69 @@ func CheckNavigation(root string) ([]string, error) {
 		for _, name := range part.Pages {
 			named[name] = true
 			if !t.page(name) {
-				bad = append(bad, file+": there is no page "+name)
+				bad = append(bad, navigation+": there is no page "+name)
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.pages)) {
 		if path.Base(name) != "_index" && !named[name] && !named[t.section(name)] {
-			bad = append(bad, file+" does not name "+name)
+			bad = append(bad, navigation+" does not name "+name)
 		}
 	}
 	return bad, nil
+}
+
+// part is a heading of the navigation with its pages.
+type part struct {
+	Title, About string
+	Pages        []string
+}
+
+func readNavigation(root string) (parts []part, err error) {
+	text, err := os.ReadFile(filepath.Join(root, navigation))
+	if err != nil {
+		return nil, err
+	}
+	if err := yaml.UnmarshalStrict(text, &parts); err != nil {
+		return nil, fmt.Errorf("%s: %w", navigation, err)
+	}
+	return parts, nil
+}
+
+// heading is the first heading of a page.
+var heading = regexp.MustCompile(`(?m)^# (.+)$`)
+
+// Contents returns docs/README.md: the pages of the navigation with their titles. A
+// section without a page of its own in docs is a link to its folder.
+func Contents(root string) (string, error) {
+	t, _, err := newTree(root)
+	if err != nil {
+		return "", err
+	}
+	parts, err := readNavigation(root)
+	if err != nil {
+		return "", err
+	}
+	out := "# Documentation\n\nThe pages of this folder, as the hub serves them under `/docs`. [README.md](../README.md) has the first steps.\n"
+	for _, p := range parts {
+		out += "\n## " + p.Title + "\n\n" + p.About + "\n\n"
+		for _, name := range p.Pages {
+			page, to := t.pages[name], name+".md"
+			for _, index := range []string{name + "/README", name + "/_index"} {
+				if found, there := t.pages[index]; there {
+					page, to = found, strings.TrimPrefix(found.file, docs)
+				}
+			}
+			title := name
+			if page.document != nil {
+				if match := heading.FindSubmatch(page.text); match != nil {
+					title = string(match[1])
+				}
+			}
+			out += "- [" + title + "](" + to + ")\n"
+		}
+	}
+	return out, nil
 }
 
 // section is the folder to which a page belongs on the site.

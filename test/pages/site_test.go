@@ -1,6 +1,7 @@
 package pages_test
 
 import (
+	"flag"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 // The documents of this tree are sound, and the docs site can be built of them.
 func TestDocumentsAreSound(t *testing.T) {
 	for name, check := range map[string]func(string) ([]string, error){
-		"links and blocks": pages.CheckDocuments, "site": pages.CheckSite, "navigation": pages.CheckNavigation,
+		"links and blocks": pages.CheckDocuments, "site": pages.CheckSite, "navigation": pages.CheckNavigation, "words": pages.CheckWords,
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad, err := check("../..")
@@ -25,6 +26,29 @@ func TestDocumentsAreSound(t *testing.T) {
 				t.Error(b)
 			}
 		})
+	}
+}
+
+var update = flag.Bool("update", false, "write docs/README.md")
+
+// docs/README.md lists the pages in the order of the site. make generate writes it.
+func TestPagesAreListed(t *testing.T) {
+	want, err := pages.Contents("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const file = "../../docs/README.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != want {
+		t.Error("docs/README.md does not list the pages of docs/site/data/nav.yaml: run make generate")
 	}
 }
 

@@ -90,11 +90,11 @@ func readWrite(m *hubv1.WriteClusterObjectRequest) (how write, values url.Values
 	case len(m.GetObject()) > maxObject:
 		err = errcode.New(errcode.Invalid, "the object has %d bytes, and at most %d can be written", len(m.GetObject()), maxObject)
 	case how.contentType == "" && m.GetObject() != "":
-		err = errcode.New(errcode.Invalid, "delete takes the name alone, without an object")
+		err = errcode.New(errcode.Invalid, "delete takes the name only, without an object")
 	case how.contentType != "" && m.GetObject() == "":
 		err = errcode.New(errcode.Invalid, "%s needs the object as YAML or JSON", m.GetVerb())
 	case m.GetForce() && m.GetVerb() != "apply":
-		err = errcode.New(errcode.Invalid, "force goes with apply alone")
+		err = errcode.New(errcode.Invalid, "force goes with apply only")
 	}
 	if err == nil {
 		err = checkMasks(m.GetObjects(), m.GetObject())

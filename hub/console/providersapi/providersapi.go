@@ -73,7 +73,7 @@ func providerOf(m *hubv1.Provider) account.Provider {
 // Try implements hubv1connect.ProvidersHandler.
 func (s *API) Try(ctx context.Context, r *connect.Request[hubv1.TryProviderRequest]) (*connect.Response[hubv1.TryProviderResponse], error) {
 	if s.Trials == nil {
-		return nil, errcode.New(errcode.Unavailable, "this hub logs in nobody with a browser")
+		return nil, errcode.New(errcode.Unavailable, "browser login is disabled on this hub")
 	}
 	made, err := s.Trials.Try(ctx, s.Caller(ctx), providerOf(r.Msg.GetProvider()), r.Msg.ClientSecret)
 	if err != nil {

@@ -213,7 +213,7 @@ func (c *charts) fetch(ctx context.Context, t *target, dir string) error {
 		return err
 	}
 	if t.digest != "" && sum != t.digest {
-		return errcode.New(errcode.Unavailable, "%s is not what the index promises: its SHA-256 is %.12s…, the index says %.12s…; the repository has to be published again", what, sum, t.digest)
+		return errcode.New(errcode.Unavailable, "%s is not what the index promises: its SHA-256 is %.12s…, the index has %.12s…; the repository has to be published again", what, sum, t.digest)
 	}
 	if err := c.verify(ctx, *t, sum); err != nil {
 		return err

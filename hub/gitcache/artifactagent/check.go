@@ -26,7 +26,7 @@ func CheckOptions(r record.Repository) error {
 		}
 	}
 	if r.Options.PlainHTTP && r.Kind != record.OCI {
-		return errcode.New(errcode.Invalid, "plain http is an option of repositories of type oci; others say it in their URL")
+		return errcode.New(errcode.Invalid, "plain http is an option of repositories of type oci; others have it in their URL")
 	}
 	if r.Options.PassCredentials && r.Kind != record.Helm {
 		return errcode.New(errcode.Invalid, "passing credentials on is an option of repositories of type helm")

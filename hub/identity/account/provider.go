@@ -298,7 +298,7 @@ func (p Provider) emailOf(c Claims) (string, error) {
 	address, err := mail.ParseAddress(c.Email)
 	switch {
 	case c.Subject == "" || len(c.Subject) > maxSubject:
-		return "", errcode.New(errcode.Forbidden, "%s does not say whose account it is", p.Title)
+		return "", errcode.New(errcode.Forbidden, "%s does not report whose account it is", p.Title)
 	case c.Email == "":
 		return "", errcode.New(errcode.Forbidden, "%s sent no e-mail address for this account; allow its client the scope email", p.Title)
 	case err != nil || address.Address != c.Email || len(c.Email) > identity.MaxName || kubereq.Reserved(c.Email):

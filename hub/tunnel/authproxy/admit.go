@@ -125,7 +125,7 @@ func (a *parsedRequest) hint(err error) error {
 	case !slices.Contains(who.GetGroups(), WriteGroup):
 		rule = "an administrator of the hub gives the role edit there with: " + a.caller.BindCommand(identity.ActionWrite, "--cluster "+a.cluster.Name) + "; " + rule
 	}
-	return errcode.New(errcode.Forbidden, "%s. What would allow it: %s", strings.TrimSuffix(errcode.Message(err), "."), rule)
+	return errcode.New(errcode.Forbidden, "%s. To allow it: %s", strings.TrimSuffix(errcode.Message(err), "."), rule)
 }
 
 // as returns the identity that the cluster's API server sees, with the groups of its

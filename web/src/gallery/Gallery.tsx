@@ -130,7 +130,7 @@ export function Page() {
       />
       {open && (
         <Dialog title="A dialog" onClose={() => setOpen(false)} actions={<Button onClick={() => setOpen(false)}>Close</Button>}>
-          <p>What it means, before it is done.</p>
+          <p>The consequence, before it is done.</p>
         </Dialog>
       )}
     </>

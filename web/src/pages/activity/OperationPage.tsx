@@ -144,7 +144,7 @@ export function Page() {
             }}
           >
             <p>
-              What has not begun is left as it is: {many(left, 'service')}. What was done to {many(o.done, 'service')} stays. {undoOf(o.action)}
+              Not begun, and cancelled: {many(left, 'service')}. Done, and not undone: {many(o.done, 'service')}. {undoOf(o.action)}
             </p>
           </ActionDialog>
         )}

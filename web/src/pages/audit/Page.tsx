@@ -56,7 +56,7 @@ export function Page() {
   return (
     <>
       <PageHeader title="Audit">
-        <p>Who did what, with which token, from where, on what, and with which result. Calls that only read are not recorded.</p>
+        <p>Every write: its user, token, address, object and result. Calls that only read are not recorded.</p>
       </PageHeader>
       <AdminOnly what="read the audit log">
         <Log />

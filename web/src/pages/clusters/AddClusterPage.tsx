@@ -80,7 +80,7 @@ export function Page() {
           )}
         </div>
         <div className={styles.column}>
-          <Panel title={created ? `Progress of ${created}` : 'What happens then'}>{created ? <Checklist name={created} /> : <Outlook />}</Panel>
+          <Panel title={created ? `Progress of ${created}` : 'The next steps'}>{created ? <Checklist name={created} /> : <Outlook />}</Panel>
         </div>
       </div>
     </>

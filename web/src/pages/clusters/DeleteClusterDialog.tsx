@@ -35,7 +35,7 @@ export function DeleteClusterDialog({ cluster, onClose, onDeleted }: Props) {
         </>
       }
     >
-      <p>Its agent can no longer reach the hub. What it applied stays in the cluster.</p>
+      <p>Its agent can no longer reach the hub. The objects that it applied stay in the cluster.</p>
       {cluster.services > 0 && (
         <>
           <Banner tone="warn">{many(cluster.services, 'service')} of it would go from the hub too, and their objects would stay without an owner.</Banner>

@@ -47,7 +47,7 @@ function Nothing({ shared }: { shared: boolean }) {
   return (
     <Empty title={shared ? 'No clusters yet' : 'Nothing is shared with you yet'}>
       <p>
-        {shared ? 'Nobody has added a cluster where you have a role. Who may create in a project adds one.' : 'This hub may have clusters, but you have no role that shows them. Ask an administrator, who gives you one with:'}
+        {shared ? 'Nobody has added a cluster where you have a role. People who may create in a project can add one.' : 'This hub may have clusters, but you have no role that shows them. Ask an administrator, who gives you one with:'}
       </p>
       {!shared && <Command command={`axle auth bind --user ${name} --action read --project NAME`} label="Command for an administrator" />}
     </Empty>

@@ -46,7 +46,7 @@ export function Page() {
         }
       >
         <p>
-          What routers send to you here. You see of it what you may read now. Who is told of what is in <Link to="/settings/notifications">Settings</Link>.
+          Notifications that routers send to you, as far as you may read their objects now. Sinks and routers are in <Link to="/settings/notifications">Settings</Link>.
         </p>
       </PageHeader>
       <div>

@@ -39,7 +39,7 @@ export const authKinds: AuthKind[] = [
     fields: [
       { id: 'privateKey', label: 'Private key', secret: true, long: true, hint: 'OpenSSH or PEM, with its begin and end lines.' },
       { id: 'passphrase', label: 'Passphrase', secret: true, optional: true },
-      { id: 'knownHosts', label: 'Known hosts', long: true, hint: 'What ssh-keyscan prints for the host. Check it against what the host publishes.' },
+      { id: 'knownHosts', label: 'Known hosts', long: true, hint: 'The output of ssh-keyscan for the host. Check it against the keys that the host publishes.' },
     ],
   },
   {

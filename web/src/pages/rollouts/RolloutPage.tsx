@@ -168,7 +168,7 @@ export function Page() {
             }}
           >
             <p>{deleteText(global.settings?.cascade ?? '', global.state?.services ?? 0)}</p>
-            <p>There is no undo. What happens to the services is its cascade, which can be changed before.</p>
+            <p>There is no undo. Its cascade, which can be changed before, decides about the services.</p>
           </ActionDialog>
         )}
       </Suspense>

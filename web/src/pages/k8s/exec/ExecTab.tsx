@@ -74,7 +74,7 @@ function Choose({ place, pods }: { place: Place; pods: KubeObject[] }) {
           Production: {prod}.
         </Banner>
       )}
-      {!running && <Banner tone="warn">{container} is not running, so no shell can be opened in it. Its logs say why.</Banner>}
+      {!running && <Banner tone="warn">{container} is not running, so no shell can be opened in it. The reason may be in its logs.</Banner>}
       <p>
         <Muted>The shell opens below and stays there while you go to other pages. Every session is in the audit log with your name. A session that is idle for 15 minutes is closed.</Muted>
       </p>

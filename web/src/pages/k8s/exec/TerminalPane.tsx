@@ -15,7 +15,7 @@ export function TerminalPane({ it }: { it: OpenTerminal }) {
     <div className={styles.pane}>
       {it.prod && (
         <p className={styles.prod}>
-          <TriangleAlert size={14} aria-hidden /> Production: {it.prod}. What you type runs in {target.namespace}/{target.pod} on {target.cluster}.
+          <TriangleAlert size={14} aria-hidden /> Production: {it.prod}. Your input runs in {target.namespace}/{target.pod} on {target.cluster}.
         </p>
       )}
       {state.word === 'ended' && (

@@ -95,6 +95,6 @@ export class Session {
 export function closedBecause(code: number, reason: string, opened: boolean): string {
   if (reason) return `The connection ended: ${reason}`
   if (!opened) return 'The session did not begin: the hub or the cluster refused it. Your rights in the cluster need create on pods/exec; the audit log has the reason.'
-  if (code === 1006) return 'The connection broke: the hub, the tunnel or the agent went away. What ran in the container may still run.'
+  if (code === 1006) return 'The connection broke: the hub, the tunnel or the agent went away. Programs in the container may still run.'
   return code === 1000 ? 'The session was closed.' : `The connection ended with code ${code}.`
 }

@@ -19,7 +19,7 @@ export function consequenceOf(o: KubeObject): string {
     case 'ReplicaSet':
     case 'Job':
     case 'CronJob':
-      return `What it owns goes with it: its pods end.${o.kind === 'StatefulSet' ? ' Its volume claims stay.' : ''}${waits}`
+      return `Its dependents are deleted with it: its pods end.${o.kind === 'StatefulSet' ? ' Its volume claims stay.' : ''}${waits}`
     case 'Pod':
       return `Its containers end.${o.metadata.ownerReferences?.length ? ' Its owner starts another one.' : ' Nothing starts it again.'}${waits}`
     case 'Node':

@@ -45,7 +45,7 @@ function Compared({ service }: { service: Service }) {
           The agent renders the desired revision, asks its API server what an apply would change, and sends that at its next poll. Values of Secrets never leave the cluster.
         </Empty>
       )}
-      {diff && diff.madeAt > 0n && !diff.error && (diff.differences.length === 0 ? <Empty title="No difference">What runs is what the desired revision declares.</Empty> : <Differences diff={diff} split={split} />)}
+      {diff && diff.madeAt > 0n && !diff.error && (diff.differences.length === 0 ? <Empty title="No difference">The cluster has what the desired revision declares.</Empty> : <Differences diff={diff} split={split} />)}
     </div>
   )
 }

@@ -39,7 +39,7 @@ export function Page() {
         <p>This writes what helps to find a fault into one file, without secrets:</p>
         <Command command="axle hub support-bundle" />
       </Panel>
-      <Panel title="What the console is made of" flush>
+      <Panel title="Components of the console" flush>
         <Listing label="Packages" cols={cols} rows={parts} idOf={(p) => p.name} empty={null} />
       </Panel>
     </>

@@ -135,7 +135,7 @@ function All() {
           title={`Create a token for ${dialog.account.name}`}
           submit="Create"
           onClose={close}
-          check={() => (!name.trim() ? 'Name: say what uses the token.' : scopes.length === 0 ? 'Scopes: choose at least one.' : undefined)}
+          check={() => (!name.trim() ? 'Name: name the program that uses the token.' : scopes.length === 0 ? 'Scopes: choose at least one.' : undefined)}
           run={async () => {
             setMade(await unary(ServiceAccounts.method.createToken, { account: dialog.account.name, name: name.trim(), scopes, lifetimeMicros: BigInt(lifetime), management: byConsole() }))
             await again()

@@ -43,7 +43,7 @@ export function ProviderDialog({ provider, onClose, onDone }: Props) {
       {provider && <Checkbox label="Replace the client secret" hint="The stored one cannot be shown. Without this it stays." checked={form.renew} onChange={(renew) => set({ renew, secret: '' })} />}
       {form.renew && <TextField label="Client secret" type="password" autoComplete="new-password" value={form.secret} onChange={(secret) => set({ secret })} hint="Empty for a public client." />}
       <TextField label="Scopes beside openid" value={form.scopes} onChange={(scopes) => set({ scopes })} />
-      <h3>What the claims mean</h3>
+      <h3>Meaning of the claims</h3>
       <TextField label="Groups claim" value={form.groupsClaim} onChange={(groupsClaim) => set({ groupsClaim })} placeholder="groups, or realm_access.roles" hint="The claim that holds groups, with dots into objects. Empty: the provider gives no memberships." />
       <TextArea label="Map of groups" value={form.groups} onChange={(groups) => set({ groups })} rows={3} placeholder={'platform=platform-team\n7f1c…=auditors'} hint="VALUE OF THE CLAIM=GROUP OF THE HUB, one a line. Other values are ignored, and groups that are not in the hub give nothing." />
       <TextField label="E-mail domains" value={form.emailDomains} onChange={(emailDomains) => set({ emailDomains })} placeholder="example.com" hint="Only addresses of these domains may log in; empty allows any that the issuer knows." />

@@ -128,7 +128,7 @@ export function Page() {
     <>
       <PageHeader title="Notifications" heading="Notification routing">
         <p>
-          A sink says where notifications go, a router which events go there. What was sent to you is in <Link to="/notifications">Notifications</Link>.
+          A sink is a destination of notifications; a router selects the events for it. Notifications sent to you are in <Link to="/notifications">Notifications</Link>.
         </p>
         {may.allowed === false && <MayNot what="change them" reason={may.reason} />}
       </PageHeader>
@@ -166,7 +166,7 @@ export function Page() {
           idOf={(s) => s.id}
           {...(may.allowed ? { actions: sinkActions } : {})}
           empty={
-            <Empty title="No sinks yet: nobody is told of anything">
+            <Empty title="No sinks yet: nobody is notified">
               <Command command="axle notifications sinks create ops --type slack --url-file slack.url" />
             </Empty>
           }
@@ -219,7 +219,7 @@ export function Page() {
               Routers that name it: {using.map((r) => r.name).join(', ')}. The hub refuses to delete it until none does.
             </p>
           ) : (
-            <p>{open.sink.state?.waiting ? `What waits for it is lost: ${many(open.sink.state.waiting, 'message')}. ` : ''}There is no undo: add it again with its URL.</p>
+            <p>{open.sink.state?.waiting ? `Its queue is lost: ${many(open.sink.state.waiting, 'message')}. ` : ''}There is no undo: add it again with its URL.</p>
           )}
         </ActionDialog>
       )}

@@ -58,7 +58,7 @@ export function ProjectDialog({ project, onClose, onDone }: { project?: Project;
       <h3>Sync windows</h3>
       <p className={styles.muted}>In addition to those of the hub and of a service: each level must allow a sync.</p>
       <WindowsEditor windows={limits.windows} onChange={(windows) => set({ windows })} />
-      {narrower && <p>{many(project.services, 'service')} of the project are held to these limits from the next apply on. What is on the clusters stays; what the limits refuse is then Held or Failed, with the reason. Undo: save the former limits again.</p>}
+      {narrower && <p>{many(project.services, 'service')} of the project are held to these limits from the next apply on. Objects on the clusters stay; what the limits refuse is then Held or Failed, with the reason. Undo: save the former limits again.</p>}
     </ActionDialog>
   )
 }

@@ -73,7 +73,7 @@ export function CheckAccess() {
           </Banner>
         )}
       </div>
-      {error !== undefined && <ErrorPanel title="The hub could not say" error={error} />}
+      {error !== undefined && <ErrorPanel title="The check failed" error={error} />}
     </Panel>
   )
 }

@@ -77,7 +77,7 @@ export function Page() {
         <p>A role binding gives a user, a group or a service account an action at a place and everything below it. Administrators need none.</p>
         {!admin && <MayNot what="change role bindings" reason="administrators do. These are yours and those of your groups." />}
       </PageHeader>
-      <Panel title="Who may do what, where" flush aside={<TextField label="Filter" hideLabel placeholder="Who, where, action…" value={q} onChange={(v) => void navigate({ to: '/settings/roles', search: { q: v || undefined } as never, replace: true })} />}>
+      <Panel title="Role bindings" flush aside={<TextField label="Filter" hideLabel placeholder="Who, where, action…" value={q} onChange={(v) => void navigate({ to: '/settings/roles', search: { q: v || undefined } as never, replace: true })} />}>
         <Listing
           label="Role bindings"
           cols={cols}

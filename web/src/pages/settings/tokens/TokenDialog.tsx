@@ -42,7 +42,7 @@ export function TokenDialog({ kind, onClose, onMade }: { kind: 'api' | 'bootstra
             <TextField label="Clusters by name" value={pattern} onChange={setPattern} placeholder="edge-*" hint="With * and ?; empty allows any name." />
             <TextField label="Uses" value={uses} onChange={setUses} inputMode="numeric" hint="How many clusters may register." />
           </div>
-          {many && <Checkbox label="Clusters need no approval" hint="Whoever has the token registers clusters that get work at once. Without this, an administrator approves each." checked={approved} onChange={setApproved} />}
+          {many && <Checkbox label="Clusters need no approval" hint="Anybody with the token can register clusters that get services at once. Without this, an administrator approves each." checked={approved} onChange={setApproved} />}
         </>
       )}
       <Lifetime value={lifetime} onChange={setLifetime} />

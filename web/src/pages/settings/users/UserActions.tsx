@@ -55,7 +55,7 @@ export function UserActions({ user, what, onClose, onDone }: Props) {
             {self ? 'You keep' : `${name} keeps`} only what roles give, within 5 s everywhere; tokens with the scope admin shrink to that.
             {self && ' You can then not undo this yourself.'} Undo: another administrator gives it again.
           </p>
-          <Losses subjectKind="user" subject={name} groups={user.groups} lead="What roles still give:" />
+          <Losses subjectKind="user" subject={name} groups={user.groups} lead="Rights that roles still give:" />
           {user.adminManagedBy && <ManagedBy manager={user.adminManagedBy} prefix />}
         </>
       )}
