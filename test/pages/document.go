@@ -22,6 +22,8 @@ type document struct {
 	anchors anchors
 	links   []reference
 	images  []reference
+	// spans are the words of code within sentences.
+	spans []reference
 	// fences are the blocks of code between fences.
 	fences []fenced
 	// html are the lines with HTML other than comments.
@@ -95,6 +97,16 @@ func (d *document) add(n ast.Node) {
 		d.links = append(d.links, reference{d.line(n), string(n.Destination)})
 	case *ast.Image:
 		d.images = append(d.images, reference{d.line(n), string(n.Destination)})
+	case *ast.CodeSpan:
+		var code []byte
+		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+			if t, is := c.(*ast.Text); is {
+				code = append(append(code, t.Segment.Value(d.text)...), ' ')
+			}
+		}
+		for word := range strings.FieldsSeq(string(code)) {
+			d.spans = append(d.spans, reference{d.line(n), word})
+		}
 	case *ast.FencedCodeBlock:
 		d.fences = append(d.fences, fenced{d.line(n), string(n.Language(d.text)), d.closed(n)})
 	case *ast.HTMLBlock:

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -15,7 +16,8 @@ import (
 var languages = []string{"", "go", "hcl", "ini", "json", "liquid", "sh", "terraform", "text", "yaml"}
 
 // CheckDocuments returns a sentence for each relative link and picture of a Markdown file
-// below root whose file or heading does not exist, and for each fenced block that is not
+// below root whose file or heading does not exist, for each path in backticks that is not there, and
+// for each fenced block that is not
 // closed, whose language is unknown, or that Commands and Blocks take for something else
 // than readers of the page see.
 func CheckDocuments(root string) ([]string, error) {
@@ -31,9 +33,41 @@ func CheckDocuments(root string) ([]string, error) {
 				bad = append(bad, fmt.Sprintf("%s:%d: the link to %s %s", page, l.line, l.to, why))
 			}
 		}
+		for _, word := range d.spans {
+			if !strings.HasPrefix(page, "docs/adr/") && gone(root, word.to) {
+				bad = append(bad, fmt.Sprintf("%s:%d: `%s` is no file or folder", page, word.line, word.to))
+			}
+		}
 		bad = append(bad, d.misread(page)...)
 	}
 	return bad, nil
+}
+
+// inTree is a word that may be a path below the root: it begins with one of its folders.
+// A symbol after a package, a line or a function after a file are not part of it.
+var inTree = regexp.MustCompile(`^(?:\./)?([a-z]+)/([a-z0-9_.\-/]*)(?:\.[A-Z]\w*(?:\.\w+)*|:.*)?[.,;]?$`)
+
+// named are no paths, although they begin as if they were, or are made by a run.
+var named = []string{
+	"agent/v1", "hub/v1", "render/v1", // protocols
+	"deploy/axle-agent",                                        // a Deployment, for kubectl
+	"terraform/default",                                        // a manager
+	"test/race-passed.txt",                                     // optional
+	"bin/", "web/dist", "web/node_modules", "docs/site/public", // made by make
+}
+
+// gone reports whether a word of code names a file or folder of this tree that is not
+// there. Decision records are of their time: theirs are not looked at.
+func gone(root, word string) bool {
+	match := inTree.FindStringSubmatch(word)
+	if match == nil || slices.ContainsFunc(named, func(n string) bool { return strings.HasPrefix(word, n) }) {
+		return false
+	}
+	if _, err := os.Stat(filepath.Join(root, match[1])); err != nil {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(root, match[1], strings.TrimSuffix(match[2], "...")))
+	return err != nil
 }
 
 // dead says why a link leads nowhere.
