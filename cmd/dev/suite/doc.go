@@ -9,5 +9,8 @@
 //
 // A step that is a go test prints the lines that people know. A test that failed is run
 // once more, without others beside it. If it passes then, it is reported as FLAKY, and the
-// step fails unless test/flakes.txt has its name (ADR 124).
+// step fails unless test/flakes.txt has its name (ADR 124). Each failure comes with the one
+// command that runs it.
+//
+// AXLE_SUITE_RECORD names another file for the record: make quick keeps that of make test.
 package main

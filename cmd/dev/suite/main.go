@@ -1,14 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 )
 
+// recordFile is of the whole suite, or of a run that is none of it and says where.
+var recordFile = cmp.Or(os.Getenv("AXLE_SUITE_RECORD"), "bin/suite.json")
+
 // The files below the working folder, the root of the checkout.
 const (
-	recordFile  = "bin/suite.json"
 	flakesFile  = "test/flakes.txt"
 	budgetsFile = "test/budgets.txt"
 )

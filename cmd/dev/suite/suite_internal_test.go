@@ -148,6 +148,24 @@ func TestManyFailuresAreNotRunAgain(t *testing.T) {
 	}
 }
 
+// A step that is no go test says how to run it, quoted, and the record may be elsewhere.
+func TestFailedStepSaysHowToRunIt(t *testing.T) {
+	m := newModule(t)
+	t.Setenv("AXLE_SUITE_RECORD", "other.json")
+	if out, code := m.suite("lint", "--", "sh", "-c", "exit 3"); code != 3 || !strings.Contains(out, "\nFAIL: lint\n  Run it: sh -c 'exit 3'\n") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if out, code := m.suite("lint", "--", "true"); code != 0 || out != "" {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if _, err := os.Stat(filepath.Join(m.dir, "other.json")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(m.dir, "bin")); err == nil {
+		t.Error("the record of the suite is written as well")
+	}
+}
+
 // What a test started counts for it, and for the step even if nobody waited for it.
 func TestProcessesAreMeasured(t *testing.T) {
 	m := newModule(t)
