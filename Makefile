@@ -182,19 +182,8 @@ dashboard-pictures: deps ## draw deploy/dashboards from real metrics into docs/p
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev dashboard-pictures $(ARGS)
 
-soak: deps kubedev nodedev opentofu web ## everything under the race detector, and a race that it must find, the docs site, a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, all attacks, panics that cached tests must not hide (RUN=scale_1_3_5_2 plays one)
-	$(if $(RUN),,$(MAKE) docs race-all && ./test/seedrace.sh)
-	$(if $(RUN),,./test/deps.sh node && AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/node/story -v)
-	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall|TestPeopleInAClusterOfProcesses)'
-	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -tags soak -timeout 30m ./test/install -v -run 'FromThePreviousRelease|TestPreviousStoreOnThisSchema|TestKilledInstallGoesOn')
-	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 30m ./test/console -v -run TestBrowser/huge)
-	$(if $(RUN),,$(MAKE) screenshots)
-	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./agent/apply -v -run TestServiceOfThousandsOfObjects)
-	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 90m ./cmd/release -v -run 'TestRelease$$')
-	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/terraform -v -run TestInitFindsTheProviderAtTheHub)
-	$(if $(RUN),,./test/truecache.sh && ./test/truecache.sh all)
-	$(if $(RUN),,$(MAKE) attack)
-	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./hub/store -v -run TestTwentyThousandRepositoriesAreOwnedWithinAMinute)
+soak: suite deps kubedev nodedev opentofu web ## everything under the race detector, and a race that it must find, the docs site, a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, all attacks, panics that cached tests must not hide; records the run in test/soak-record.txt (RUN=scale_1_3_5_2 plays one)
+	@RUN='$(RUN)' ./test/soak.sh
 
 conformance-suite: ## build Kubernetes' end-to-end tests (once, cached by content)
 	@./test/conformance/build.sh

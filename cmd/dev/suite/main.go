@@ -16,7 +16,7 @@ const (
 	budgetsFile = "test/budgets.txt"
 )
 
-const usage = "usage: suite start | STEP -- COMMAND ... | table [--short] | calibrate | budgets"
+const usage = "usage: suite start | STEP -- COMMAND ... | table [--short] | calibrate | budgets | soaked | due"
 
 func main() {
 	code, err := run(os.Args[1:])
@@ -44,6 +44,10 @@ func run(args []string) (int, error) {
 		return 0, calibrate()
 	case "budgets":
 		return 0, budgets()
+	case "soaked":
+		return 0, soaked()
+	case "due":
+		return due()
 	}
 	return 2, errors.New(usage)
 }
