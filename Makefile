@@ -48,6 +48,9 @@ test: suite ## everything that must hold (RUN=Name runs one test by name); ends 
 	packages=$$($(PACKAGES) plain); $(PLAIN) $(SUITE) plain -- go test -vet=off $(NODWARF) -timeout=60m -parallel=4 $(if $(RUN),-run='$(RUN)') $$packages
 	@$(SUITE) table --short
 
+quick: suite ## the loop while you work, below 2 minutes: gofmt, archtest, vet, the tests that start nothing, the console's logic that changed
+	@./test/quick.sh
+
 attack: deps kubedev ## play the attacks of docs/security.md on a hub, one line each, 5 minutes (ARGS='--hub URL' takes a hub of yours, --list has their stories)
 	@go run ./cmd/dev attack $(ARGS)
 
@@ -110,8 +113,13 @@ generate-code: $(INSTALLED) ## the part of make generate that is compiled: proto
 	$(TOOL) controller-gen object crd:allowDangerousTypes=true paths=./api/v1alpha1/... paths=./api/axle/... output:crd:dir=deploy/crds
 	gofmt -w $$(git ls-files '*.go')
 
+# Files that git knows may be gone.
+gofmt: ## look for files that are not formatted
+	@files=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | while read -r f; do [ ! -e "$$f" ] || echo "$$f"; done)); \
+	  test -z "$$files" || { printf 'not formatted; this mends it: gofmt -w %s\n' "$$(echo $$files)"; exit 1; }
+
 lint: suite $(INSTALLED) ## look for what the compiler does not, and for what passes test/budgets.txt
-	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "run make generate: not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	@$(MAKE) --no-print-directory gofmt
 	go vet ./...
 	go test -count=1 ./cmd/release -run TestProgramsFitEveryTarget
 	$(BUF) lint
@@ -174,19 +182,8 @@ dashboard-pictures: deps ## draw deploy/dashboards from real metrics into docs/p
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev dashboard-pictures $(ARGS)
 
-soak: deps kubedev nodedev opentofu web ## everything under the race detector, and a race that it must find, the docs site, a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, all attacks, panics that cached tests must not hide (RUN=scale_1_3_5_2 plays one)
-	$(if $(RUN),,$(MAKE) docs race-all && ./test/seedrace.sh)
-	$(if $(RUN),,./test/deps.sh node && AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/node/story -v)
-	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall|TestPeopleInAClusterOfProcesses)'
-	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -tags soak -timeout 30m ./test/install -v -run 'FromThePreviousRelease|TestPreviousStoreOnThisSchema|TestKilledInstallGoesOn')
-	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 30m ./test/console -v -run TestBrowser/huge)
-	$(if $(RUN),,$(MAKE) screenshots)
-	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./agent/apply -v -run TestServiceOfThousandsOfObjects)
-	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 90m ./cmd/release -v -run 'TestRelease$$')
-	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/terraform -v -run TestInitFindsTheProviderAtTheHub)
-	$(if $(RUN),,./test/truecache.sh && ./test/truecache.sh all)
-	$(if $(RUN),,$(MAKE) attack)
-	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./hub/store -v -run TestTwentyThousandRepositoriesAreOwnedWithinAMinute)
+soak: suite deps kubedev nodedev opentofu web ## everything under the race detector, and a race that it must find, the docs site, a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, all attacks, panics that cached tests must not hide; records the run in test/soak-record.txt (RUN=scale_1_3_5_2 plays one)
+	@RUN='$(RUN)' ./test/soak.sh
 
 conformance-suite: ## build Kubernetes' end-to-end tests (once, cached by content)
 	@./test/conformance/build.sh
@@ -216,4 +213,4 @@ flakes: deps kubedev web ## run the tests that start processes 5 times in 0.67 o
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test attack programs suite race-all build docs web release image-lock deps kubedev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean
+.PHONY: help demo node test quick gofmt attack programs suite race-all build docs web release image-lock deps kubedev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean

@@ -9,18 +9,20 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/spf13/cobra"
 
 	"github.com/axle-cd/axle/cmd/release/debian"
 	"github.com/axle-cd/axle/internal/release"
+	"github.com/axle-cd/axle/internal/soak"
 )
 
 func makeCommand() *cobra.Command {
 	p := &plan{}
 	var key, targets, mirror string
-	var dirty bool
+	var dirty, unsoaked bool
 	c := &cobra.Command{
 		Use:   "make",
 		Short: "Make everything that a release publishes",
@@ -28,7 +30,9 @@ func makeCommand() *cobra.Command {
 of contents, checksums, signatures and provenance, in the folder --out. Equal commits give
 equal bytes, except for signatures. Nothing is published. axle bundle push does that.
 
-Without --key nothing is signed: such a release is for a try.`,
+Without --key nothing is signed: such a release is for a try. A commit is signed when a run
+of make soak covers it (test/soak-record.txt), with no change of deploy, cmd/release and
+hub/store/sqldb since, within a week.`,
 		Example: `  openssl ecparam -name prime256v1 -genkey -noout | openssl pkcs8 -topk8 -nocrypt -out release.key
   release make --key release.key --version 1.4.2
   release make --key awskms:///alias/axle-release --version 1.4.2
@@ -47,6 +51,11 @@ Without --key nothing is signed: such a release is for a try.`,
 				}
 			}
 			p.say = func(format string, args ...any) { fmt.Fprintf(c.ErrOrStderr(), format+"\n", args...) }
+			if key != "" && !dirty && !unsoaked {
+				if err := soaked(c.Context(), p.source); err != nil {
+					return err
+				}
+			}
 			return p.make(c.Context(), c.OutOrStdout(), dirty)
 		},
 	}
@@ -62,7 +71,20 @@ Without --key nothing is signed: such a release is for a try.`,
 	f.StringVar(&p.packager, "packager", "tools/nfpm.mod", "module file of the tool that makes packages")
 	f.StringVar(&mirror, "mirror", os.Getenv("AXLE_DEBIAN_MIRROR"), "address of a mirror of debian and debian-security (env AXLE_DEBIAN_MIRROR)")
 	f.BoolVar(&dirty, "dirty", false, "build from a checkout with changes, for a try")
+	f.BoolVar(&unsoaked, "unsoaked", false, "sign a commit that no run of make soak covers, for a try")
 	return c
+}
+
+// soaked returns an error unless a run of make soak covers the commit of a checkout.
+func soaked(ctx context.Context, source string) error {
+	s, err := soak.Look(ctx, source, time.Now())
+	if err != nil {
+		return err
+	}
+	if due := s.Due(); due != "" {
+		return fmt.Errorf("%s; or try with --unsoaked", due)
+	}
+	return nil
 }
 
 // make writes the release beside out and renames it, so that out is a whole release or

@@ -136,7 +136,7 @@ func TestRelease(t *testing.T) {
 		another = clone(t, one) // not of root, which may get a commit meanwhile
 	}
 	first, second := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
-	args := []string{"--key", key, "--version", "v1.4.2", "--targets", targets}
+	args := []string{"--key", key, "--unsoaked", "--version", "v1.4.2", "--targets", targets}
 	list, err := run(t, append(args, "--source", one, "--out", first)...)
 	if err != nil {
 		t.Fatal(err)
@@ -427,6 +427,7 @@ func TestMistakes(t *testing.T) {
 		"unknown target":               {[]string{"--targets", "linux/386"}, `no target "linux/386"`},
 		"no linux":                     {[]string{"--targets", "darwin/arm64"}, "needs a target of linux"},
 		"no key":                       {[]string{"--key", "/nowhere/key"}, "/nowhere/key"},
+		"no run of make soak":          {[]string{"--source", source, "--out", full + "/x", "--key", newKey(t)}, "soak is due: no run is recorded in test/soak-record.txt"},
 		"no program for the service":   {[]string{"--key", "examplekms://key"}, "examplekms://key"},
 	}
 	for name, tc := range tests {

@@ -57,7 +57,7 @@ func load(ctx context.Context, root string) (*checkout, error) {
 		c.folders = append(c.folders, strings.TrimPrefix(name, module))
 	}
 	slices.SortStableFunc(c.folders, func(a, b string) int { return longest(a) - longest(b) })
-	return c, c.choose(ctx)
+	return c, nil
 }
 
 // longest returns the place of a package among those whose tests take longest, and for all
@@ -79,6 +79,22 @@ func (c *checkout) plain() []string {
 
 func (c *checkout) all() []string {
 	return slices.DeleteFunc(slices.Clone(c.folders), c.tiers.Plain)
+}
+
+// starters are what tests start programs of the product, API servers, databases, browsers
+// and Git servers with.
+var starters = []string{"test/bin", "test/program", "test/pg", "test/browser", "test/gitserver"}
+
+// quick returns the packages whose tests link no starter.
+func (c *checkout) quick(ctx context.Context) ([]string, error) {
+	links, err := archtest.TestsLink(ctx, c.root, c.folders)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(c.folders), func(f string) bool {
+		linked, tested := links[f]
+		return !tested || slices.ContainsFunc(starters, func(s string) bool { return slices.Contains(linked, s) })
+	}), nil
 }
 
 // choose finds the heavy packages that differ from the recorded commit. When that commit

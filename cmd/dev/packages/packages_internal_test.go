@@ -72,6 +72,9 @@ func (s *scratch) commit() {
 func (s *scratch) load() *checkout {
 	s.t.Helper()
 	c, err := load(s.t.Context(), s.root)
+	if err == nil {
+		err = c.choose(s.t.Context())
+	}
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -133,5 +136,21 @@ func TestEachPackageIsInOneRun(t *testing.T) {
 	}
 	if want := []string{"agent", "api", "hub", "internal/light", "internal/tested", "internal/used"}; !slices.Equal(c.all(), want) {
 		t.Errorf("all: %q, want %q", c.all(), want)
+	}
+}
+
+// What a test links decides, also through others: not what its package links, nor what is
+// beside it.
+func TestQuickPackagesStartNothing(t *testing.T) {
+	s := newScratch(t)
+	for _, starter := range starters {
+		s.write(starter+"/x.go", "package x\n")
+	}
+	s.write("internal/tested/x.go", "package tested\n\nimport _ \"github.com/axle-cd/axle/test/program\"\n")
+	s.write("api/x_test.go", "package api_test\n\nimport _ \"github.com/axle-cd/axle/test/bin\"\n")
+	s.write("test/pg/x_test.go", "package x\n")
+	quick, err := s.load().quick(t.Context())
+	if want := []string{"test/world", "hub", "internal/light"}; err != nil || !slices.Equal(quick, want) {
+		t.Errorf("quick: %q, %v, want %q", quick, err, want)
 	}
 }

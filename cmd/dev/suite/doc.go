@@ -6,8 +6,13 @@
 //	suite table [--short]       prints the record
 //	suite calibrate             measures the machine, for the record
 //	suite budgets               prints what in the record is above test/budgets.txt
+//	suite soaked                adds the record's run to test/soak-record.txt (ADR 138)
+//	suite due                   prints why a soak run is due, and fails when it must not wait
 //
 // A step that is a go test prints the lines that people know. A test that failed is run
 // once more, without others beside it. If it passes then, it is reported as FLAKY, and the
-// step fails unless test/flakes.txt has its name (ADR 124).
+// step fails unless test/flakes.txt has its name (ADR 124). Each failure comes with the one
+// command that runs it.
+//
+// AXLE_SUITE_RECORD names another file for the record: make quick keeps that of make test.
 package main

@@ -204,5 +204,9 @@ func shell(args []string) string {
 			quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 		}
 	}
-	return strings.Join(quoted, " ")
+	line := strings.Join(quoted, " ")
+	if soak := os.Getenv("AXLE_SOAK"); soak != "" {
+		return "AXLE_SOAK=" + soak + " " + line // tests are longer with it
+	}
+	return line
 }

@@ -1,19 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 )
 
+// recordFile is of the whole suite, or of a run that is none of it and says where.
+var recordFile = cmp.Or(os.Getenv("AXLE_SUITE_RECORD"), "bin/suite.json")
+
 // The files below the working folder, the root of the checkout.
 const (
-	recordFile  = "bin/suite.json"
 	flakesFile  = "test/flakes.txt"
 	budgetsFile = "test/budgets.txt"
 )
 
-const usage = "usage: suite start | STEP -- COMMAND ... | table [--short] | calibrate | budgets"
+const usage = "usage: suite start | STEP -- COMMAND ... | table [--short] | calibrate | budgets | soaked | due"
 
 func main() {
 	code, err := run(os.Args[1:])
@@ -41,6 +44,10 @@ func run(args []string) (int, error) {
 		return 0, calibrate()
 	case "budgets":
 		return 0, budgets()
+	case "soaked":
+		return 0, soaked()
+	case "due":
+		return due()
 	}
 	return 2, errors.New(usage)
 }

@@ -23,10 +23,17 @@ type record struct {
 	Steps       []step  `json:"steps"`
 }
 
+// dirty ends the commit of a checkout that has changes, new files included.
+const dirty = "-dirty"
+
 func newRecord() *record {
 	// Without git, or in an archive, the commit is unknown.
-	commit, _ := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*").Output()
-	return &record{Began: time.Now().UTC().Truncate(time.Second), Commit: strings.TrimSpace(string(commit)), Kind: os.Getenv("AXLE_SUITE_RUN"), Processors: runtime.NumCPU()}
+	described, _ := exec.Command("git", "describe", "--always", "--abbrev=12", "--exclude=*").Output()
+	commit := strings.TrimSpace(string(described))
+	if changes, _ := exec.Command("git", "status", "--porcelain").Output(); len(changes) > 0 {
+		commit += dirty
+	}
+	return &record{Began: time.Now().UTC().Truncate(time.Second), Commit: commit, Kind: os.Getenv("AXLE_SUITE_RUN"), Processors: runtime.NumCPU()}
 }
 
 func start() error { return newRecord().write() }

@@ -36,8 +36,9 @@ func runStep(name string, command []string) (int, error) {
 	var code int
 	if len(command) > 2 && command[0] == "go" && command[1] == "test" {
 		code, err = m.goTestStep(&s, command)
-	} else {
-		code, err = m.plain(command)
+	} else if code, err = m.plain(command); code != 0 {
+		// A go test lists its failures by itself.
+		fmt.Printf("\nFAIL: %s\n  Run it: %s\n", name, shell(command))
 	}
 	s.Seconds, s.Failed = time.Since(began).Seconds(), code != 0 || err != nil
 	return code, errors.Join(err, m.record(&s))

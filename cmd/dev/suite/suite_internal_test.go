@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/axle-cd/axle/internal/soak"
 )
 
 // TestMain is the command itself in processes that the tests start.
@@ -145,6 +147,90 @@ func TestManyFailuresAreNotRunAgain(t *testing.T) {
 	out, code := m.suite("plain", "--", "go", "test", "-vet=off", "./good")
 	if code != 1 || strings.Contains(out, "once more") || !strings.Contains(out, "11 tests failed") || !strings.Contains(out, "FAIL: example.com/tests/good TestK: it failed\n") {
 		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+// A step that is no go test says how to run it, quoted, and the record may be elsewhere.
+func TestFailedStepSaysHowToRunIt(t *testing.T) {
+	m := newModule(t)
+	t.Setenv("AXLE_SUITE_RECORD", "other.json")
+	if out, code := m.suite("lint", "--", "sh", "-c", "exit 3"); code != 3 || !strings.Contains(out, "\nFAIL: lint\n  Run it: sh -c 'exit 3'\n") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	t.Setenv("AXLE_SOAK", "1")
+	if out, code := m.suite("soak", "--", "go", "test", "-vet=off", "./always"); code != 1 || !strings.Contains(out, "\n  Run it: AXLE_SOAK=1 go test ") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if out, code := m.suite("lint", "--", "true"); code != 0 || out != "" {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if _, err := os.Stat(filepath.Join(m.dir, "other.json")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(m.dir, "bin")); err == nil {
+		t.Error("the record of the suite is written as well")
+	}
+}
+
+// A run of one commit is a line, with what failed; what nobody could run again is none.
+func TestRunOfSoakIsRecorded(t *testing.T) {
+	m := newModule(t)
+	git := func(args ...string) string {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+		command.Dir = m.dir
+		out, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	refused := func(want string) {
+		t.Helper()
+		if out, code := m.suite("soaked"); code != 1 || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, want %q\n%s", code, want, out)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(m.dir, ".gitignore"), []byte("/bin/\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	git("init", "-q")
+	git("add", "--all")
+	git("commit", "-q", "-m", "a")
+	commit := git("rev-parse", "HEAD")
+	m.suite("start")
+	refused("no step ran")
+	m.suite("world", "--", "true")
+	m.suite("install", "--", "false")
+	if out, code := m.suite("soaked"); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	runs, err := soak.Read(m.dir)
+	if err != nil || len(runs) != 1 || runs[0].Passed || runs[0].Commit != commit || strings.Join(runs[0].Steps, " ") != "world !install" {
+		t.Errorf("%v, %v", runs, err)
+	}
+	if out, code := m.suite("due"); code != 1 || !strings.Contains(out, "soak is due: test/soak-record.txt has no run that passed") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	git("add", "--all")
+	git("commit", "-q", "-m", "b")
+	refused("is checked out now")
+	m.suite("start")
+	m.suite("world", "--", "true")
+	if out, code := m.suite("soaked"); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	if out, code := m.suite("due"); code != 0 || out != "" {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	m.suite("start") // the record of soak runs is not committed
+	m.suite("world", "--", "true")
+	refused("the checkout had changes")
+	if err := os.Remove(filepath.Join(m.dir, soak.File)); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := m.suite("due"); code != 0 || !strings.Contains(out, "\nsoak is due: no run is recorded") {
+		t.Errorf("no record fails nothing: exit code %d\n%s", code, out)
 	}
 }
 
