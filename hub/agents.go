@@ -5,15 +5,16 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/axle-cd/axle/deploy"
 	"github.com/axle-cd/axle/hub/agentapi"
 	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/hub/fleet/bundled"
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/manifests"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/digest"
@@ -42,12 +43,12 @@ var _ agentapi.Tarballs = (*packages)(nil)
 const builtFrom = "binary"
 
 // agentPackage returns the tarball of the agent's manifests in this binary.
-func agentPackage() (digest.Digest, []byte, error) {
-	text, err := deploy.Package()
+func agentPackage(deploy fs.FS) (digest.Digest, []byte, error) {
+	text, err := manifests.Package(deploy)
 	if err != nil {
 		return "", nil, err
 	}
-	files, err := bundled.Pack(deploy.PackageFile, string(text))
+	files, err := bundled.Pack(manifests.PackageFile, string(text))
 	return files.Digest, files.Tarball, err
 }
 
@@ -103,10 +104,11 @@ type agents struct {
 	*fanout.Engine
 	packages *packages
 	store    *store.Store
+	deploy   fs.FS
 }
 
 func (h *Hub) newAgents() (*agents, error) {
-	d, data, err := agentPackage()
+	d, data, err := agentPackage(h.config.Deploy)
 	if err != nil {
 		return nil, err
 	}
@@ -117,12 +119,12 @@ func (h *Hub) newAgents() (*agents, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &agents{Engine: engine, packages: kept, store: h.store}, nil
+	return &agents{Engine: engine, packages: kept, store: h.store, deploy: h.config.Deploy}, nil
 }
 
 // StartUpgrade rolls out a version of the agent; an empty version is this hub's own.
 func (a *agents) StartUpgrade(ctx context.Context, by, version, image string, plan fanout.Plan) (fanout.Rollout, error) {
-	d, data, err := agentPackage()
+	d, data, err := agentPackage(a.deploy)
 	if err != nil {
 		return fanout.Rollout{}, err
 	}

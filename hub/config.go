@@ -2,6 +2,7 @@ package hub
 
 import (
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -135,6 +136,11 @@ type Config struct {
 	// HTTP; empty sends no traces. TraceRatio is the share of traces to keep.
 	TraceEndpoint string
 	TraceRatio    float64
+
+	// Console has the files that make web builds, and Docs those of make docs; nil are
+	// none, which the hub says in their place. Deploy has the files of the agent's
+	// manifests, as the folder deploy; a hub that serves needs it.
+	Console, Docs, Deploy fs.FS
 
 	// Out receives the few lines for the person who starts the hub; nil
 	// discards them.

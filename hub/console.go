@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/axle-cd/axle/deploy"
 	"github.com/axle-cd/axle/hub/console"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/login"
+	"github.com/axle-cd/axle/hub/manifests"
 	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
@@ -41,7 +41,7 @@ func newConsole(h *Hub, previews *preview.Previews) (*console.Server, error) {
 			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Before: before, Limit: limit, Reach: &r})
 		},
 		Replicas: h.replicaList, ServicesByRepository: h.store.ServicesByRepository, RepositoryUsers: store.RepositoryUsers(h.store), ServicesBySource: h.store.ServicesBySource, UsesOfValueSets: h.store.UsesWithin, Placements: h.placements, Drain: h.drain, AtRisk: h.atRisk, Backups: h.backups, Tunnels: h.tunnels,
-		Live: newPages(h.proxy), ClustersURL: h.clustersURL(), TicketPath: authproxy.TicketPath, ExternalURL: h.URL(), AgentsURL: strings.TrimRight(cmp.Or(h.config.AgentsURL, h.URL()), "/"), AgentImage: cmp.Or(h.config.AgentImage, deploy.AgentImage+":"+buildinfo.Version), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
+		Live: newPages(h.proxy), ClustersURL: h.clustersURL(), TicketPath: authproxy.TicketPath, ExternalURL: h.URL(), AgentsURL: strings.TrimRight(cmp.Or(h.config.AgentsURL, h.URL()), "/"), Deploy: h.config.Deploy, AgentImage: cmp.Or(h.config.AgentImage, manifests.AgentImage+":"+buildinfo.Version), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
 	})
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/axle-cd/axle/docs/site"
 	"github.com/axle-cd/axle/hub/agentapi"
 	"github.com/axle-cd/axle/hub/backup"
 	"github.com/axle-cd/axle/hub/config"
@@ -36,6 +35,7 @@ import (
 	"github.com/axle-cd/axle/hub/operations"
 	"github.com/axle-cd/axle/hub/preview/refs"
 	"github.com/axle-cd/axle/hub/setuptoken"
+	"github.com/axle-cd/axle/hub/static"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/terraform"
 	"github.com/axle-cd/axle/hub/tunnel"
@@ -45,7 +45,6 @@ import (
 	"github.com/axle-cd/axle/internal/routes"
 	"github.com/axle-cd/axle/internal/strangers"
 	"github.com/axle-cd/axle/internal/tracing"
-	"github.com/axle-cd/axle/web"
 )
 
 // openTimeout limits opening the database, including migrations.
@@ -285,7 +284,7 @@ func (h *Hub) makeEdges() error {
 	mux.Early(authproxy.Owns, h.proxy, authproxy.Prefix, authproxy.TicketPath)
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.Handle("GET /readyz", h.readiness)
-	mux.Handle("GET "+site.Prefix, site.Handler())
+	mux.Handle("GET "+static.DocsPrefix, static.Docs(h.config.Docs))
 	terraform.New(terraform.Config{Dir: h.config.TerraformProviders, Key: terraformKey(h.store), Log: h.log}).Register(mux)
 	if h.metricsListener == nil {
 		mux.Handle("GET /metrics", metricsHandler(h.registry))
@@ -301,7 +300,7 @@ func (h *Hub) makeEdges() error {
 	mux.Handle(webhook.Pattern, hooks)
 	people.Register(mux)
 	h.login.Register(mux)
-	pages := web.New(h.URL(), mux.Patterns())
+	pages := static.NewConsole(h.config.Console, h.URL(), mux.Patterns())
 	mux.Handle("/", pages)
 	h.handler = behindProxies(h.config.TrustedProxies, tracing.Handler(h.exposed(h.clustersOrigin(mux)), pages.Kind))
 	return nil

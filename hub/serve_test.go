@@ -177,7 +177,7 @@ func (o *output) String() string {
 
 func TestFirstLineSaysWhatToDo(t *testing.T) {
 	dir, out := t.TempDir(), &output{}
-	h, err := hub.New(hub.Config{DataDir: dir, Listen: "127.0.0.1:0", Out: out})
+	h, err := hub.New(hub.Config{DataDir: dir, Listen: "127.0.0.1:0", Deploy: os.DirFS("../deploy"), Out: out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,8 +235,19 @@ func TestStoppingHubServesUntilLoadBalancersKnow(t *testing.T) {
 	}
 }
 
-func TestReadinessNamesWhatIsMissing(t *testing.T) {
+// The program has the files of the agent's manifests; a hub without them could upgrade no agent.
+func TestHubNeedsTheManifests(t *testing.T) {
 	h, err := hub.New(hub.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})
+	if err == nil {
+		t.Fatalf("the hub starts: %v", h.Close())
+	}
+	if !strings.Contains(err.Error(), "the agent's manifests: this program was built without their files") {
+		t.Error(err)
+	}
+}
+
+func TestReadinessNamesWhatIsMissing(t *testing.T) {
+	h, err := hub.New(hub.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0", Deploy: os.DirFS("../deploy")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/axle-cd/axle/deploy"
 	"github.com/axle-cd/axle/hub"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/daemon"
@@ -57,6 +58,8 @@ func newServe() *cobra.Command {
 			if err := o.finish(cmd); err != nil {
 				return err
 			}
+			o.config.Deploy = deploy.Agent
+			o.config.Console, o.config.Docs = embedded()
 			h, err := hub.New(o.config)
 			if err != nil {
 				return err

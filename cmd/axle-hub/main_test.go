@@ -47,8 +47,14 @@ func serve(t *testing.T, dir string, args ...string) *process {
 // start starts a hub by its whole command line and waits until it is ready.
 func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
+	return startProgram(t, program(t), env, args...)
+}
+
+// startProgram starts a hub of one of its builds.
+func startProgram(t *testing.T, program string, env []string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t}
-	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), program(t), args...)
+	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), program, args...)
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stderr = t.Output()
 	out, err := p.cmd.StdoutPipe()

@@ -71,7 +71,7 @@ func (d *demo) chapter(title string) { fmt.Printf("\n== %s\n", title) }
 func (d *demo) run(ctx context.Context) (err error) {
 	d.chapter("Four Kubernetes API servers and a Git server start")
 	d.world, err = world.Start(ctx, world.Config{
-		Clusters: []string{"edge-1", "edge-2", "edge-3", management}, Pods: true, Installed: true,
+		Clusters: []string{"edge-1", "edge-2", "edge-3", management}, Pods: true, Installed: true, Pages: true,
 		Progress: d.say,
 	})
 	if err != nil {

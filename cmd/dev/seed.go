@@ -41,7 +41,7 @@ nothing. It runs until Ctrl-C.
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: names,
 		RunE: func(c *cobra.Command, args []string) error {
-			s.started, s.config.Profile, s.config.Progress = time.Now(), args[0], s.say
+			s.started, s.config.Profile, s.config.Pages, s.config.Progress = time.Now(), args[0], true, s.say
 			return s.run(c.Context())
 		},
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/deploy"
+	"github.com/axle-cd/axle/hub/manifests"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -26,16 +26,16 @@ func (s *clusters) AgentManifests(_ context.Context, r *connect.Request[hubv1.Ag
 	if err := checkAgent(r.Msg); err != nil {
 		return nil, err
 	}
-	agent := deploy.Agent{
-		Namespace: cmp.Or(r.Msg.GetNamespace(), deploy.AgentNamespace), Image: cmp.Or(r.Msg.GetImage(), s.config.AgentImage), HubURL: cmp.Or(r.Msg.GetHubUrl(), s.config.AgentsURL),
+	agent := manifests.Agent{
+		Namespace: cmp.Or(r.Msg.GetNamespace(), manifests.AgentNamespace), Image: cmp.Or(r.Msg.GetImage(), s.config.AgentImage), HubURL: cmp.Or(r.Msg.GetHubUrl(), s.config.AgentsURL),
 		BootstrapToken: r.Msg.GetBootstrapToken(), CAPEM: s.config.CAPEM, PollInterval: r.Msg.GetPollInterval(), Version: s.config.Version, Args: r.Msg.GetArgs(),
 		LeastPrivilege: r.Msg.GetLeastPrivilege(), WithoutAdmins: r.Msg.GetWithoutAdmins(), WithoutAccess: r.Msg.GetWithoutAccess(), WithoutPeople: r.Msg.GetWithoutPeople(),
 	}
-	manifests, err := agent.Manifests()
+	text, err := agent.Manifests(s.config.Deploy)
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&hubv1.AgentManifestsResponse{Manifests: string(manifests), Image: agent.Image}), nil
+	return connect.NewResponse(&hubv1.AgentManifestsResponse{Manifests: string(text), Image: agent.Image}), nil
 }
 
 // checkAgent refuses what the cluster or the agent would refuse, before a token is made.

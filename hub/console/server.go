@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -145,6 +146,8 @@ type Config struct {
 
 	// ExternalURL is the URL that people reach, AgentsURL the one that agents dial.
 	ExternalURL, AgentsURL string
+	// Deploy has the files of the agent's manifests.
+	Deploy fs.FS
 	// AgentImage is the image of new agents.
 	AgentImage string
 	// CAPEM is the certificate authority that agents should trust; empty for

@@ -1,10 +1,13 @@
 package hubtest
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/axle-cd/axle/hub"
+	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/pg"
 )
 
@@ -12,12 +15,18 @@ import (
 // from its beginning, which would start others, without end.
 var guarded bool
 
+// deploy has the files of the agent's manifests in this checkout. A test may leave its folder later.
+var deploy fs.FS
+
 // Guard ends this process as a guard of a git fetch when a hub started it as
 // one, and returns at once otherwise. Call it first in main.
 func Guard() {
 	guarded = true
 	if len(os.Args) > 1 && os.Args[1] == hub.GitGuardCommand {
 		os.Exit(hub.GitGuard(os.Args[2:]))
+	}
+	if root, err := bin.Root(); err == nil {
+		deploy = os.DirFS(filepath.Join(root, "deploy"))
 	}
 }
 

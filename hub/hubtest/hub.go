@@ -32,7 +32,8 @@ type HubConfig = hub.Config
 type Config struct {
 	DataDir string
 	// Hub holds the other settings; zero values become a free loopback port, a
-	// poll of upstreams every 2 s, and allowed upstreams on loopback.
+	// poll of upstreams every 2 s, allowed upstreams on loopback, and the files of
+	// the agent's manifests in this checkout. It serves no console.
 	Hub HubConfig
 	// AdminToken is the token of the hub whose database this one shares.
 	AdminToken string
@@ -70,6 +71,9 @@ func Start(ctx context.Context, c Config) (*Hub, error) {
 	}
 	if config.AllowUpstreamCIDRs == nil {
 		config.AllowUpstreamCIDRs = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	}
+	if config.Deploy == nil {
+		config.Deploy = deploy
 	}
 	made, err := hub.New(config)
 	if err != nil {

@@ -1,7 +1,8 @@
 // Package bin has the programs of this repository for tests that start them as
 // processes; cmd/dev gets them through the world. It does not run anything.
 //
-// Programs are in bin/test/<variant> of the checkout, compiled as what ships is. A file is
+// Programs are in bin/test/<variant> of the checkout, compiled as what ships is, but for the
+// pages of the hub (Options.Pages). A file is
 // replaced only as a whole, by rename, so that a running program keeps its version. One
 // process builds at a time (a lock file).
 //
@@ -37,6 +38,10 @@ const variable = "AXLE_PROGRAMS"
 type Options struct {
 	// Tags are build tags, such as testclock.
 	Tags []string
+	// Pages puts the console and the documentation into axle-hub, as in what ships. A hub
+	// without them stays the same when a style or a page changes, and so do the results
+	// of the tests that start it.
+	Pages bool
 	// Version is the version that the program reports; empty keeps its default.
 	Version string
 	// Target is GOOS/GOARCH, such as wasip1/wasm; empty is this machine.
@@ -124,7 +129,11 @@ func Inputs(dir string) error {
 // variant names the folder of a build.
 func (o Options) variant() string {
 	var parts []string
-	for _, part := range append([]string{o.Module, o.Target, o.Version}, o.Tags...) {
+	pages := ""
+	if o.Pages {
+		pages = "pages"
+	}
+	for _, part := range append([]string{o.Module, o.Target, o.Version, pages}, o.Tags...) {
 		if part != "" {
 			parts = append(parts, strings.ReplaceAll(part, "/", "-"))
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // program is the source of a program that shows what an agent's version is.
-const program = "package main\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/axle-cd/axle/internal/buildinfo\"\n)\n\nfunc main() { fmt.Println(word, buildinfo.Version) }\n"
+const program = "package main\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/axle-cd/axle/internal/buildinfo\"\n)\n\nfunc main() { fmt.Println(word+pages, buildinfo.Version) }\n"
 
 // checkout is a small checkout that is the working folder of the test: this package, a
 // program, and a package whose test starts it and another that reads a file.
@@ -30,6 +30,8 @@ func checkout(t *testing.T) string {
 		"cmd/hello/main.go":               program,
 		"cmd/hello/quiet.go":              "//go:build !loud\n\npackage main\n\nconst word = \"hello\"\n",
 		"cmd/hello/loud.go":               "//go:build loud\n\npackage main\n\nconst word = \"HELLO\"\n",
+		"cmd/hello/pages.go":              "//go:build !nopages\n\npackage main\n\nconst pages = \" with pages\"\n",
+		"cmd/hello/nopages.go":            "//go:build nopages\n\npackage main\n\nconst pages = \"\"\n",
 		"read/file.txt":                   "one",
 		"starts/starts_test.go": `package starts
 
@@ -109,6 +111,7 @@ func TestOptionsMakeDifferentPrograms(t *testing.T) {
 		"plain":          {bin.Options{}, "hello v0"},
 		"by its version": {bin.Options{Version: "v1.2.3"}, "hello v1.2.3"},
 		"by its tags":    {bin.Options{Version: "v1.2.3", Tags: []string{"loud"}}, "HELLO v1.2.3"},
+		"with pages":     {bin.Options{Pages: true}, "hello with pages v0"},
 		"by both":        {bin.Options{Version: "v4", Tags: []string{"loud"}}, "HELLO v4"},
 	} {
 		t.Run(name, func(t *testing.T) {

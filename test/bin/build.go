@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -22,6 +23,8 @@ const (
 	folder = "bin/test"
 	// neverCached is the file in it that is always too young for Go to cache a test.
 	neverCached = "never-cached"
+	// withoutPages is the tag that leaves the pages out of cmd/axle-hub.
+	withoutPages = "nopages"
 )
 
 // build builds packages of one variant and returns the programs whose content changed.
@@ -76,7 +79,11 @@ func (o Options) arguments(dir string) []string {
 	if o.Version != "" {
 		flags += " -X github.com/axle-cd/axle/internal/buildinfo.Version=" + o.Version
 	}
-	return []string{"build", "-trimpath", "-buildvcs=false", "-o", dir + "/", "-ldflags", flags, "-tags", strings.Join(o.Tags, ",")}
+	tags := o.Tags
+	if !o.Pages {
+		tags = append(slices.Clone(tags), withoutPages)
+	}
+	return []string{"build", "-trimpath", "-buildvcs=false", "-o", dir + "/", "-ldflags", flags, "-tags", strings.Join(tags, ",")}
 }
 
 // environment is that of go: as releases are built, with the packages that are compiled

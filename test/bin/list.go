@@ -25,6 +25,8 @@ var List = []Program{
 	{"printer", Options{Package: "./render/rendertest/testdata/printer", Target: "wasip1/wasm"}},
 	{"_module", Options{Package: "./examples/renderers/_module", Target: "wasip1/wasm"}},
 	{"helm", Options{Package: "helm.sh/helm/v4/cmd/helm", Module: "test/goldens"}},
+	// What ships, for tests of the console.
+	{"axle-hub", Options{Pages: true}},
 	// A hub whose clock is off.
 	{"axle-hub", Options{Tags: []string{"testclock"}}},
 	// Upgrades to the next version, and of an agent.

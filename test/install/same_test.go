@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/deploy"
+	"github.com/axle-cd/axle/hub/manifests"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/kubeapply"
 )
@@ -35,20 +36,20 @@ func byName(t *testing.T, text string) map[string]map[string]any {
 func TestAgentChartGivesTheHubsObjects(t *testing.T) {
 	const hub, token = "https://axle.example.test", "tok"
 	for name, c := range map[string]struct {
-		agent deploy.Agent
+		agent manifests.Agent
 		sets  string
 	}{
-		"plain":           {deploy.Agent{Namespace: "axle-system"}, ""},
-		"elsewhere":       {deploy.Agent{Namespace: "tools", PollInterval: "1m", Args: []string{"--log-level=debug"}}, "pollInterval=1m,args={--log-level=debug}"},
-		"own authority":   {deploy.Agent{Namespace: "axle-system", CAPEM: "pem"}, "caPem=pem"},
-		"least privilege": {deploy.Agent{Namespace: "axle-system", LeastPrivilege: true}, "leastPrivilege=true"},
-		"without admins":  {deploy.Agent{Namespace: "axle-system", WithoutAdmins: true}, "withoutAdmins=true"},
-		"without access":  {deploy.Agent{Namespace: "axle-system", WithoutAccess: true}, "withoutAccess=true"},
-		"without people":  {deploy.Agent{Namespace: "axle-system", WithoutPeople: true, LeastPrivilege: true}, "withoutPeople=true,leastPrivilege=true"},
+		"plain":           {manifests.Agent{Namespace: "axle-system"}, ""},
+		"elsewhere":       {manifests.Agent{Namespace: "tools", PollInterval: "1m", Args: []string{"--log-level=debug"}}, "pollInterval=1m,args={--log-level=debug}"},
+		"own authority":   {manifests.Agent{Namespace: "axle-system", CAPEM: "pem"}, "caPem=pem"},
+		"least privilege": {manifests.Agent{Namespace: "axle-system", LeastPrivilege: true}, "leastPrivilege=true"},
+		"without admins":  {manifests.Agent{Namespace: "axle-system", WithoutAdmins: true}, "withoutAdmins=true"},
+		"without access":  {manifests.Agent{Namespace: "axle-system", WithoutAccess: true}, "withoutAccess=true"},
+		"without people":  {manifests.Agent{Namespace: "axle-system", WithoutPeople: true, LeastPrivilege: true}, "withoutPeople=true,leastPrivilege=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.agent.HubURL, c.agent.BootstrapToken, c.agent.Image, c.agent.Version = hub, token, deploy.AgentImage+":"+buildinfo.Version, buildinfo.Version
-			text, err := c.agent.Manifests()
+			c.agent.HubURL, c.agent.BootstrapToken, c.agent.Image, c.agent.Version = hub, token, manifests.AgentImage+":"+buildinfo.Version, buildinfo.Version
+			text, err := c.agent.Manifests(deploy.Agent)
 			must(t, err)
 			want := byName(t, string(text))
 			for key, object := range want {

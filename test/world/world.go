@@ -55,6 +55,9 @@ type Config struct {
 	Only []string
 	// Build chooses the builds of our programs.
 	Build bin.Options
+	// Pages gives the hub its console and documentation. A test without it does not run
+	// again because a style changed.
+	Pages bool
 	// Progress is called for each step; may be nil.
 	Progress func(format string, args ...any)
 	Log      *slog.Logger
@@ -70,7 +73,7 @@ type World struct {
 	// Replicated is set when there are several hubs.
 	Replicated *Replicas
 	// Programs are the built files by name: axle, axle-hub, axle-agent,
-	// axle-render and axle-render-rare, all in one folder.
+	// axle-render and axle-render-rare; those of the agent are in one folder.
 	Programs map[string]string
 
 	temporary bool
@@ -128,7 +131,9 @@ func (w *World) build(ctx context.Context) error {
 		names = append(names, "axle-operator")
 	}
 	for _, name := range names {
-		path, err := bin.Path(ctx, name, w.Build)
+		options := w.Build
+		options.Pages = w.Pages && name == "axle-hub"
+		path, err := bin.Path(ctx, name, options)
 		if err != nil {
 			return err
 		}

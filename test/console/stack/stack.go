@@ -157,7 +157,7 @@ func Start(ctx context.Context, c Config) (s *Stack, err error) {
 }
 
 func (s *Stack) startSeeded(ctx context.Context) (err error) {
-	filling := seed.Config{Profile: s.Profile, Dir: filepath.Join(s.Dir, "world"), Clusters: s.Clusters, Services: s.Config.Services, Progress: s.Progress}
+	filling := seed.Config{Profile: s.Profile, Dir: filepath.Join(s.Dir, "world"), Clusters: s.Clusters, Services: s.Config.Services, Pages: true, Progress: s.Progress}
 	if s.Profile == Huge {
 		filling.Act = s.churn.act
 	}
@@ -183,7 +183,7 @@ func (s *Stack) startSeeded(ctx context.Context) (err error) {
 }
 
 func (s *Stack) startFresh(ctx context.Context) (err error) {
-	s.World, err = world.Start(ctx, world.Config{Dir: filepath.Join(s.Dir, "world"), Only: []string{"axle"}, Hub: s.Config.Hub, Progress: s.Progress})
+	s.World, err = world.Start(ctx, world.Config{Dir: filepath.Join(s.Dir, "world"), Only: []string{"axle"}, Pages: true, Hub: s.Config.Hub, Progress: s.Progress})
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (s *Stack) startFresh(ctx context.Context) (err error) {
 // startReal starts three clusters with real pods, connects two, and delivers to them.
 func (s *Stack) startReal(ctx context.Context) (err error) {
 	s.World, err = world.Start(ctx, world.Config{
-		Dir: filepath.Join(s.Dir, "world"), Clusters: []string{"edge-1", "edge-2", "edge-3"}, Pods: true,
+		Dir: filepath.Join(s.Dir, "world"), Clusters: []string{"edge-1", "edge-2", "edge-3"}, Pods: true, Pages: true,
 		Hub: append([]string{"--repo-poll-interval", "2s", "--agent-image", world.AgentImage}, s.Config.Hub...), Progress: s.Progress,
 	})
 	if err != nil {

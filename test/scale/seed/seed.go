@@ -28,6 +28,8 @@ type Config struct {
 	Dir string
 	// Clusters and Services shrink the huge profile; zero is its own size.
 	Clusters, Services int
+	// Pages gives the hub its console and documentation.
+	Pages bool
 	// Interval between polls of the simulated clusters; zero is the profile's.
 	Interval time.Duration
 	// Act is what the simulated clusters say of their services; nil is the profile's.
@@ -94,7 +96,7 @@ func Fill(ctx context.Context, cfg Config) (s *Seeded, err error) {
 		return nil, err
 	}
 	w, err := world.Start(ctx, world.Config{
-		Dir: cfg.Dir, Only: []string{"axle"}, Hub: []string{"--repo-poll-interval", "5s", "--log-level", "warn"}, Progress: cfg.Progress, Log: cfg.Log,
+		Dir: cfg.Dir, Only: []string{"axle"}, Pages: cfg.Pages, Hub: []string{"--repo-poll-interval", "5s", "--log-level", "warn"}, Progress: cfg.Progress, Log: cfg.Log,
 	})
 	if err != nil {
 		return nil, err

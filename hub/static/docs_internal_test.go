@@ -1,6 +1,7 @@
-package site
+package static
 
 import (
+	"io/fs"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -9,7 +10,7 @@ import (
 
 func TestPagesAreServed(t *testing.T) {
 	script := "docs.min." + strings.Repeat("0a", 32) + ".js"
-	site := handler(fstest.MapFS{
+	site := Docs(fstest.MapFS{
 		"index.html":        {Data: []byte("home")},
 		"drift/index.html":  {Data: []byte("drift")},
 		script:              {Data: []byte("1")},
@@ -38,7 +39,7 @@ func TestPagesAreServed(t *testing.T) {
 			if got := w.Header().Get("Cache-Control"); tc.code < 400 && got != tc.cache {
 				t.Errorf("Cache-Control %q, want %q", got, tc.cache)
 			}
-			if got := w.Header().Get("Content-Security-Policy"); got != policy {
+			if got := w.Header().Get("Content-Security-Policy"); got != docsPolicy {
 				t.Errorf("policy %q", got)
 			}
 		})
@@ -46,9 +47,11 @@ func TestPagesAreServed(t *testing.T) {
 }
 
 func TestABuildWithoutTheSiteSaysSo(t *testing.T) {
-	w := httptest.NewRecorder()
-	handler(fstest.MapFS{".keep": {}}).ServeHTTP(w, httptest.NewRequest("GET", "/docs/drift/", nil))
-	if w.Code != 503 || !strings.Contains(w.Body.String(), "make docs") {
-		t.Errorf("got %d %q", w.Code, w.Body.String())
+	for name, files := range map[string]fs.FS{"no build": fstest.MapFS{".keep": {}}, "no files": nil} {
+		w := httptest.NewRecorder()
+		Docs(files).ServeHTTP(w, httptest.NewRequest("GET", "/docs/drift/", nil))
+		if w.Code != 503 || !strings.Contains(w.Body.String(), "make docs") {
+			t.Errorf("%s: got %d %q", name, w.Code, w.Body.String())
+		}
 	}
 }

@@ -1,16 +1,20 @@
-package deploy_test
+package manifests_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/axle-cd/axle/deploy"
+	"github.com/axle-cd/axle/hub/manifests"
 )
 
+// files are those that cmd/axle-hub holds.
+var files = os.DirFS("../../deploy")
+
 func TestAgentManifestsAreWholeObjects(t *testing.T) {
-	out, err := deploy.Agent{Namespace: "axle-system", Image: "r/axle-agent:1", HubURL: "https://hub.example.test", BootstrapToken: "tok", CAPEM: "pem", PollInterval: "10s", Version: "1"}.Manifests()
+	out, err := manifests.Agent{Namespace: "axle-system", Image: "r/axle-agent:1", HubURL: "https://hub.example.test", BootstrapToken: "tok", CAPEM: "pem", PollInterval: "10s", Version: "1"}.Manifests(files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,15 +38,8 @@ func TestAgentManifestsAreWholeObjects(t *testing.T) {
 	}
 }
 
-func TestCRDsAreEmbedded(t *testing.T) {
-	entries, err := deploy.CRDs.ReadDir("crds")
-	if err != nil || len(entries) < 3 {
-		t.Errorf("%d CRDs, %v", len(entries), err)
-	}
-}
-
 func TestLeastPrivilegeNamesNoWildcard(t *testing.T) {
-	out, err := deploy.Agent{Namespace: "tools", Image: "r/axle-agent:1", HubURL: "https://hub.example.test", BootstrapToken: "tok", Version: "1", LeastPrivilege: true, WithoutAdmins: true, Args: []string{"--log-level=debug"}}.Manifests()
+	out, err := manifests.Agent{Namespace: "tools", Image: "r/axle-agent:1", HubURL: "https://hub.example.test", BootstrapToken: "tok", Version: "1", LeastPrivilege: true, WithoutAdmins: true, Args: []string{"--log-level=debug"}}.Manifests(files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +58,7 @@ func TestLeastPrivilegeNamesNoWildcard(t *testing.T) {
 
 // The package is what an agent applies to upgrade itself, with its values left open.
 func TestPackageIsTheDeploymentAlone(t *testing.T) {
-	text, err := deploy.Package()
+	text, err := manifests.Package(files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,20 +74,20 @@ func TestPackageIsTheDeploymentAlone(t *testing.T) {
 
 func TestPeopleAndAdministratorsAreChoices(t *testing.T) {
 	tests := map[string]struct {
-		agent                        deploy.Agent
+		agent                        manifests.Agent
 		admins, impersonates, closed bool
 	}{
-		"plain":                      {deploy.Agent{}, true, false, false},
-		"without administrators":     {deploy.Agent{WithoutAdmins: true}, false, false, false},
-		"without access":             {deploy.Agent{WithoutAccess: true}, true, false, false},
-		"without people":             {deploy.Agent{WithoutPeople: true}, false, false, true},
-		"least":                      {deploy.Agent{LeastPrivilege: true}, true, true, false},
-		"least, without people":      {deploy.Agent{LeastPrivilege: true, WithoutPeople: true}, false, false, true},
-		"least, without their heads": {deploy.Agent{LeastPrivilege: true, WithoutAdmins: true}, false, true, false},
+		"plain":                      {manifests.Agent{}, true, false, false},
+		"without administrators":     {manifests.Agent{WithoutAdmins: true}, false, false, false},
+		"without access":             {manifests.Agent{WithoutAccess: true}, true, false, false},
+		"without people":             {manifests.Agent{WithoutPeople: true}, false, false, true},
+		"least":                      {manifests.Agent{LeastPrivilege: true}, true, true, false},
+		"least, without people":      {manifests.Agent{LeastPrivilege: true, WithoutPeople: true}, false, false, true},
+		"least, without their heads": {manifests.Agent{LeastPrivilege: true, WithoutAdmins: true}, false, true, false},
 	}
 	for name, test := range tests {
 		test.agent.Namespace, test.agent.Image, test.agent.HubURL, test.agent.BootstrapToken = "axle-system", "i:1", "https://hub", "axle_x"
-		text, err := test.agent.Manifests()
+		text, err := test.agent.Manifests(files)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,7 @@
-// Package web serves the console: the single-page application that `make web`
-// built into dist, from files inside the binary. It has no state and needs no
-// login: the pages are the product's, and everything that they show comes from
-// the API, which authenticates.
+// Package static serves the console and the documentation, from the files that its
+// caller has: those that `make web` and `make docs` built, which cmd/axle-hub holds.
+// It has no state and needs no login: the pages are the product's, and everything
+// that the console shows comes from the API, which authenticates.
 //
 // Every path of the console is answered with index.html; the router in the
 // browser shows the page. A path whose first segment another route of the hub
@@ -12,6 +12,6 @@
 // cached for a year. They are served as the build compressed them (.br and .gz
 // beside a file); nothing is compressed here.
 //
-// A binary that was built without the console answers with one page that says
-// so. The hub calls it.
-package web
+// Without files, the console and the documentation are one page each that says so.
+// The hub calls it.
+package static

@@ -1,6 +1,7 @@
-package web
+package static
 
 import (
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -9,7 +10,7 @@ import (
 )
 
 func built() *Console {
-	return newConsole(fstest.MapFS{
+	return NewConsole(fstest.MapFS{
 		".keep":                   {},
 		"index.html":              {Data: []byte("page")},
 		"favicon.svg":             {Data: []byte("<svg/>")},
@@ -115,11 +116,13 @@ func TestKindsOfRequestsAreFew(t *testing.T) {
 }
 
 func TestBuildWithoutConsoleSaysSo(t *testing.T) {
-	w := ask(newConsole(fstest.MapFS{".keep": {}}, "http://127.0.0.1:1", nil), "GET", "/services")
-	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "make web") {
-		t.Errorf("got %d %q", w.Code, w.Body.String())
-	}
-	if got := w.Header().Get("Content-Security-Policy"); !strings.Contains(got, "connect-src 'self' ws://127.0.0.1:1;") {
-		t.Errorf("policy %q", got)
+	for name, files := range map[string]fs.FS{"no build": fstest.MapFS{".keep": {}}, "no files": nil} {
+		w := ask(NewConsole(files, "http://127.0.0.1:1", nil), "GET", "/services")
+		if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "make web") {
+			t.Errorf("%s: got %d %q", name, w.Code, w.Body.String())
+		}
+		if got := w.Header().Get("Content-Security-Policy"); !strings.Contains(got, "connect-src 'self' ws://127.0.0.1:1;") {
+			t.Errorf("%s: policy %q", name, got)
+		}
 	}
 }
