@@ -46,7 +46,7 @@ func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
 // writeFiles makes the keys and files that the API server starts with.
 func (c *Cluster) writeFiles() error {
 	var err error
-	if c.ca, err = newAuthority(c.cfg.Name); err != nil {
+	if c.ca, err = newAuthority(c.id); err != nil {
 		return err
 	}
 	serving, err := c.ca.serving("kube-apiserver", c.cfg.Address, firstServiceAddress)
@@ -92,7 +92,7 @@ func (c *Cluster) apiArgs() []string {
 	// Without the condition taints a node needs no lifecycle controller to
 	// become usable.
 	disabled := "TaintNodesByCondition"
-	if !c.cfg.Controllers {
+	if !c.controllers {
 		// Nothing creates the service account that admission would wait for.
 		disabled += ",ServiceAccount"
 	}
@@ -102,7 +102,7 @@ func (c *Cluster) apiArgs() []string {
 	}
 	args := []string{
 		"--etcd-servers=" + c.bed.etcdURL,
-		"--etcd-prefix=/" + c.cfg.Name,
+		"--etcd-prefix=/" + c.id,
 		"--bind-address=" + c.cfg.Address,
 		"--advertise-address=" + c.cfg.Address,
 		"--endpoint-reconciler-type=" + reconciler,
@@ -124,7 +124,7 @@ func (c *Cluster) apiArgs() []string {
 		"--kubelet-certificate-authority=" + c.path("ca.crt"),
 		"--kubelet-preferred-address-types=InternalIP",
 	}
-	if c.cfg.Audit {
+	if c.audit {
 		args = append(args, "--audit-policy-file="+c.path("audit.yaml"), "--audit-log-path="+c.path("audit.log"),
 			// An answer waits for its record, so that the log contains everything
 			// that a caller has seen.

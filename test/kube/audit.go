@@ -119,7 +119,7 @@ func (c *Cluster) AuditMark() (int64, error) {
 }
 
 // Audit returns all records so far.
-func (c *Cluster) Audit() (AuditEvents, error) { return c.AuditSince(0) }
+func (c *Cluster) Audit() (AuditEvents, error) { return c.AuditSince(c.audited) }
 
 // AuditSince returns the records written after the mark was taken. They include every
 // request that was already answered.

@@ -9,7 +9,7 @@ import (
 // A mark taken while a record is being written lies before it: reading from the mark
 // finds the record once it is whole.
 func TestAuditMarkLiesBetweenRecords(t *testing.T) {
-	c := &Cluster{dir: t.TempDir(), cfg: ClusterConfig{Audit: true}}
+	c := &Cluster{server: server{dir: t.TempDir()}, cfg: ClusterConfig{Audit: true}}
 	long := `{"verb":"` + strings.Repeat("x", 100<<10) + `"}`
 	for _, tc := range []struct {
 		written, rest string

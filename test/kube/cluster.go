@@ -68,19 +68,36 @@ const startLimit = 5 * time.Minute
 
 // Cluster is one API server with the requested components.
 type Cluster struct {
-	bed   *Bed
-	cfg   ClusterConfig
-	dir   string
-	ca    *authority
-	port  int
-	token string // the administrator's
+	server
+	cfg ClusterConfig
+	// audited is where the records of this cluster begin in the server's audit log.
+	audited int64
 
 	binaries programs
 
 	mu      sync.Mutex
-	api     *program.Program
+	stopped bool     // by Stop or Pause
 	closers []func() // what hangs on the API server, stopped in reverse order
 	closed  bool
+}
+
+// server is an API server, with what stays the same for each cluster that has it in turn.
+type server struct {
+	bed *Bed
+	// id is its folder below the Bed's, and the prefix of its keys in etcd.
+	id      string
+	dir     string
+	address string
+	ca      *authority
+	port    int
+	token   string // the administrator's
+	api     *program.Program
+	// controllers and audit are those of the ClusterConfig that it was started for.
+	controllers, audit bool
+	// first is what it held when it was new; nil for one that is never used again.
+	first *state
+	// last is the name of the cluster that had it last.
+	last string
 }
 
 // StartCluster starts an API server on the Bed's etcd, with the components of the
@@ -109,11 +126,14 @@ func (b *Bed) newCluster(cfg ClusterConfig) (*Cluster, error) {
 	if b.names[cfg.Name] {
 		return nil, fmt.Errorf("cluster %s exists already on this etcd: choose another name", cfg.Name)
 	}
-	c := &Cluster{bed: b, cfg: cfg, dir: filepath.Join(b.dir, "clusters", cfg.Name), token: newToken()}
-	c.binaries.set(cfg.Binaries)
-	if c.cfg.Address == "" {
-		c.cfg.Address = loopback
+	if cfg.Address == "" {
+		cfg.Address = loopback
 	}
+	c := &Cluster{cfg: cfg, server: server{
+		bed: b, id: cfg.Name, dir: filepath.Join(b.dir, "clusters", cfg.Name), address: cfg.Address, token: newToken(),
+		controllers: cfg.Controllers, audit: cfg.Audit,
+	}}
+	c.binaries.set(cfg.Binaries)
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -123,16 +143,21 @@ func (b *Bed) newCluster(cfg ClusterConfig) (*Cluster, error) {
 }
 
 func (c *Cluster) start(ctx context.Context) error {
-	if err := c.writeFiles(); err != nil {
-		return err
-	}
-	if err := c.startFirst(ctx); err != nil {
+	if err := c.startServer(ctx); err != nil {
 		return err
 	}
 	if err := c.writeKubeconfigs(); err != nil {
 		return err
 	}
 	return c.startParts(ctx)
+}
+
+// startServer starts the API server by itself.
+func (c *Cluster) startServer(ctx context.Context) error {
+	if err := c.writeFiles(); err != nil {
+		return err
+	}
+	return c.startFirst(ctx)
 }
 
 // portTries bounds how often a program is restarted on another port.
@@ -171,7 +196,9 @@ func (c *Cluster) Dir() string { return c.dir }
 
 // URL is the API server's address, https://127.0.0.1:<port> unless ClusterConfig.Address
 // is another. It stays the same over restarts.
-func (c *Cluster) URL() string { return fmt.Sprintf("https://%s:%d", c.cfg.Address, c.port) }
+func (c *Cluster) URL() string { return c.url() }
+
+func (s *server) url() string { return fmt.Sprintf("https://%s:%d", s.address, s.port) }
 
 // CA is the certificate of the cluster's authority in PEM.
 func (c *Cluster) CA() []byte { return c.ca.pem }
@@ -197,6 +224,7 @@ func (c *Cluster) APIServerPID() int {
 func (c *Cluster) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.stopped = true
 	c.api.Kill()
 }
 
@@ -211,7 +239,9 @@ func (c *Cluster) Restart(ctx context.Context) error {
 		return fmt.Errorf("cluster %s is closed", c.cfg.Name)
 	}
 	c.api.Kill()
-	return c.startAPI(ctx)
+	err := c.startAPI(ctx)
+	c.stopped = err != nil
+	return err
 }
 
 // Pause freezes the API server: connections stay open and nothing answers.
@@ -219,6 +249,7 @@ func (c *Cluster) Restart(ctx context.Context) error {
 func (c *Cluster) Pause() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.stopped = true
 	return c.api.Freeze()
 }
 
@@ -227,10 +258,11 @@ func (c *Cluster) Resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.api.Signal(syscall.SIGCONT)
+	c.stopped = false
 }
 
-// Close stops everything of the cluster. Its data stays in etcd until the Bed
-// is closed.
+// Close stops everything of the cluster. Its data stays in etcd until the Bed is closed;
+// a Lease goes back instead.
 func (c *Cluster) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,6 +272,13 @@ func (c *Cluster) Close() error {
 	c.closed = true
 	for i := len(c.closers) - 1; i >= 0; i-- {
 		c.closers[i]()
+	}
+	if c.first != nil && !c.stopped {
+		err := c.giveBack()
+		if err == nil {
+			return nil
+		}
+		c.bed.log.Warn("the API server is not used again", "cluster", c.cfg.Name, "err", err)
 	}
 	c.api.Kill()
 	return nil

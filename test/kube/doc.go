@@ -11,8 +11,9 @@
 // no network plugin: every pod lives on the loopback interface.
 //
 // Callers are the tests of the agent, of the command line and of test/world, and
-// cmd/dev. A Bed is the etcd with all clusters on it; New is the shortcut for tests,
-// which share one Bed per test binary.
+// cmd/dev. A Bed is the etcd with all clusters on it. The tests of one binary have one Bed,
+// and use its API servers in turn: New, or Lease, gives a cluster that is as a new one; what
+// a test left is taken out of etcd when it ends (ADR 136). Shared is one that they use together.
 //
 // Invariants: everything listens on 127.0.0.1 only, except an API server with
 // ClusterConfig.Address. No child outlives the process

@@ -26,21 +26,15 @@ var shared struct {
 	sync.Mutex
 	bed   *Bed
 	plain *Cluster
+	idle  []*server // given back by the clusters that had them
 }
 
 var namespaces atomic.Int64
 
-// New starts a cluster for one test on the etcd of this test binary and closes
-// it when the test ends.
+// New is a Lease for one test, given back when the test ends.
 func New(tb TB, cfg ClusterConfig) *Cluster {
 	tb.Helper()
-	shared.Lock()
-	bed, err := sharedBed()
-	shared.Unlock()
-	if err != nil {
-		tb.Fatalf("%v", err)
-	}
-	c, err := bed.StartCluster(context.Background(), cfg)
+	c, err := Lease(context.Background(), cfg)
 	if err != nil {
 		tb.Fatalf("%v", err)
 	}

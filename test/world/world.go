@@ -24,7 +24,8 @@ const AgentImage = kube.ImagePrefix + "axle-agent:dev"
 // Config says what the world contains. The zero value is a hub on SQLite with a Git
 // server and no cluster.
 type Config struct {
-	// Dir keeps everything; empty is a temporary folder that Close removes.
+	// Dir keeps everything; empty is a temporary folder that Close removes, and clusters on
+	// API servers that the worlds of this process use in turn (kube.Lease).
 	Dir string
 	// Clusters are the names of API servers to start with the rest.
 	Clusters []string
@@ -66,7 +67,6 @@ type Config struct {
 // World is what runs.
 type World struct {
 	Config
-	Bed *kube.Bed
 	Git *gitserver.Server
 	// Hub is the one hub, or the first of several.
 	Hub *Hub
@@ -76,6 +76,8 @@ type World struct {
 	// axle-render and axle-render-rare; those of the agent are in one folder.
 	Programs map[string]string
 
+	// bed has the clusters of a world with a folder of its own; the others lease them.
+	bed       *kube.Bed
 	temporary bool
 	mu        sync.Mutex
 	clusters  map[string]*kube.Cluster
@@ -146,9 +148,11 @@ func (w *World) startClusters(ctx context.Context) error {
 	if len(w.Clusters) == 0 {
 		return nil
 	}
-	var err error
-	if w.Bed, err = kube.Start(ctx, kube.Config{Dir: filepath.Join(w.Dir, "kube"), Log: w.Log}); err != nil {
-		return err
+	if !w.temporary {
+		var err error
+		if w.bed, err = kube.Start(ctx, kube.Config{Dir: filepath.Join(w.Dir, "kube"), Log: w.Log}); err != nil {
+			return err
+		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, name := range w.Clusters {
@@ -157,7 +161,7 @@ func (w *World) startClusters(ctx context.Context) error {
 	return group.Wait()
 }
 
-// AddCluster starts one more API server.
+// AddCluster starts one more cluster.
 func (w *World) AddCluster(ctx context.Context, name string) (*kube.Cluster, error) {
 	config := kube.ClusterConfig{Name: name, Audit: w.Audit}
 	if w.Pods {
@@ -174,7 +178,11 @@ func (w *World) AddCluster(ctx context.Context, name string) (*kube.Cluster, err
 	if w.Shells && !w.Pods {
 		config.Binaries = map[string]string{"sh": "/bin/sh"}
 	}
-	cluster, err := w.Bed.StartCluster(ctx, config)
+	start := kube.Lease
+	if w.bed != nil {
+		start = w.bed.StartCluster
+	}
+	cluster, err := start(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
@@ -209,8 +217,11 @@ func (w *World) Close() error {
 	if w.Git != nil {
 		failures = append(failures, w.Git.Close())
 	}
-	if w.Bed != nil {
-		failures = append(failures, w.Bed.Close())
+	for _, cluster := range w.clusters {
+		failures = append(failures, cluster.Close())
+	}
+	if w.bed != nil {
+		failures = append(failures, w.bed.Close())
 	}
 	if w.temporary {
 		failures = append(failures, removeAll(w.Dir))
