@@ -177,3 +177,21 @@ func TestDearAttributesAreRefused(t *testing.T) {
 		t.Errorf("after %d steps: %v", steps, err)
 	}
 }
+
+// Aliases repeat what their anchors have: a text of a megabyte would become gigabytes.
+func TestAliasesMakeNothingLarge(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 10_000)
+	if local, external := references.Kustomization([]byte("resources:\n- &a " + long + "\n" + strings.Repeat("- *a\n", 1000))); local != nil || external != nil {
+		t.Errorf("a kustomization has %d references", len(local)+len(external))
+	}
+	entry := "name: x, repository: https://charts.example.test, more: {" + strings.Repeat("k: v, ", 1000) + "}"
+	chart := []byte("dependencies:\n- &a {" + entry + "}\n" + strings.Repeat("- *a\n", 1000))
+	if _, external := references.Chart(chart, nil); external != nil {
+		t.Errorf("a chart has %d dependencies", len(external))
+	}
+	lock := []byte("digest: sha256:x\ndependencies:\n" + "- &a {name: x, version: 1.0.0, repository: https://charts.example.test, alias: " + long + "}\n" + strings.Repeat("- *a\n", 1000))
+	if _, external := references.Chart([]byte("dependencies: [{name: x, repository: https://charts.example.test}]"), lock); external != nil {
+		t.Errorf("a chart with such a lock has %d dependencies", len(external))
+	}
+}
