@@ -33,6 +33,15 @@ func Compile(text string) (*Pattern, error) {
 	if p, ok := patterns.Get(text); ok {
 		return p, nil
 	}
+	p, err := New(text)
+	if err == nil {
+		patterns.Put(text, p, p.size+len(text)/16+16)
+	}
+	return p, err
+}
+
+// New is Compile for one of very many, which would push out what others ask for again.
+func New(text string) (*Pattern, error) {
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return nil, err
@@ -45,10 +54,11 @@ func Compile(text string) (*Pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pattern{re, size}
-	patterns.Put(text, p, size+len(text)/16+16)
-	return p, nil
+	return &Pattern{re, size}, nil
 }
+
+// Size is how many instructions its program has.
+func (p *Pattern) Size() int { return p.size }
 
 // Steps is what it takes to read a text of so many bytes once. Each is read again for the
 // groups of the expression.

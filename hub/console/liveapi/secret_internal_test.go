@@ -88,4 +88,9 @@ func TestWhatStandsForAValueIsNotWritten(t *testing.T) {
 	if _, _, _, err := readWrite(&hubv1.WriteClusterObjectRequest{Objects: ofSecrets, Verb: "update", Name: "s", Object: "data: {a: ••••••••}"}); err == nil {
 		t.Error("the check is not made before a write")
 	}
+	// A patch is made JSON in the hub: aliases would make a megabyte of it gigabytes.
+	large := "a: &a " + strings.Repeat("x", 10_000) + "\nb:\n" + strings.Repeat("- *a\n", 1000)
+	if _, _, _, err := readWrite(&hubv1.WriteClusterObjectRequest{Objects: &hubv1.ClusterObjects{Version: "v1", Resource: "configmaps"}, Verb: "patch", Name: "s", Object: large}); err == nil || !strings.Contains(err.Error(), "aliases") {
+		t.Errorf("a patch that aliases make large: %v", err)
+	}
 }

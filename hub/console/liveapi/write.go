@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/aliases"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -95,6 +96,11 @@ func readWrite(m *hubv1.WriteClusterObjectRequest) (how write, values url.Values
 		err = errcode.New(errcode.Invalid, "%s needs the object as YAML or JSON", m.GetVerb())
 	case m.GetForce() && m.GetVerb() != "apply":
 		err = errcode.New(errcode.Invalid, "force goes with apply only")
+	}
+	if err == nil {
+		if wrong := aliases.Check([]byte(m.GetObject())); wrong != nil {
+			err = errcode.New(errcode.Invalid, "the object: %w", wrong)
+		}
 	}
 	if err == nil {
 		err = checkMasks(m.GetObjects(), m.GetObject())

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/gitcache/references"
+	"github.com/axle-cd/axle/internal/cost"
+	"github.com/axle-cd/axle/internal/errcode"
 )
 
 const attributesFile = ".gitattributes"
@@ -64,7 +66,11 @@ func (r *Reader) scopesAbove(ctx context.Context, c *Content, p string) (scopes 
 		if err != nil {
 			return nil, err
 		}
-		scopes = append(scopes, scope{dir, references.ParseAttributes(raw)})
+		lines, err := references.ParseAttributes(raw)
+		if err != nil {
+			return nil, unreadable(dir, err)
+		}
+		scopes = append(scopes, scope{dir, lines})
 	}
 	slices.SortFunc(scopes, func(a, b scope) int { return len(a.dir) - len(b.dir) })
 	return scopes, nil
@@ -82,7 +88,10 @@ func (l *lister) scopeOf(ctx context.Context, scopes []scope, dir string, entrie
 			if err != nil {
 				return nil, err
 			}
-			if lines = references.ParseAttributes(raw); len(l.attributes) == maxListedAttributes {
+			if lines, err = references.ParseAttributes(raw); err != nil {
+				return nil, unreadable(dir, err)
+			}
+			if len(l.attributes) == maxListedAttributes {
 				clear(l.attributes)
 			}
 			l.attributes[e.id] = lines
@@ -92,13 +101,26 @@ func (l *lister) scopeOf(ctx context.Context, scopes []scope, dir string, entrie
 	return scopes, nil
 }
 
+// unreadable is the error of an attribute file of a folder.
+func unreadable(dir string, err error) error {
+	return errcode.New(errcode.Unprocessable, "%.200q: %w", path.Join(dir, attributesFile), err)
+}
+
+// maxFilterSteps is what all patterns may take on all files of a content, about 20 s of
+// one core. A large repository with a hundred patterns takes 1 s.
+const maxFilterSteps = 400 * cost.Budget
+
 // filtered reports whether a file, by its path from the repository's root, goes
 // through LFS: the nearest matching attribute file decides.
-func filtered(scopes []scope, p string) bool {
+func (l *lister) filtered(scopes []scope, p string) (bool, error) {
 	for _, s := range slices.Backward(scopes) {
-		if lfs, said := s.lines.LFS(strings.TrimPrefix(strings.TrimPrefix(p, s.dir), "/")); said {
-			return lfs
+		lfs, said, steps, err := s.lines.LFS(strings.TrimPrefix(strings.TrimPrefix(p, s.dir), "/"), maxFilterSteps-l.steps)
+		if l.steps += steps; err != nil || l.steps > maxFilterSteps {
+			return false, errcode.New(errcode.Unprocessable, "the patterns of %.200q take too long on the files of the folder (at %.200q); use fewer or simpler patterns", path.Join(s.dir, attributesFile), p)
+		}
+		if said {
+			return lfs, nil
 		}
 	}
-	return false
+	return false, nil
 }

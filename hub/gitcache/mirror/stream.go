@@ -58,6 +58,7 @@ type lister struct {
 	content *Content
 	limit   int
 	seen    int // folders and files: trees that share trees multiply both
+	steps   int // of the patterns of attribute files
 	// trees are the last ones: one that stands in 300,000 places must not cost as
 	// many questions to git.
 	trees *trees
@@ -82,7 +83,14 @@ func (l *lister) walk(ctx context.Context, p string, e treeEntry, depth int, sco
 	case e.mode == modeSubmodule:
 		return nil
 	case e.mode != modeTree:
-		l.out = append(l.out, file{l.content.fromRoot(p), e.id, e.mode, l.content.lfs && e.mode != modeLink && filtered(scopes, p)})
+		f := file{path: l.content.fromRoot(p), id: e.id, mode: e.mode}
+		if l.content.lfs && e.mode != modeLink {
+			var err error
+			if f.lfs, err = l.filtered(scopes, p); err != nil {
+				return err
+			}
+		}
+		l.out = append(l.out, f)
 		return nil
 	case depth > maxDepth:
 		return errcode.New(errcode.Unprocessable, "folders nested deeper than %d at %.200q", maxDepth, p)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/axle-cd/axle/hub/gitcache/references"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -65,5 +66,31 @@ func TestAFolderInManyPlacesIsReadOnce(t *testing.T) {
 	}
 	if counted.asked != 7 {
 		t.Errorf("git was asked %d times for seven objects", counted.asked)
+	}
+}
+
+// A folder with many names and an attribute file with many patterns is refused when the
+// patterns have taken what they may, and says where.
+func TestDearPatternsOfAttributesEndTheListing(t *testing.T) {
+	dear, err := references.ParseAttributes([]byte(strings.Repeat("*a*a*a*a*a*a*a*a*a*a*b*c filter=lfs\n", 500)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cheap, err := references.ParseAttributes([]byte(strings.Repeat("*.bin filter=lfs\ndata/**/*.dat filter=lfs\n", 50)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	walk := func(lines references.Attributes) (err error) {
+		l := &lister{content: &Content{lfs: true}, limit: 1 << 20}
+		for n := 0; err == nil && n < 100_000; n++ {
+			err = l.walk(t.Context(), fmt.Sprintf("dir/%s%dc", strings.Repeat("a", 200), n), treeEntry{mode: modeFile}, 0, []scope{{"dir", lines}})
+		}
+		return err
+	}
+	if err := walk(dear); !errcode.Is(err, errcode.Unprocessable) || !strings.Contains(err.Error(), "dir/.gitattributes") || !strings.Contains(err.Error(), "take too long") {
+		t.Errorf("dear patterns: %v", err)
+	}
+	if err := walk(cheap); err != nil {
+		t.Errorf("a hundred patterns on 100,000 files: %v", err)
 	}
 }

@@ -3,6 +3,8 @@ package references
 import (
 	"cmp"
 	"strings"
+
+	"github.com/axle-cd/axle/internal/aliases"
 )
 
 // Chart returns what a Chart.yaml or a requirements.yaml refers to, together
@@ -11,7 +13,7 @@ import (
 // names the same chart of the same repository, its version replaces a range. A lock that
 // contradicts the chart is a problem of each dependency in a chart repository.
 func Chart(raw, lock []byte) (local []string, external []External) {
-	if len(raw) > maxText || len(lock) > maxText {
+	if len(raw) > maxText || len(lock) > maxText || aliases.Check(raw) != nil || aliases.Check(lock) != nil {
 		return nil, nil
 	}
 	l := readLock(raw, lock)

@@ -49,6 +49,10 @@ func FuzzPointer(f *testing.F) {
 		if p, ok := references.ParsePointer(raw); ok && (len(p.OID) != 64 || p.Size < 0 || strings.ContainsAny(p.OID, "/.")) {
 			t.Fatalf("pointer %+v", p)
 		}
-		references.ParseAttributes(raw).LFS("a/b.bin")
+		if a, err := references.ParseAttributes(raw); err == nil {
+			if _, _, steps, err := a.LFS("a/b.bin", 1000); err == nil && steps > 1000 {
+				t.Fatalf("it took %d steps of 1000", steps)
+			}
+		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/axle-cd/axle/internal/aliases"
 )
 
 // IsKustomization reports whether a file of that name is a kustomization.
@@ -38,7 +40,7 @@ var referring = map[string]bool{"resources": true, "bases": true, "components": 
 // refers to, relative to its own folder, and its references to other servers.
 func Kustomization(raw []byte) (local []string, external []External) {
 	var k kustomization
-	if len(raw) > maxText || yaml.Unmarshal(raw, &k) != nil {
+	if len(raw) > maxText || aliases.Check(raw) != nil || yaml.Unmarshal(raw, &k) != nil {
 		return nil, nil
 	}
 	return k.local(), externals(raw)

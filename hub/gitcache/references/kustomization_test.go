@@ -1,11 +1,14 @@
 package references_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/axle-cd/axle/hub/gitcache/references"
+	"github.com/axle-cd/axle/internal/cost"
+	"github.com/axle-cd/axle/internal/errcode"
 )
 
 func TestKustomization(t *testing.T) {
@@ -135,15 +138,60 @@ func TestGitmodules(t *testing.T) {
 
 func TestAttributes(t *testing.T) {
 	t.Parallel()
-	a := references.ParseAttributes([]byte("*.bin filter=lfs diff=lfs merge=lfs -text\n/top.dat filter=lfs\ndata/** filter=lfs\n*.txt text\ndata/plain/* -filter\n" +
-		"[attr]big filter=lfs\nmodels/*.pt big\n\"with space.x\" filter=lfs\n*.[ab]z filter=lfs\n"))
+	a, err := references.ParseAttributes([]byte("*.bin filter=lfs diff=lfs merge=lfs -text\n/top.dat filter=lfs\ndata/** filter=lfs\n*.txt text\ndata/plain/* -filter\n" +
+		"[attr]big filter=lfs\nmodels/*.pt big\n\"with space.x\" filter=lfs\n*.[ab]z filter=lfs\nany/**/end.x filter=lfs\n**/all.y filter=lfs\nwit\\h*back filter=lfs\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for file, want := range map[string][2]bool{
 		"a.bin": {true, true}, "deep/er/a.bin": {true, true}, "top.dat": {true, true}, "deep/top.dat": {false, false}, "data/x/y": {true, true},
 		"data/plain/z": {false, true}, "a.txt": {false, false}, "models/a.pt": {true, true}, "models/x/a.pt": {false, false}, "with space.x": {true, true},
 		"q.az": {true, true}, "q.cz": {false, false},
+		"any/end.x": {true, true}, "any/a/b/end.x": {true, true}, "many/end.x": {false, false}, "all.y": {true, true}, "a/b/all.y": {true, true}, "a/ball.y": {false, false},
+		"with-its-back": {true, true}, "with-its-black": {false, false},
 	} {
-		if lfs, said := a.LFS(file); lfs != want[0] || said != want[1] {
-			t.Errorf("%s: lfs %v said %v, want %v", file, lfs, said, want)
+		if lfs, said, _, err := a.LFS(file, cost.Budget); lfs != want[0] || said != want[1] || err != nil {
+			t.Errorf("%s: lfs %v said %v, want %v; %v", file, lfs, said, want, err)
 		}
+	}
+}
+
+// Patterns that are too large are refused before they are compiled, and those that would
+// take too long on a name before they are tried.
+func TestDearAttributesAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"a long pattern": strings.Repeat("*a", 9000) + " filter=lfs\n",
+		"many patterns":  strings.Repeat(strings.Repeat("*a", 100)+" filter=lfs\n", 1000),
+	} {
+		if _, err := references.ParseAttributes([]byte(text)); !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), "too large") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	a, err := references.ParseAttributes([]byte(strings.Repeat("*a*a*a*a*a*a*a*a*a*a*b*c filter=lfs\n", 500)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, steps, err := a.LFS(strings.Repeat("a", 250)+"c", cost.Budget)
+	if err == nil || !strings.Contains(err.Error(), "are left") || steps > cost.Budget {
+		t.Errorf("after %d steps: %v", steps, err)
+	}
+}
+
+// Aliases repeat what their anchors have: a text of a megabyte would become gigabytes.
+func TestAliasesMakeNothingLarge(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 10_000)
+	if local, external := references.Kustomization([]byte("resources:\n- &a " + long + "\n" + strings.Repeat("- *a\n", 1000))); local != nil || external != nil {
+		t.Errorf("a kustomization has %d references", len(local)+len(external))
+	}
+	entry := "name: x, repository: https://charts.example.test, more: {" + strings.Repeat("k: v, ", 1000) + "}"
+	chart := []byte("dependencies:\n- &a {" + entry + "}\n" + strings.Repeat("- *a\n", 1000))
+	if _, external := references.Chart(chart, nil); external != nil {
+		t.Errorf("a chart has %d dependencies", len(external))
+	}
+	lock := []byte("digest: sha256:x\ndependencies:\n" + "- &a {name: x, version: 1.0.0, repository: https://charts.example.test, alias: " + long + "}\n" + strings.Repeat("- *a\n", 1000))
+	if _, external := references.Chart([]byte("dependencies: [{name: x, repository: https://charts.example.test}]"), lock); external != nil {
+		t.Errorf("a chart with such a lock has %d dependencies", len(external))
 	}
 }

@@ -3,10 +3,16 @@ package references
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"path"
 	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/axle-cd/axle/internal/cost"
+	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // MaxPointer is the size above which a file is not a Git LFS pointer.
@@ -46,19 +52,25 @@ func ParsePointer(raw []byte) (p Pointer, ok bool) {
 type Attributes []attribute
 
 type attribute struct {
-	pattern *regexp.Regexp
-	base    bool // matches only the last part of the path
-	lfs     bool
+	pattern *cost.Pattern
+	// begins and ends are what every name has that matches.
+	begins, ends string
+	base         bool // matches only the last part of the path
+	lfs          bool
 }
 
 // maxAttributes limits the lines that are kept of one file.
 const maxAttributes = 10_000
 
-// ParseAttributes parses a .gitattributes.
-func ParseAttributes(raw []byte) (out Attributes) {
+// maxPatterns is the size of all patterns of one file, about 8 MiB.
+const maxPatterns = 100_000
+
+// ParseAttributes parses a .gitattributes. Invalid when its patterns are too large.
+func ParseAttributes(raw []byte) (out Attributes, err error) {
 	if len(raw) > maxText {
-		return nil
+		return nil, nil
 	}
+	size := 0
 	macros := map[string]bool{}
 	lines := bufio.NewScanner(bytes.NewReader(raw))
 	lines.Buffer(nil, maxText)
@@ -86,11 +98,39 @@ func ParseAttributes(raw []byte) (out Attributes) {
 			continue
 		}
 		trimmed := strings.TrimPrefix(pattern, "/")
-		if re, err := regexp.Compile(glob(trimmed)); err == nil {
-			out = append(out, attribute{re, !strings.Contains(pattern, "/"), lfs})
+		re, err := cost.New(glob(trimmed))
+		if errors.As(err, new(*syntax.Error)) {
+			continue
 		}
+		if err == nil {
+			if size += re.Size(); size > maxPatterns {
+				err = errors.New("all patterns of the file together are too large")
+			}
+		}
+		if err != nil {
+			return nil, errcode.New(errcode.Invalid, "the pattern %.100q: %w; use fewer or shorter patterns", pattern, err)
+		}
+		out = append(out, attribute{re, literal(trimmed, false), literal(trimmed, true), !strings.Contains(pattern, "/"), lfs})
 	}
-	return out
+	return out, nil
+}
+
+// special are the characters of a git pattern that do not stand for themselves.
+const special = "*?[]\\"
+
+// literal is what a git pattern begins, or ends, with before something special.
+func literal(pattern string, end bool) string {
+	if at := strings.LastIndexAny(pattern, special); end {
+		tail := pattern[at+1:]
+		if strings.HasSuffix(pattern[:at+1], "**") {
+			tail = strings.TrimPrefix(tail, "/") // no folder at all has none
+		}
+		return tail
+	}
+	if at := strings.IndexAny(pattern, special); at >= 0 {
+		return pattern[:at]
+	}
+	return pattern
 }
 
 // attributeLine splits a line into pattern and attributes.
@@ -109,19 +149,31 @@ func attributeLine(line string) (pattern string, words []string) {
 	return words[0], words[1:]
 }
 
+// linesPerStep is how many lines are compared by their beginnings and ends in a step.
+const linesPerStep = 256
+
 // LFS reports whether a file, by its path from the folder of the
-// .gitattributes, goes through LFS; said is false when no line matches it.
-func (a Attributes) LFS(file string) (lfs, said bool) {
-	for _, line := range a {
+// .gitattributes, goes through LFS, and what that took; said is false when no line
+// matches it. An error says that it would take more than is left.
+func (a Attributes) LFS(file string, left int) (lfs, said bool, steps int, err error) {
+	steps = 1 + len(a)/linesPerStep
+	for _, line := range slices.Backward(a) { // the last one decides
 		name := file
 		if line.base {
 			name = path.Base(file)
 		}
-		if line.pattern.MatchString(name) {
-			lfs, said = line.lfs, true
+		if !strings.HasPrefix(name, line.begins) || !strings.HasSuffix(name, line.ends) {
+			continue
+		}
+		matches, took, err := line.pattern.Match(name, left-steps)
+		if err != nil {
+			return false, false, steps, err
+		}
+		if steps += took; matches {
+			return line.lfs, true, steps, nil
 		}
 	}
-	return lfs, said
+	return false, false, steps, nil
 }
 
 // glob converts a git pattern into a regular expression.

@@ -14,6 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/axle-cd/axle/internal/aliases"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -81,6 +82,9 @@ func parseWhole(r io.ReadSeeker) (*Index, error) {
 	}
 	if len(raw) > maxUnusual {
 		return nil, garbage("its YAML is of a style that can be read only up to %d bytes", maxUnusual)
+	}
+	if err := aliases.Check(raw); err != nil {
+		return nil, garbage("%w", err)
 	}
 	plain, err := yaml.YAMLToJSON(raw)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/axle-cd/axle/internal/aliases"
 )
 
 // lines parses an index in the form that every tool writes: block style,
@@ -252,8 +254,9 @@ func (l *lines) endField() error {
 		return nil
 	}
 	var i item
-	if err := yaml.Unmarshal([]byte(name+": "+strings.Join(text, "\n")+"\n"), &i); err != nil {
-		return nil //nolint:nilerr // the entry is skipped without it
+	one := []byte(name + ": " + strings.Join(text, "\n") + "\n")
+	if aliases.Check(one) != nil || yaml.Unmarshal(one, &i) != nil {
+		return nil // the entry is skipped without it
 	}
 	switch name {
 	case "version":

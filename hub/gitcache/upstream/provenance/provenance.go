@@ -20,6 +20,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"sigs.k8s.io/yaml"
 
+	"github.com/axle-cd/axle/internal/aliases"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -80,10 +81,10 @@ func (k Keys) Verify(raw []byte, c Chart) error {
 	var files struct {
 		Files map[string]string `json:"files"`
 	}
-	if err := yaml.Unmarshal([]byte(meta), &signed); err != nil {
+	if aliases.Check([]byte(meta)) != nil || yaml.Unmarshal([]byte(meta), &signed) != nil {
 		return no("the provenance file's metadata is not YAML")
 	}
-	if err := yaml.Unmarshal([]byte(sums), &files); err != nil {
+	if aliases.Check([]byte(sums)) != nil || yaml.Unmarshal([]byte(sums), &files) != nil {
 		return no("the provenance file's digests are not YAML")
 	}
 	if c.Name != "" && signed.Name != c.Name || c.Version != "" && signed.Version != c.Version {

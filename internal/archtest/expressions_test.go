@@ -1,0 +1,77 @@
+package archtest_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ofAdministrators are packages of the hub that parse YAML which only administrators write.
+var ofAdministrators = map[string]string{
+	"hub/config/backend": "the file of backends; a SOPS file counts its aliases itself",
+	"hub/login/declared": "the file of login providers",
+}
+
+// Expressions and texts that somebody else wrote have a bound that is known before they are
+// evaluated (docs/limits.md): regular expressions that are no constants are compiled by
+// internal/cost alone, and the hub parses YAML after internal/aliases.
+func TestExpressionsOfOthersAreBounded(t *testing.T) {
+	root, _, _, packages := load(t)
+	unused := maps.Clone(ofAdministrators)
+	for _, folder := range slices.Sorted(maps.Keys(packages)) {
+		top, _, _ := strings.Cut(folder, "/")
+		if !slices.Contains([]string{"hub", "operator", "internal"}, top) || folder == "internal/cost" || strings.HasPrefix(folder, "internal/archtest") {
+			continue
+		}
+		calls, bounded := parsing(t, filepath.Join(root, folder))
+		if at := calls["regexp.Compile"]; at != "" {
+			t.Errorf("%s: %s compiles a regular expression that is no constant: use internal/cost", folder, at)
+		}
+		yaml := calls["yaml.Unmarshal"] + calls["yaml.YAMLToJSON"]
+		delete(unused, folder)
+		if top == "hub" && yaml != "" && !bounded && ofAdministrators[folder] == "" {
+			t.Errorf("%s: %s parses YAML: ask internal/aliases first, or say in ofAdministrators who writes it", folder, yaml)
+		}
+	}
+	for folder := range unused {
+		t.Errorf("ofAdministrators has %s, which does not exist", folder)
+	}
+}
+
+// parsing returns where a package calls each parser, and whether it asks internal/aliases.
+func parsing(t *testing.T, folder string) (calls map[string]string, bounded bool) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls = map[string]string{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range file.Imports {
+			bounded = bounded || strings.HasSuffix(strings.Trim(i.Path.Value, `"`), "/internal/aliases")
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if f, ok := call.Fun.(*ast.SelectorExpr); ok {
+					if of, ok := f.X.(*ast.Ident); ok {
+						calls[of.Name+"."+f.Sel.Name] = filepath.Base(name)
+					}
+				}
+			}
+			return true
+		})
+	}
+	return calls, bounded
+}
