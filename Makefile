@@ -41,7 +41,7 @@ test: suite ## everything that must hold (RUN=Name runs one test by name); ends 
 	$(if $(RUN),,@echo "== the console")
 	$(if $(RUN),,$(SUITE) console -- npm --prefix web run lint && $(SUITE) console -- npm --prefix web test)
 	@echo "== vet"
-	$(PLAIN) $(SUITE) vet -- go vet ./...
+	$(PLAIN) $(SUITE) vet -- go vet -tags=soak ./...
 	@echo "== tests under the race detector"
 	packages=$$($(PACKAGES) raced); $(SUITE) race -- go test $(RACED) $$packages
 	@echo "== the other tests"
@@ -120,11 +120,11 @@ gofmt: ## look for files that are not formatted
 
 lint: suite $(INSTALLED) ## look for what the compiler does not, and for what passes test/budgets.txt
 	@$(MAKE) --no-print-directory gofmt
-	go vet ./...
+	go vet -tags=soak ./...
 	go test -count=1 ./cmd/release -run TestProgramsFitEveryTarget
 	$(BUF) lint
-	$(TOOL) staticcheck ./...
-	@test -z "$$($(TOOL) deadcode -test -generated=false ./... | tee /dev/stderr)" || { echo "nothing reaches what is listed above: take it out"; exit 1; }
+	$(TOOL) staticcheck -tags soak ./...
+	@test -z "$$($(TOOL) deadcode -test -tags=soak -generated=false ./... | tee /dev/stderr)" || { echo "nothing reaches what is listed above: take it out"; exit 1; }
 	@go mod tidy -diff > /dev/null || { echo "go.mod or go.sum is not tidy: run go mod tidy"; exit 1; }
 	go test -count=1 ./internal/archtest ./test/pages
 	@go test -count=1 -v ./internal/archtest -run 'TestSizes$$' | grep -E '^ |reported'

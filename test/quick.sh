@@ -24,7 +24,7 @@ base() {
 "$suite" start
 step gofmt make --no-print-directory gofmt
 step archtest go test -vet=off -ldflags=-w ./internal/archtest
-step vet go vet ./...
+step vet go vet -tags=soak ./...
 mapfile -t packages < <(go run ./cmd/dev/packages quick | grep -vx ./internal/archtest)
 [ ${#packages[@]} -gt 0 ] || exit 1
 step tests go test -vet=off -ldflags=-w -timeout=5m "${packages[@]}"

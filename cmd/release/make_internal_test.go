@@ -169,6 +169,7 @@ func TestRelease(t *testing.T) {
 	t.Run("signatures", func(t *testing.T) {
 		checkSignatures(t, first, len(images)+len(glob(t, one, "deploy/charts/*/Chart.yaml"))+1)
 	})
+	t.Run("images", func(t *testing.T) { checkImages(t, first) })
 	t.Run("cosign", func(t *testing.T) { checkCosign(t, first) })
 	t.Run("bills", func(t *testing.T) { checkBills(t, first, chosen) })
 	t.Run("packages", func(t *testing.T) { checkPackages(t, first) })

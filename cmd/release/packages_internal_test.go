@@ -28,6 +28,12 @@ func checkPackages(t *testing.T, dir string) {
 	if err != nil || !strings.Contains(string(out), "1.4.2") || !strings.Contains(string(out), "git, ca-certificates") || !strings.Contains(string(out), "amd64") {
 		t.Errorf("%v: %s", err, out)
 	}
+	out, err = exec.Command("rpm", "--query", "--package", "--nosignature", "--list", "--requires", filepath.Join(dir, "files", "axle-hub_1.4.2_amd64.rpm")).CombinedOutput()
+	for _, want := range []string{"/usr/bin/axle-hub\n", "/usr/lib/systemd/system/axle-hub.service\n", "/etc/axle-hub/axle-hub.env\n", "/usr/lib/sysusers.d/axle-hub.conf\n", "git\n", "ca-certificates\n"} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("the package of rpm lacks %q: %v\n%s", want, err, out)
+		}
+	}
 }
 
 // makePackages makes the hub's packages of some versions; the program says its version.

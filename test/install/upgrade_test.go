@@ -31,7 +31,11 @@ func TestReplicasServeWhilePodsGoAndVersionsChange(t *testing.T) {
 	h.populate(playedAgents)
 	h.otherShape()
 
-	for _, name := range []string{"axle-0", "axle-1", "axle-2"} {
+	names := []string{"axle-0", "axle-1", "axle-2"}
+	if !soak { // each step once: the first is the one that the others follow
+		names = names[:1]
+	}
+	for _, name := range names {
 		h.calmly("delete "+name, func() { h.deletePod(name) })
 	}
 	h.calmly("an upgrade to an image that nobody has, and its repair", func() {

@@ -35,22 +35,6 @@ func (s *stage) sayTwo(cluster string) {
 	})
 }
 
-func TestHubAwayAgentHealsAndRestarts(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, "edge")
-	s.deploy("edge", "app", "app")
-	s.must(s.Hub.Kill())
-	s.must(s.agents["edge"].Kill())
-	s.must(s.agents["edge"].Start())
-	if _, err := s.Kubectl(t.Context(), "edge", "delete", "configmap", "two", "-n", "app"); err != nil {
-		t.Fatal(err)
-	}
-	s.sayTwo("edge")
-	s.must(s.Hub.Start(t.Context()))
-	s.commit("app", "back")
-	s.says("edge", "app", "back")
-}
-
 func TestRevokedAgentHoldsEverything(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "edge")

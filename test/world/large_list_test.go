@@ -1,3 +1,5 @@
+//go:build soak
+
 package world_test
 
 import (
@@ -19,14 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// listBytes is how long the large list is: 1 GiB when AXLE_SOAK is set, as make
-// soak does.
-func listBytes() int {
-	if os.Getenv("AXLE_SOAK") != "" {
-		return 1 << 30
-	}
-	return 96 << 20
-}
+// listBytes is how long the large list is.
+const listBytes = 1 << 30
 
 // maxGrowth is how much memory a hub or an agent may use for a list of any length.
 const maxGrowth = 64 << 20
@@ -52,7 +48,7 @@ func (r *reach) largeList() {
 		n, err := io.Copy(io.Discard, answer.Body)
 		_ = answer.Body.Close()
 		took := time.Since(began)
-		if err != nil || answer.StatusCode != http.StatusOK || int(n) < listBytes() {
+		if err != nil || answer.StatusCode != http.StatusOK || int(n) < listBytes {
 			t.Fatalf("through %s: %s, %d bytes, %v", hub.Name, answer.Status, n, err)
 		}
 		text := ""
@@ -79,7 +75,7 @@ func (r *reach) endless() string {
 		}
 		item := append(append([]byte(`{"metadata":{"name":"one"},"data":"`), bytes.Repeat([]byte("x"), 1<<20)...), []byte(`"},`)...)
 		_, _ = io.WriteString(w, `{"kind":"ThingList","apiVersion":"large.axle.test/v1","metadata":{},"items":[`)
-		for sent := 0; sent < listBytes(); sent += len(item) {
+		for sent := 0; sent < listBytes; sent += len(item) {
 			if _, err := w.Write(item); err != nil {
 				return
 			}
