@@ -15,7 +15,10 @@ now=$(git ls-files -z --cached --others --exclude-standard -- . ../api/hub/v1/*.
 if [ -f dist/index.html ] && [ "$(cat dist/.sources 2>/dev/null)" = "$now" ]; then
 	exit 0
 fi
-npm ci --no-audit --no-fund
+# npm writes this file last, after all packages (the Makefile asks it too).
+if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
+	npm ci --no-audit --no-fund
+fi
 npm run build
 touch dist/.keep
 echo "$now" > dist/.sources

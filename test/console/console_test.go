@@ -112,8 +112,10 @@ func files(t *testing.T, profile string) []string {
 	if _, err := os.Stat(filepath.Join(web, "dist", "index.html")); err != nil {
 		t.Fatal("the console is not built: run make web")
 	}
-	if err := bin.Inputs("web/test"); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{"web/test", "web/src/gallery"} { // the rest of the sources is in the hub
+		if err := bin.Inputs(dir); err != nil {
+			t.Fatal(err)
+		}
 	}
 	all, err := filepath.Glob(filepath.Join(web, "test", profile, "*.test.mjs"))
 	if err != nil {

@@ -9,6 +9,12 @@
 // Two profiles run at once, and the files of a profile one after the other, because they
 // share its hub.
 //
+// Axe looks at each page and each overlay in the dark, by all its rules. In light and in
+// forced colours it looks at the gallery, in a build of the console that has one, and at one
+// of each kind of overlay: pages use only components that the gallery shows
+// (web/src/gallery/gallery.test.ts), and colours that can be told apart in the dark can be
+// in light (web/src/ds/tokens.test.ts).
+//
 // `make deps` installs Chromium, `make web` builds the console and installs Node's
 // packages. `make soak` plays the profile huge at its own size, 10,000 clusters and
 // 100,000 services, and takes the pictures.

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 
 const css = readFileSync('src/ds/tokens.css', 'utf8')
@@ -41,6 +41,34 @@ describe.each(Object.entries(themes))('the %s theme', (_, colours) => {
   it('has control borders of at least 3.19:1', () => {
     for (const surface of surfaces) expect(contrast(colours['border']!, colours[surface]!), surface).toBeGreaterThanOrEqual(3.19)
   })
+})
+
+// axe looks at every page in the dark: whatever it can read there can be read in light too.
+describe('what can be told apart in the dark can be in light', () => {
+  const names = Object.keys(themes.dark)
+  it.each([
+    ['text', names, 4.5],
+    ['a link in a text, which has no underline', ['accent', 'text', 'muted'], 3],
+  ])('%s', (_, which, least) => {
+    const pairs = which.flatMap((a, i) => which.slice(i + 1).map((b) => [a, b] as const))
+    const lost = pairs.filter(([a, b]) => contrast(themes.dark[a]!, themes.dark[b]!) >= least && contrast(themes.light[a]!, themes.light[b]!) < least)
+    // A hairline is no ground for text: the statuses have grounds of their own.
+    expect(lost.map((pair) => pair.toSorted().join(' on ')).filter((pair) => pair !== 'hairline on warn')).toEqual([])
+  })
+})
+
+it('is where every colour comes from', () => {
+  const sheets = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((f) => f.endsWith('.css') && !f.endsWith('tokens.css'))
+  const own = sheets.flatMap((f) => {
+    const text = readFileSync(`src/${f}`, 'utf8').replaceAll(/\/\*.*?\*\//gs, '')
+    return [...text.matchAll(/#[0-9a-f]{3,8}\b|\b(?:rgb|rgba|hsl|hwb|lab|lch|oklab|oklch|light-dark)\(|\b(?:color|background|background-color):\s*(?:white|black|red|gr[ae]y)\b|forced-color-adjust/gi)].map((m) => `${f}: ${m[0]}`)
+  })
+  expect(own.toSorted()).toEqual([
+    // A cell is its colour.
+    'pages/fleet/HeatMap.module.css: forced-color-adjust',
+    // The stripe before the lines of a pod, beside its name.
+    'pages/k8s/logs/Logs.module.css: oklch(',
+  ])
 })
 
 it('says the same in the light theme that is chosen and the one of the system', () => {

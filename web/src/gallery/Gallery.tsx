@@ -2,6 +2,7 @@ import { ConnectError, Code } from '@connectrpc/connect'
 import { Plus, WifiOff } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import styles from './Gallery.module.css'
+import { Lists } from './Lists'
 import { Button, IconButton } from '#/ds/Button'
 import { Command, CopyButton } from '#/ds/Copy'
 import { Dialog } from '#/ds/Dialog'
@@ -120,8 +121,9 @@ export function Page() {
           <Diff label="Deployment web" before={'spec:\n  replicas: 2\n  paused: false'} after={'spec:\n  replicas: 3\n  paused: false'} />
         </Part>
       </div>
+      <Lists />
       <DataGrid
-        label="Rows"
+        label="Many rows"
         source={source}
         maxHeight={420}
         idOf={(r) => r.id}

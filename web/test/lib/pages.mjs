@@ -91,12 +91,16 @@ const looks = [
   { name: 'forced colours', media: { colorScheme: 'dark', forcedColors: 'active' } },
 ];
 
-/** Runs axe in the looks: everything in dark, what depends on colours in the others. */
-export async function checkAxe(page, what, { forced = false, covers = false, part } = {}) {
+/**
+ * Runs axe in the dark: everything. With `looks` also what depends on colours, in light and in forced colours. That is for the
+ * gallery and one of each kind of overlay: what can be read in the dark can be read in light by tokens.test.ts, and forced
+ * colours are the system's.
+ */
+export async function checkAxe(page, what, { looks: all = false, covers = false, part } = {}) {
   // A menu may lie above half of a button, or close to one below it, until it is closed.
   const found = (await findings(page, undefined, part)).filter((one) => !covers || !one.startsWith('target-size'));
   assert.deepEqual(found, [], `${what}: axe, dark`);
-  for (const look of looks.slice(0, forced ? 2 : 1)) {
+  for (const look of all ? looks : []) {
     await page.emulateMedia(look.media);
     try {
       assert.deepEqual(await findings(page, coloured, part), [], `${what}: axe, ${look.name}`);
@@ -108,11 +112,11 @@ export async function checkAxe(page, what, { forced = false, covers = false, par
 
 /**
  * Registers the tests of routes, or of what a function returns once the tests run:
- * structure, console, policy, axe, and widths from 320 to 3,840 px. `forced` adds forced colours; `widths` are those that are tried; `may` is
+ * structure, console, policy, axe in the dark, and widths from 320 to 3,840 px. `widths` are those that are tried; `may` is
  * what the console of the browser may say. With `loads` each page is loaded, as from a bookmark; without it, the first is, and
  * the others are followed.
  */
-export function contract(test, routes, { as, loads = false, forced = false, widths = [320, 1024], may } = {}) {
+export function contract(test, routes, { as, loads = false, widths = [320, 1024], may } = {}) {
   test(`every page keeps the contract${as ? ` for ${as}` : ''}`, { timeout: 600_000 }, async (t) => {
     const context = await newContext();
     await watchPolicy(context);
@@ -125,7 +129,7 @@ export function contract(test, routes, { as, loads = false, forced = false, widt
         await to(page, path);
         to = loads ? open : follow;
         await checkStructure(page, path);
-        await checkAxe(page, path, { forced });
+        await checkAxe(page, path);
         for (const width of widths) {
           await page.setViewportSize({ width, height: 844 });
           assert.deepEqual(await sideways(page), [], `${path}: scrolls sideways at ${width} px`);

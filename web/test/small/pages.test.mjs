@@ -6,4 +6,4 @@ import { always, live, ofCluster, ofService } from '../lib/routes.mjs';
 import { closeBrowser } from '../lib/stack.mjs';
 
 after(closeBrowser);
-contract(test, [...always, ...ofCluster('prod-eu'), ...live('prod-eu'), ...ofService('prod-eu', 'web'), '/repositories/fleet', '/no/such/page', '/clusters/nowhere'], { forced: true, widths: [320, 390, 1024, 3840], may: /status of (404|503)/ });
+contract(test, [...always, ...ofCluster('prod-eu'), ...live('prod-eu'), ...ofService('prod-eu', 'web'), '/repositories/fleet', '/no/such/page', '/clusters/nowhere'], { widths: [320, 390, 1024, 3840], may: /status of (404|503)/ });
