@@ -5,7 +5,7 @@
 // test/kinds compares both with the CRDs and with the API.
 //
 // The package does not depend on the types, which are in api/v1alpha1 and
-// api/axle/v1alpha1, and does not act on objects.
+// api/axle/v1alpha1 for the kinds that are not schema-only, and does not act on objects.
 package kinds
 
 // API groups of the kinds.
@@ -43,6 +43,11 @@ type Kind struct {
 	// others belong in the management cluster, where the operator reads those that
 	// are full, or in files for axle apply.
 	Cluster bool
+	// SchemaOnly is set for a stored kind that is a CRD and nothing else: it has no Go
+	// type, no page of its own, and its file in deploy/crds is not generated.
+	SchemaOnly bool
+	// NotOurs is set for a schema-only kind that no part of Axle will serve.
+	NotOurs bool
 	// NotActing are the paths of fields of a full kind that are kept and have no
 	// effect.
 	NotActing []string

@@ -2,10 +2,10 @@
 // Axle serves, with the field names that existing repositories use. What a
 // field means is said beside it; fields that are kept but do not act yet say
 // so, and every object that sets one names it in its status. How far each kind
-// goes is said in api/kinds.
+// goes is said in api/kinds. Schema-only kinds have no type here, only a CRD.
 //
 // The types are contracts: they know nothing of the hub and are read by the
-// CLI, the operator and the agent alike. CRDs in deploy/crds are generated
+// CLI, the operator and the agent alike. Their CRDs in deploy/crds are generated
 // from them, and so are the list of each kind and AddToScheme
 // (zz_generated.lists.go).
 //

@@ -51,16 +51,6 @@ type KeySelector struct {
 	Optional *bool `json:"optional,omitempty"`
 }
 
-// ObjectKeyReference names one key of a Secret in any namespace.
-type ObjectKeyReference struct {
-	// Name of the Secret.
-	Name string `json:"name"`
-	// Namespace of the Secret.
-	Namespace string `json:"namespace"`
-	// Key in the Secret.
-	Key string `json:"key"`
-}
-
 // NamespacedName names an object of another API group by name and namespace.
 type NamespacedName struct {
 	// Name of the object.

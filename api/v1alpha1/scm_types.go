@@ -1,9 +1,6 @@
 package v1alpha1
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ScmConnection is an account at a Git server. Repositories use its
 // credentials, and it receives the server's webhooks.
@@ -86,145 +83,8 @@ type ScmBitbucket struct {
 	UserSlug string `json:"userSlug,omitempty"`
 }
 
-// PrAutomationTrigger creates a pull request with a PrAutomation.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axprt
-// +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
-// +kubebuilder:printcolumn:name="Automation",type=string,JSONPath=`.spec.prAutomationRef.name`
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
-// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-type PrAutomationTrigger struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec PrAutomationTriggerSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No pull request is created: the hub has no automations of pull requests yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
-}
-
-// PrAutomationTriggerSpec says which automation is used, with which answers.
-type PrAutomationTriggerSpec struct {
-	// PrAutomationRef is the PrAutomation.
-	PrAutomationRef ObjectReference `json:"prAutomationRef,omitempty"`
-	// Branch of the pull request.
-	Branch string `json:"branch"`
-	// Context holds the answers, any JSON object.
-	// +kubebuilder:pruning:PreserveUnknownFields
-	Context *runtime.RawExtension `json:"context,omitempty"`
-	// Reconciliation sets how often the object is compared with the hub.
-	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
-}
-
-// PrGovernance asks another system before a pull request may be merged.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axprg
-// +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
-// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
-// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-type PrGovernance struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec PrGovernanceSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No pull request is held: the hub has no automations of pull requests yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
-}
-
-// PrGovernanceSpec says which system is asked.
-type PrGovernanceSpec struct {
-	// Name in the hub; unset is metadata.name.
-	Name *string `json:"name,omitempty"`
-	// Type of the system.
-	// +kubebuilder:validation:Enum=WEBHOOK;SERVICE_NOW
-	Type string `json:"type"`
-	// ConnectionRef is the ScmConnection of the pull requests.
-	ConnectionRef ObjectReference `json:"connectionRef"`
-	// Configuration of the system; only the field of its type is used.
-	Configuration *PrGovernanceConfiguration `json:"configuration,omitempty"`
-	// Reconciliation sets how often the object is compared with the hub.
-	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
-}
-
-// PrGovernanceConfiguration configures the system that is asked.
-type PrGovernanceConfiguration struct {
-	// Webhook to call.
-	Webhook *URLConfiguration `json:"webhook,omitempty"`
-	// ServiceNow instance in which a change is opened.
-	ServiceNow *PrGovernanceServiceNow `json:"serviceNow,omitempty"`
-}
-
 // URLConfiguration is a URL to call.
 type URLConfiguration struct {
 	// URL to call.
 	URL string `json:"url"`
-}
-
-// PrGovernanceServiceNow is a ServiceNow instance.
-type PrGovernanceServiceNow struct {
-	// URL of the instance.
-	URL string `json:"url"`
-	// ChangeModel of the change; unset is Standard.
-	ChangeModel *string `json:"changeModel,omitempty"`
-	// Username to log in with.
-	Username string `json:"username"`
-	// PasswordSecretKeyRef is a Secret's key that holds the password.
-	PasswordSecretKeyRef KeySelector `json:"passwordSecretKeyRef"`
-	// SecretNamespace is the namespace of that Secret.
-	SecretNamespace *string `json:"secretNamespace,omitempty"`
-	// Attributes of the change, any JSON object.
-	// +kubebuilder:pruning:PreserveUnknownFields
-	Attributes *runtime.RawExtension `json:"attributes,omitempty"`
-}
-
-// Catalog groups PrAutomations.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axcat
-// +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
-// +kubebuilder:printcolumn:name="Category",type=string,JSONPath=`.spec.category`
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
-// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-type Catalog struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec CatalogSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "Nothing is shown: the hub has no automations of pull requests yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
-}
-
-// CatalogSpec describes the catalog.
-type CatalogSpec struct {
-	// Name in the hub; unset is metadata.name.
-	Name *string `json:"name,omitempty"`
-	// Author of the catalog.
-	Author string `json:"author"`
-	// Icon is the URL of an image.
-	Icon *string `json:"icon,omitempty"`
-	// DarkIcon is the URL of an image for dark themes.
-	DarkIcon *string `json:"darkIcon,omitempty"`
-	// Description in plain text.
-	Description *string `json:"description,omitempty"`
-	// Category of the catalog.
-	Category *string `json:"category,omitempty"`
-	// Tags of the catalog.
-	Tags map[string]string `json:"tags,omitempty"`
-	// ProjectRef is the Project of the catalog; unset is default.
-	ProjectRef *ObjectReference `json:"projectRef,omitempty"`
-	// Bindings of the catalog.
-	Bindings *Bindings `json:"bindings,omitempty"`
-	// Reconciliation sets how often the object is compared with the hub.
-	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
 }

@@ -98,47 +98,6 @@ type StackCommand struct {
 	Approve *bool `json:"approve,omitempty"`
 }
 
-// ObservabilityProvider is a service whose monitors stacks can use.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axop
-// +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
-// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
-// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-type ObservabilityProvider struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec ObservabilityProviderSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No monitor is queried: the hub has no stacks yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
-}
-
-// ObservabilityProviderSpec says which service it is, and how to log in.
-type ObservabilityProviderSpec struct {
-	// Name in the hub; unset is metadata.name.
-	Name *string `json:"name,omitempty"`
-	// Type of the service.
-	// +kubebuilder:validation:Enum=DATADOG;NEWRELIC
-	Type string `json:"type"`
-	// Credentials; only the field of the type is used.
-	Credentials ObservabilityCredentials `json:"credentials,omitempty"`
-	// Reconciliation sets how often the object is compared with the hub.
-	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
-}
-
-// ObservabilityCredentials name the Secrets to log in with.
-type ObservabilityCredentials struct {
-	// Datadog is a Secret with the keys apiKey and appKey.
-	Datadog *SecretReference `json:"datadog,omitempty"`
-	// Newrelic is a Secret with the key apiKey.
-	Newrelic *SecretReference `json:"newrelic,omitempty"`
-}
-
 // StackRunJob runs one run of a stack. The agent creates it.
 //
 // +kubebuilder:object:root=true
@@ -172,4 +131,61 @@ type RunJobStatus struct {
 	JobRef *LocalReference `json:"jobRef,omitempty"`
 	// JobStatus is the state of the Job.
 	JobStatus string `json:"jobStatus,omitempty"`
+}
+
+// FormField is one field of a form.
+type FormField struct {
+	// Name of the value.
+	Name string `json:"name"`
+	// Type of the field.
+	// +kubebuilder:validation:Enum=STRING;INT;BOOL;JSON;PASSWORD;ENUM;CLUSTER;PROJECT;GROUP;USER;FLOW
+	Type string `json:"type"`
+	// Condition on another field: the field is shown only if it is true.
+	Condition *FormCondition `json:"condition,omitempty"`
+	// Default of the value.
+	Default *string `json:"default,omitempty"`
+	// Documentation in Markdown.
+	Documentation *string `json:"documentation,omitempty"`
+	// Longform is additional documentation.
+	Longform *string `json:"longform,omitempty"`
+	// DisplayName of the field; unset is name.
+	DisplayName *string `json:"displayName,omitempty"`
+	// Optional allows an empty value.
+	Optional *bool `json:"optional,omitempty"`
+	// Page of the form that shows the field.
+	Page *int64 `json:"page,omitempty"`
+	// Placeholder of the empty field.
+	Placeholder *string `json:"placeholder,omitempty"`
+	// Validation of the value.
+	Validation *FormValidation `json:"validation,omitempty"`
+	// Values of an ENUM.
+	Values []string `json:"values,omitempty"`
+}
+
+// FormCondition is a condition on another field.
+type FormCondition struct {
+	// Field to compare.
+	Field string `json:"field"`
+	// Operation of the comparison.
+	// +kubebuilder:validation:Enum=NOT;GT;LT;EQ;GTE;LTE;PREFIX;SUFFIX
+	Operation string `json:"operation"`
+	// Value to compare with.
+	Value *string `json:"value,omitempty"`
+}
+
+// FormValidation says which values are valid.
+type FormValidation struct {
+	// Regex that it must match.
+	Regex *string `json:"regex,omitempty"`
+	// JSON requires valid JSON.
+	JSON *bool `json:"json,omitempty"`
+	// UniqBy requires a unique value.
+	UniqBy *FormUniqBy `json:"uniqBy,omitempty"`
+}
+
+// FormUniqBy requires a unique value.
+type FormUniqBy struct {
+	// Scope in which the value must be unique.
+	// +kubebuilder:validation:Enum=PROJECT;CLUSTER
+	Scope string `json:"scope"`
 }

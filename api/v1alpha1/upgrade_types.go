@@ -1,9 +1,6 @@
 package v1alpha1
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // CustomCompatibilityMatrix says which versions of an add-on support which
 // versions of Kubernetes.
@@ -61,95 +58,4 @@ type CompatibilitySummary struct {
 	HelmChanges []string `json:"helmChanges,omitempty"`
 	// BreakingChanges are breaking changes of the add-on.
 	BreakingChanges []string `json:"breakingChanges,omitempty"`
-}
-
-// UpgradePlanCallout adds notes about add-ons to the plan of an upgrade.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axupc
-// +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
-// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-type UpgradePlanCallout struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec UpgradePlanCalloutSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No plan shows it: the hub has no upgrade plans yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
-}
-
-// UpgradePlanCalloutSpec holds the notes.
-type UpgradePlanCalloutSpec struct {
-	// Name in the hub; unset is metadata.name.
-	Name *string `json:"name,omitempty"`
-	// Callouts are the notes, by add-on.
-	Callouts []AddonCallout `json:"callouts,omitempty"`
-	// Context is any JSON object that the templates can use.
-	// +kubebuilder:pruning:PreserveUnknownFields
-	Context *runtime.RawExtension `json:"context,omitempty"`
-	// Reconciliation sets how often the object is compared with the hub.
-	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
-}
-
-// AddonCallout is a note about one add-on.
-type AddonCallout struct {
-	// Addon that the note is about.
-	Addon string `json:"addon,omitempty"`
-	// Template of the note.
-	Template string `json:"template,omitempty"`
-}
-
-// UpgradeInsights queries the cloud of its cluster for obstacles to an
-// upgrade.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axui
-// +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
-// +kubebuilder:printcolumn:name="Distro",type=string,JSONPath=`.spec.distro`
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
-// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-type UpgradeInsights struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec UpgradeInsightsSpec `json:"spec,omitempty"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No cloud is queried: the hub has no upgrade plans yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
-}
-
-// UpgradeInsightsSpec says which cluster it is, and how the cloud is queried.
-type UpgradeInsightsSpec struct {
-	// Distro whose cloud is queried; unset is detected.
-	// +kubebuilder:validation:Enum=EKS
-	Distro *string `json:"distro,omitempty"`
-	// ClusterName in the cloud; unset is detected.
-	ClusterName *string `json:"clusterName,omitempty"`
-	// Interval between two queries.
-	// +kubebuilder:default="10m"
-	Interval *string `json:"interval,omitempty"`
-	// Credentials of the cloud; unset is the agent's own identity.
-	Credentials *ProviderCredentials `json:"credentials,omitempty"`
-}
-
-// ProviderCredentials are the credentials of one cloud.
-type ProviderCredentials struct {
-	// AWS are credentials of AWS.
-	AWS *AWSProviderCredentials `json:"aws,omitempty"`
-}
-
-// AWSProviderCredentials are credentials of AWS.
-type AWSProviderCredentials struct {
-	// Region of the cluster.
-	Region string `json:"region"`
-	// AccessKeyID is the ID of an access key.
-	AccessKeyID *string `json:"accessKeyID,omitempty"`
-	// SecretAccessKeyRef is a Secret with the secret access key.
-	SecretAccessKeyRef *SecretReference `json:"secretAccessKeyRef,omitempty"`
 }

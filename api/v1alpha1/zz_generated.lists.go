@@ -11,77 +11,34 @@ import (
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&AgentConfiguration{}, &AgentConfigurationList{},
-		&AgentRun{}, &AgentRunList{},
-		&AgentRuntime{}, &AgentRuntimeList{},
-		&AgentRuntimePolicy{}, &AgentRuntimePolicyList{},
-		&BindingPolicy{}, &BindingPolicyList{},
 		&BootstrapToken{}, &BootstrapTokenList{},
-		&Catalog{}, &CatalogList{},
-		&CloudConnection{}, &CloudConnectionList{},
 		&Cluster{}, &ClusterList{},
-		&ClusterDrain{}, &ClusterDrainList{},
-		&ClusterRestore{}, &ClusterRestoreList{},
-		&ClusterRestoreTrigger{}, &ClusterRestoreTriggerList{},
 		&ClusterSync{}, &ClusterSyncList{},
-		&ComplianceReportGenerator{}, &ComplianceReportGeneratorList{},
 		&CustomCompatibilityMatrix{}, &CustomCompatibilityMatrixList{},
 		&CustomHealth{}, &CustomHealthList{},
 		&CustomStackRun{}, &CustomStackRunList{},
-		&Dashboard{}, &DashboardList{},
 		&DeploymentSettings{}, &DeploymentSettingsList{},
 		&FederatedCredential{}, &FederatedCredentialList{},
-		&Flow{}, &FlowList{},
 		&GeneratedSecret{}, &GeneratedSecretList{},
 		&GitRepository{}, &GitRepositoryList{},
 		&GlobalService{}, &GlobalServiceList{},
 		&Group{}, &GroupList{},
 		&HelmRepository{}, &HelmRepositoryList{},
-		&ImageWarmer{}, &ImageWarmerList{},
 		&InfrastructureStack{}, &InfrastructureStackList{},
-		&IngressReplica{}, &IngressReplicaList{},
-		&KubecostExtractor{}, &KubecostExtractorList{},
-		&MCPServer{}, &MCPServerList{},
 		&ManagedNamespace{}, &ManagedNamespaceList{},
-		&MetricsAggregate{}, &MetricsAggregateList{},
-		&Monitor{}, &MonitorList{},
 		&NamespaceCredentials{}, &NamespaceCredentialsList{},
-		&NamespacedCloudConnection{}, &NamespacedCloudConnectionList{},
 		&NotificationRouter{}, &NotificationRouterList{},
 		&NotificationSink{}, &NotificationSinkList{},
 		&OIDCProvider{}, &OIDCProviderList{},
-		&ObservabilityProvider{}, &ObservabilityProviderList{},
-		&Observer{}, &ObserverList{},
-		&Persona{}, &PersonaList{},
-		&Pipeline{}, &PipelineList{},
-		&PipelineContext{}, &PipelineContextList{},
-		&PipelineGate{}, &PipelineGateList{},
 		&PluralCAPICluster{}, &PluralCAPIClusterList{},
-		&PluralCrossplaneCluster{}, &PluralCrossplaneClusterList{},
-		&Policy{}, &PolicyList{},
-		&PrAutomation{}, &PrAutomationList{},
-		&PrAutomationTrigger{}, &PrAutomationTriggerList{},
-		&PrGovernance{}, &PrGovernanceList{},
-		&PreviewEnvironmentTemplate{}, &PreviewEnvironmentTemplateList{},
 		&Project{}, &ProjectList{},
 		&Provider{}, &ProviderList{},
 		&ScmConnection{}, &ScmConnectionList{},
-		&Sentinel{}, &SentinelList{},
-		&SentinelRunJob{}, &SentinelRunJobList{},
-		&SentinelTrigger{}, &SentinelTriggerList{},
 		&ServiceAccount{}, &ServiceAccountList{},
 		&ServiceContext{}, &ServiceContextList{},
 		&ServiceDeployment{}, &ServiceDeploymentList{},
 		&StackDefinition{}, &StackDefinitionList{},
 		&StackRunJob{}, &StackRunJobList{},
-		&TunnelController{}, &TunnelControllerList{},
-		&UpgradeInsights{}, &UpgradeInsightsList{},
-		&UpgradePlanCallout{}, &UpgradePlanCalloutList{},
-		&VirtualCluster{}, &VirtualClusterList{},
-		&Workbench{}, &WorkbenchList{},
-		&WorkbenchCron{}, &WorkbenchCronList{},
-		&WorkbenchPrompt{}, &WorkbenchPromptList{},
-		&WorkbenchTool{}, &WorkbenchToolList{},
-		&WorkbenchWebhook{}, &WorkbenchWebhookList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
@@ -97,46 +54,6 @@ type AgentConfigurationList struct {
 	Items []AgentConfiguration `json:"items"`
 }
 
-// AgentRunList is a list of AgentRun.
-//
-// +kubebuilder:object:root=true
-type AgentRunList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []AgentRun `json:"items"`
-}
-
-// AgentRuntimeList is a list of AgentRuntime.
-//
-// +kubebuilder:object:root=true
-type AgentRuntimeList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []AgentRuntime `json:"items"`
-}
-
-// AgentRuntimePolicyList is a list of AgentRuntimePolicy.
-//
-// +kubebuilder:object:root=true
-type AgentRuntimePolicyList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []AgentRuntimePolicy `json:"items"`
-}
-
-// BindingPolicyList is a list of BindingPolicy.
-//
-// +kubebuilder:object:root=true
-type BindingPolicyList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []BindingPolicy `json:"items"`
-}
-
 // BootstrapTokenList is a list of BootstrapToken.
 //
 // +kubebuilder:object:root=true
@@ -145,26 +62,6 @@ type BootstrapTokenList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	// Items of the list.
 	Items []BootstrapToken `json:"items"`
-}
-
-// CatalogList is a list of Catalog.
-//
-// +kubebuilder:object:root=true
-type CatalogList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []Catalog `json:"items"`
-}
-
-// CloudConnectionList is a list of CloudConnection.
-//
-// +kubebuilder:object:root=true
-type CloudConnectionList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []CloudConnection `json:"items"`
 }
 
 // ClusterList is a list of Cluster.
@@ -177,36 +74,6 @@ type ClusterList struct {
 	Items []Cluster `json:"items"`
 }
 
-// ClusterDrainList is a list of ClusterDrain.
-//
-// +kubebuilder:object:root=true
-type ClusterDrainList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []ClusterDrain `json:"items"`
-}
-
-// ClusterRestoreList is a list of ClusterRestore.
-//
-// +kubebuilder:object:root=true
-type ClusterRestoreList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []ClusterRestore `json:"items"`
-}
-
-// ClusterRestoreTriggerList is a list of ClusterRestoreTrigger.
-//
-// +kubebuilder:object:root=true
-type ClusterRestoreTriggerList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []ClusterRestoreTrigger `json:"items"`
-}
-
 // ClusterSyncList is a list of ClusterSync.
 //
 // +kubebuilder:object:root=true
@@ -215,16 +82,6 @@ type ClusterSyncList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	// Items of the list.
 	Items []ClusterSync `json:"items"`
-}
-
-// ComplianceReportGeneratorList is a list of ComplianceReportGenerator.
-//
-// +kubebuilder:object:root=true
-type ComplianceReportGeneratorList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []ComplianceReportGenerator `json:"items"`
 }
 
 // CustomCompatibilityMatrixList is a list of CustomCompatibilityMatrix.
@@ -257,16 +114,6 @@ type CustomStackRunList struct {
 	Items []CustomStackRun `json:"items"`
 }
 
-// DashboardList is a list of Dashboard.
-//
-// +kubebuilder:object:root=true
-type DashboardList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []Dashboard `json:"items"`
-}
-
 // DeploymentSettingsList is a list of DeploymentSettings.
 //
 // +kubebuilder:object:root=true
@@ -285,16 +132,6 @@ type FederatedCredentialList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	// Items of the list.
 	Items []FederatedCredential `json:"items"`
-}
-
-// FlowList is a list of Flow.
-//
-// +kubebuilder:object:root=true
-type FlowList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []Flow `json:"items"`
 }
 
 // GeneratedSecretList is a list of GeneratedSecret.
@@ -347,16 +184,6 @@ type HelmRepositoryList struct {
 	Items []HelmRepository `json:"items"`
 }
 
-// ImageWarmerList is a list of ImageWarmer.
-//
-// +kubebuilder:object:root=true
-type ImageWarmerList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []ImageWarmer `json:"items"`
-}
-
 // InfrastructureStackList is a list of InfrastructureStack.
 //
 // +kubebuilder:object:root=true
@@ -365,36 +192,6 @@ type InfrastructureStackList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	// Items of the list.
 	Items []InfrastructureStack `json:"items"`
-}
-
-// IngressReplicaList is a list of IngressReplica.
-//
-// +kubebuilder:object:root=true
-type IngressReplicaList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []IngressReplica `json:"items"`
-}
-
-// KubecostExtractorList is a list of KubecostExtractor.
-//
-// +kubebuilder:object:root=true
-type KubecostExtractorList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []KubecostExtractor `json:"items"`
-}
-
-// MCPServerList is a list of MCPServer.
-//
-// +kubebuilder:object:root=true
-type MCPServerList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []MCPServer `json:"items"`
 }
 
 // ManagedNamespaceList is a list of ManagedNamespace.
@@ -407,26 +204,6 @@ type ManagedNamespaceList struct {
 	Items []ManagedNamespace `json:"items"`
 }
 
-// MetricsAggregateList is a list of MetricsAggregate.
-//
-// +kubebuilder:object:root=true
-type MetricsAggregateList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []MetricsAggregate `json:"items"`
-}
-
-// MonitorList is a list of Monitor.
-//
-// +kubebuilder:object:root=true
-type MonitorList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []Monitor `json:"items"`
-}
-
 // NamespaceCredentialsList is a list of NamespaceCredentials.
 //
 // +kubebuilder:object:root=true
@@ -435,16 +212,6 @@ type NamespaceCredentialsList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	// Items of the list.
 	Items []NamespaceCredentials `json:"items"`
-}
-
-// NamespacedCloudConnectionList is a list of NamespacedCloudConnection.
-//
-// +kubebuilder:object:root=true
-type NamespacedCloudConnectionList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []NamespacedCloudConnection `json:"items"`
 }
 
 // NotificationRouterList is a list of NotificationRouter.
@@ -477,66 +244,6 @@ type OIDCProviderList struct {
 	Items []OIDCProvider `json:"items"`
 }
 
-// ObservabilityProviderList is a list of ObservabilityProvider.
-//
-// +kubebuilder:object:root=true
-type ObservabilityProviderList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []ObservabilityProvider `json:"items"`
-}
-
-// ObserverList is a list of Observer.
-//
-// +kubebuilder:object:root=true
-type ObserverList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []Observer `json:"items"`
-}
-
-// PersonaList is a list of Persona.
-//
-// +kubebuilder:object:root=true
-type PersonaList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []Persona `json:"items"`
-}
-
-// PipelineList is a list of Pipeline.
-//
-// +kubebuilder:object:root=true
-type PipelineList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []Pipeline `json:"items"`
-}
-
-// PipelineContextList is a list of PipelineContext.
-//
-// +kubebuilder:object:root=true
-type PipelineContextList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []PipelineContext `json:"items"`
-}
-
-// PipelineGateList is a list of PipelineGate.
-//
-// +kubebuilder:object:root=true
-type PipelineGateList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []PipelineGate `json:"items"`
-}
-
 // PluralCAPIClusterList is a list of PluralCAPICluster.
 //
 // +kubebuilder:object:root=true
@@ -545,66 +252,6 @@ type PluralCAPIClusterList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	// Items of the list.
 	Items []PluralCAPICluster `json:"items"`
-}
-
-// PluralCrossplaneClusterList is a list of PluralCrossplaneCluster.
-//
-// +kubebuilder:object:root=true
-type PluralCrossplaneClusterList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []PluralCrossplaneCluster `json:"items"`
-}
-
-// PolicyList is a list of Policy.
-//
-// +kubebuilder:object:root=true
-type PolicyList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []Policy `json:"items"`
-}
-
-// PrAutomationList is a list of PrAutomation.
-//
-// +kubebuilder:object:root=true
-type PrAutomationList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []PrAutomation `json:"items"`
-}
-
-// PrAutomationTriggerList is a list of PrAutomationTrigger.
-//
-// +kubebuilder:object:root=true
-type PrAutomationTriggerList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []PrAutomationTrigger `json:"items"`
-}
-
-// PrGovernanceList is a list of PrGovernance.
-//
-// +kubebuilder:object:root=true
-type PrGovernanceList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []PrGovernance `json:"items"`
-}
-
-// PreviewEnvironmentTemplateList is a list of PreviewEnvironmentTemplate.
-//
-// +kubebuilder:object:root=true
-type PreviewEnvironmentTemplateList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []PreviewEnvironmentTemplate `json:"items"`
 }
 
 // ProjectList is a list of Project.
@@ -635,36 +282,6 @@ type ScmConnectionList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	// Items of the list.
 	Items []ScmConnection `json:"items"`
-}
-
-// SentinelList is a list of Sentinel.
-//
-// +kubebuilder:object:root=true
-type SentinelList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []Sentinel `json:"items"`
-}
-
-// SentinelRunJobList is a list of SentinelRunJob.
-//
-// +kubebuilder:object:root=true
-type SentinelRunJobList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []SentinelRunJob `json:"items"`
-}
-
-// SentinelTriggerList is a list of SentinelTrigger.
-//
-// +kubebuilder:object:root=true
-type SentinelTriggerList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []SentinelTrigger `json:"items"`
 }
 
 // ServiceAccountList is a list of ServiceAccount.
@@ -715,94 +332,4 @@ type StackRunJobList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	// Items of the list.
 	Items []StackRunJob `json:"items"`
-}
-
-// TunnelControllerList is a list of TunnelController.
-//
-// +kubebuilder:object:root=true
-type TunnelControllerList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []TunnelController `json:"items"`
-}
-
-// UpgradeInsightsList is a list of UpgradeInsights.
-//
-// +kubebuilder:object:root=true
-type UpgradeInsightsList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []UpgradeInsights `json:"items"`
-}
-
-// UpgradePlanCalloutList is a list of UpgradePlanCallout.
-//
-// +kubebuilder:object:root=true
-type UpgradePlanCalloutList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []UpgradePlanCallout `json:"items"`
-}
-
-// VirtualClusterList is a list of VirtualCluster.
-//
-// +kubebuilder:object:root=true
-type VirtualClusterList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []VirtualCluster `json:"items"`
-}
-
-// WorkbenchList is a list of Workbench.
-//
-// +kubebuilder:object:root=true
-type WorkbenchList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []Workbench `json:"items"`
-}
-
-// WorkbenchCronList is a list of WorkbenchCron.
-//
-// +kubebuilder:object:root=true
-type WorkbenchCronList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []WorkbenchCron `json:"items"`
-}
-
-// WorkbenchPromptList is a list of WorkbenchPrompt.
-//
-// +kubebuilder:object:root=true
-type WorkbenchPromptList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []WorkbenchPrompt `json:"items"`
-}
-
-// WorkbenchToolList is a list of WorkbenchTool.
-//
-// +kubebuilder:object:root=true
-type WorkbenchToolList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []WorkbenchTool `json:"items"`
-}
-
-// WorkbenchWebhookList is a list of WorkbenchWebhook.
-//
-// +kubebuilder:object:root=true
-type WorkbenchWebhookList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []WorkbenchWebhook `json:"items"`
 }

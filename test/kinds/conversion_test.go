@@ -238,7 +238,7 @@ func TestExamplesGoThroughTheHubAndBack(t *testing.T) {
 		if d.row().Level == kinds.Full && d.Spec.Group == kinds.Deployments && notInFiles[d.kind()] == "" {
 			seen[d.kind()] = 0
 			_, object := example(t, d)
-			objects["examples/kinds/"+d.page()] = object
+			objects[d.example()] = object
 		}
 	}
 	for i, at := range slices.Sorted(maps.Keys(objects)) {

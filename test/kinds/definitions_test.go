@@ -23,6 +23,9 @@ func TestEveryKindHasARowAndEveryRowAKind(t *testing.T) {
 		if k.Level != kinds.Full && len(k.NotActing) > 0 {
 			t.Errorf("%s is %s and lists fields that do not act, but none of its fields acts", k.Name, k.Level)
 		}
+		if k.SchemaOnly && k.Level != kinds.Stored || k.NotOurs && !k.SchemaOnly {
+			t.Errorf("%s is %s, schema-only: %v, not ours: %v", k.Name, k.Level, k.SchemaOnly, k.NotOurs)
+		}
 	}
 	for _, d := range definitions(t) {
 		if !rows[d.Spec.Group+" "+d.kind()] {

@@ -198,7 +198,30 @@ func index(all []*definition) string {
 			if d.row().Cluster {
 				reader = "agent"
 			}
-			fmt.Fprintf(&b, "| [%s](%s.md) | %s | %s | `%s` | %s | %s |\n", d.kind(), d.page(), scope, reader, d.Spec.Names.ShortNames[0], d.row().Level, d.row().Says)
+			fmt.Fprintf(&b, "| [%s](%s) | %s | %s | `%s` | %s | %s |\n", d.kind(), d.page(), scope, reader, d.Spec.Names.ShortNames[0], d.row().Level, d.row().Says)
+		}
+	}
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+// schemaOnly lists the kinds that are a CRD and nothing else.
+func schemaOnly(all []*definition) string {
+	var b strings.Builder
+	for _, notOurs := range []bool{false, true} {
+		title := "No effect yet"
+		if notOurs {
+			title = "Not part of Axle"
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n| kind | API | scope | short name | description | without effect |\n|---|---|---|---|---|---|\n", title)
+		for _, d := range all {
+			if !d.row().SchemaOnly || d.row().NotOurs != notOurs {
+				continue
+			}
+			scope := "namespaced"
+			if d.cluster() {
+				scope = "cluster"
+			}
+			fmt.Fprintf(&b, "| %s | `%s` | %s | `%s` | %s | %s |\n", d.kind(), d.api(), scope, d.Spec.Names.ShortNames[0], prose(d.root().Description), d.row().Says)
 		}
 	}
 	return strings.TrimPrefix(b.String(), "\n")
@@ -232,10 +255,13 @@ func check(t *testing.T, path, title, generated string) {
 func TestPagesAreCurrent(t *testing.T) {
 	known := []string{"all.md"}
 	for _, d := range definitions(t) {
-		check(t, folder+d.page()+".md", d.kind(), page(t, d))
-		known = append(known, d.page()+".md")
+		known = append(known, d.page(), strings.ToLower(d.kind()))
+		if !d.row().SchemaOnly {
+			check(t, folder+d.page(), d.kind(), page(t, d))
+		}
 	}
 	check(t, folder+"all.md", "All kinds", index(definitions(t)))
+	check(t, folder+"schema-only.md", "Schema-only kinds", schemaOnly(definitions(t)))
 	pages, err := filepath.Glob(folder + "*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +271,7 @@ func TestPagesAreCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range append(pages, examples...) {
-		if name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)); !slices.Contains(known, name+".md") {
+		if !slices.Contains(known, strings.TrimSuffix(filepath.Base(path), ".yaml")) {
 			t.Errorf("%s is of no kind", path)
 		}
 	}

@@ -38,8 +38,20 @@ func (d *definition) kind() string       { return d.Spec.Names.Kind }
 func (d *definition) root() *fieldSchema { return d.Spec.Versions[0].Schema.OpenAPIV3Schema }
 func (d *definition) cluster() bool      { return d.Spec.Scope == "Cluster" }
 func (d *definition) api() string        { return d.Spec.Group + "/" + d.Spec.Versions[0].Name }
-func (d *definition) page() string       { return strings.ToLower(d.kind()) }
+func (d *definition) page() string       { return pageOf(d.row()) }
 func (d *definition) row() kinds.Kind    { k, _ := kinds.Of(d.Spec.Group, d.kind()); return k }
+
+// example returns the file of its example.
+func (d *definition) example() string { return "examples/kinds/" + strings.ToLower(d.kind()) + ".yaml" }
+
+// pageOf returns the file of a kind's page. All schema-only kinds share one.
+func pageOf(k kinds.Kind) string {
+	if k.SchemaOnly {
+		return "schema-only.md"
+	}
+	return strings.ToLower(k.Name) + ".md"
+}
+
 func (d *definition) columns() []string {
 	var names []string
 	for _, c := range d.Spec.Versions[0].AdditionalPrinterColumns {

@@ -119,6 +119,11 @@ func TestEveryFieldOfAWriteHasAPath(t *testing.T) {
 	}
 }
 
+// named returns a kind of either group.
+func named(name string) kinds.Kind {
+	return kinds.All[slices.IndexFunc(kinds.All, func(k kinds.Kind) bool { return k.Name == name })]
+}
+
 // writesPage lists the calls that write with their kinds.
 func writesPage() string {
 	var b strings.Builder
@@ -126,7 +131,7 @@ func writesPage() string {
 	for _, w := range kinds.Writes {
 		var links []string
 		for _, kind := range append([]string{w.Kind}, w.Also...) {
-			links = append(links, fmt.Sprintf("[%s](kinds/%s.md)", kind, strings.ToLower(kind)))
+			links = append(links, fmt.Sprintf("[%s](kinds/%s)", kind, pageOf(named(kind))))
 		}
 		field := "`" + w.Path + "`"
 		if w.Path == "" {

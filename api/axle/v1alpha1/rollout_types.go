@@ -6,40 +6,6 @@ import (
 	"github.com/axle-cd/axle/api/v1alpha1"
 )
 
-// RolloutPolicy says how changes of global services and managed namespaces
-// roll out: in waves of clusters, each of which must be healthy before the
-// next one starts. Without a policy, all clusters get a change at once.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axroll
-// +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.spec.state`
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
-// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-type RolloutPolicy struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec RolloutPolicySpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No plan changes: the operator does not read this kind yet. Use spec.rollout of a GlobalService.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status v1alpha1.Status `json:"status,omitempty"`
-}
-
-// RolloutPolicySpec holds the waves, the gate between them, and the state of
-// the rollout.
-type RolloutPolicySpec struct {
-	WavePolicy `json:",inline"`
-	// TargetRefs are GlobalServices and ManagedNamespaces in the policy's
-	// namespace. Without any, the policy applies to all in the namespace that no
-	// other policy names.
-	// +kubebuilder:validation:MaxItems=64
-	TargetRefs []RolloutTarget `json:"targetRefs,omitempty"`
-	// Gate says when a wave has failed.
-	Gate *RolloutGate `json:"gate,omitempty"`
-}
-
 // WavePolicy says how a change rolls out. The clusters of each wave are fixed
 // when it starts.
 type WavePolicy struct {
@@ -60,27 +26,6 @@ type WavePolicy struct {
 	// +kubebuilder:validation:Enum=Running;Paused;Aborted
 	// +kubebuilder:default=Running
 	State *string `json:"state,omitempty"`
-}
-
-// RolloutTarget is an object that the policy applies to.
-type RolloutTarget struct {
-	// Kind of the object.
-	// +kubebuilder:validation:Enum=GlobalService;ManagedNamespace
-	Kind string `json:"kind"`
-	// Name of the object.
-	// +kubebuilder:validation:MinLength=1
-	Name string `json:"name"`
-}
-
-// RolloutGate says when a wave has failed. A failed wave stops the rollout.
-type RolloutGate struct {
-	// MaxFailed is the percentage of a wave's clusters that may fail.
-	// +kubebuilder:validation:Pattern=`^[0-9]+%$`
-	// +kubebuilder:default="5%"
-	MaxFailed *string `json:"maxFailed,omitempty"`
-	// FailAfter is how long a cluster may take to become healthy, a Go duration.
-	// +kubebuilder:default="10m"
-	FailAfter *string `json:"failAfter,omitempty"`
 }
 
 // AgentUpgrade upgrades the agents of all clusters in waves. The object must

@@ -13,7 +13,6 @@ func AddToScheme(s *runtime.Scheme) error {
 		&AccessBinding{}, &AccessBindingList{},
 		&AdminGrant{}, &AdminGrantList{},
 		&AgentUpgrade{}, &AgentUpgradeList{},
-		&BackendMigration{}, &BackendMigrationList{},
 		&ClusterRegistration{}, &ClusterRegistrationList{},
 		&FederationTrust{}, &FederationTrustList{},
 		&GroupMembership{}, &GroupMembershipList{},
@@ -24,7 +23,6 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ReferenceGrant{}, &ReferenceGrantList{},
 		&RegistrationToken{}, &RegistrationTokenList{},
 		&Repository{}, &RepositoryList{},
-		&RolloutPolicy{}, &RolloutPolicyList{},
 		&User{}, &UserList{},
 		&Webhook{}, &WebhookList{},
 	)
@@ -60,16 +58,6 @@ type AgentUpgradeList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	// Items of the list.
 	Items []AgentUpgrade `json:"items"`
-}
-
-// BackendMigrationList is a list of BackendMigration.
-//
-// +kubebuilder:object:root=true
-type BackendMigrationList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []BackendMigration `json:"items"`
 }
 
 // ClusterRegistrationList is a list of ClusterRegistration.
@@ -170,16 +158,6 @@ type RepositoryList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	// Items of the list.
 	Items []Repository `json:"items"`
-}
-
-// RolloutPolicyList is a list of RolloutPolicy.
-//
-// +kubebuilder:object:root=true
-type RolloutPolicyList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	// Items of the list.
-	Items []RolloutPolicy `json:"items"`
 }
 
 // UserList is a list of User.
