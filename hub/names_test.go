@@ -100,3 +100,84 @@ func TestANamespaceSaysWhoseServiceIsInItsWay(t *testing.T) {
 		t.Errorf("it was taken over: %v", s)
 	}
 }
+
+// What something names cannot be deleted, so nobody takes its name; what a person, a group
+// or an account was given ends with it, and the next one of that name has nothing of it.
+func TestNamesOfWhatIsUsedAreNotTaken(t *testing.T) {
+	t.Parallel()
+	b := newBindingsBed(t)
+	const ok, invalid, unknown, refused, hidden, taken = http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict
+	answers := func(who, call, request string, want int) {
+		t.Helper()
+		if status, answer := b.as(who, call, request); status != want {
+			t.Errorf("%s %s by %s: %d, want %d: %v", call, request, who, status, want, answer["message"])
+		}
+	}
+	b.register("owner", "shop", "own", "git", "http://127.0.0.1:1/own")
+	b.register("mallory", "lab", "labs", "git", "http://127.0.0.1:1/labs")
+
+	// Contexts and outputs.
+	const context = `{"context": {"name": "ctx", "project": "%s", "values": "{}"}}`
+	b.ok("owner", "Contexts/Create", fmt.Sprintf(context, "shop"))
+	b.ok("owner", "Services/Apply", `{"ref": {"cluster": "edge-shop", "name": "web"}, "spec": {"repository": "own", "git": {"ref": "main"}, "contexts": ["ctx"]}}`)
+	answers("owner", "Contexts/Delete", `{"name": "ctx"}`, taken)
+	answers("owner", "Contexts/Update", fmt.Sprintf(context, "lab"), hidden)
+	answers("mallory", "Contexts/Create", fmt.Sprintf(context, "lab"), taken)
+	answers("mallory", "Contexts/Update", fmt.Sprintf(context, "lab"), hidden)
+	answers("mallory", "Services/Apply", `{"ref": {"cluster": "edge-lab", "name": "web"}, "spec": {"repository": "labs", "git": {"ref": "main"}, "contexts": ["ctx"]}}`, invalid)
+	b.ok("owner", "Services/Apply", `{"ref": {"cluster": "edge-shop", "name": "web"}, "spec": {"repository": "own", "git": {"ref": "main"}}}`)
+	b.ok("owner", "Contexts/Delete", `{"name": "ctx"}`)
+	b.ok("mallory", "Contexts/Create", fmt.Sprintf(context, "lab"))
+	answers("owner", "Services/Apply", `{"ref": {"cluster": "edge-shop", "name": "web"}, "spec": {"repository": "own", "git": {"ref": "main"}, "contexts": ["ctx"]}}`, invalid)
+
+	// Sinks of routers.
+	b.ok("owner", "NotificationSinks/Apply", sink("alerts", "shop"))
+	b.ok("owner", "NotificationRouters/Apply", `{"name": "all", "settings": {"project": "shop", "events": ["*"], "sinks": ["alerts"]}}`)
+	answers("owner", "NotificationSinks/Delete", `{"name": "alerts"}`, taken)
+	answers("mallory", "NotificationSinks/Apply", sink("alerts", "lab"), hidden)
+	answers("mallory", "NotificationRouters/Apply", `{"name": "theirs", "settings": {"project": "lab", "events": ["*"], "sinks": ["alerts"]}}`, hidden)
+
+	// A group, and a person.
+	const write = `{"ref": {"cluster": "edge-shop", "name": "theirs"}, "spec": {"repository": "own", "git": {"ref": "main"}}}`
+	for range 2 {
+		b.must("Groups/Create", `{"name": "keepers"}`)
+		b.must("Groups/AddMember", `{"group": "keepers", "user": "mallory@example.com"}`)
+		answers("mallory", "Services/Apply", write, hidden)
+		b.must("Bindings/Create", `{"subjectKind": "group", "subject": "keepers", "actions": ["write"], "place": {"project": "shop"}}`)
+		answers("mallory", "Services/Apply", write, ok)
+		b.must("Groups/Delete", `{"name": "keepers"}`)
+	}
+	former := ""
+	for range 2 {
+		b.person("ann", `{"project": "shop"}`, "read")
+		answers("ann", "Services/Apply", write, refused)
+		b.must("Bindings/Create", `{"subjectKind": "user", "subject": "ann@example.com", "actions": ["write"], "place": {"project": "shop"}}`)
+		answers("ann", "Services/Apply", write, ok)
+		b.bearers["former"], former = former, b.bearers["ann"]
+		if b.bearers["former"] != "" {
+			answers("former", "Sessions/WhoAmI", `{}`, unknown)
+		}
+		b.must("Users/Delete", `{"name": "ann@example.com"}`)
+	}
+
+	// An account, with the trust of a CI and its rights.
+	const trust = `{"name": "ci", "issuer": "https://ci.example.com", "audience": "https://axle.example.com", "claims": {"sub": "repo:acme/shop"}, "account": "bot", "scopes": ["write"]}`
+	former = ""
+	for range 2 {
+		b.must("ServiceAccounts/Create", `{"name": "bot"}`)
+		if all := b.must("Federation/List", `{}`); all["trusts"] != nil {
+			t.Errorf("a new account has the trusts of the one before: %v", all)
+		}
+		made := b.must("ServiceAccounts/CreateToken", `{"account": "bot", "name": "ci", "scopes": ["write"]}`)
+		b.bearers["bot"], _ = made["secret"].(string)
+		answers("bot", "Services/Apply", write, refused)
+		b.must("Bindings/Create", `{"subjectKind": "service_account", "subject": "bot", "actions": ["write"], "place": {"project": "shop"}}`)
+		answers("bot", "Services/Apply", write, ok)
+		b.bearers["former"], former = former, b.bearers["bot"]
+		if b.bearers["former"] != "" {
+			answers("former", "Sessions/WhoAmI", `{}`, unknown)
+		}
+		b.must("Federation/Create", trust)
+		b.must("ServiceAccounts/Delete", `{"name": "bot"}`)
+	}
+}

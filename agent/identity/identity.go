@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/internal/atomicfile"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/seal"
+	"github.com/axle-cd/axle/internal/secreterror"
 )
 
 const (
@@ -165,7 +166,7 @@ func (s Secret) Save(ctx context.Context, i *Identity) error {
 		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		return kube.Explain("write Secret "+s.Namespace+"/"+SecretName, err)
+		return kube.Explain("write Secret "+s.Namespace+"/"+SecretName, secreterror.Of(err))
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
+	"github.com/axle-cd/axle/internal/secreterror"
 )
 
 // requestLimit is the deadline of every request except for logs.
@@ -112,7 +113,7 @@ func (c *client) create(ctx context.Context, path string, object *unstructured.U
 	raw, err := c.rest.Post().AbsPath(path[:strings.LastIndexByte(path, '/')]).Param("fieldManager", kubeobj.FieldManager).
 		MaxRetries(0).Body(body).Do(ctx).Raw()
 	if err != nil {
-		return nil, err
+		return nil, secreterror.OfKind(object.GroupVersionKind().Group, object.GetKind(), err)
 	}
 	made := &unstructured.Unstructured{}
 	return made, made.UnmarshalJSON(raw)

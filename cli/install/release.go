@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/secreterror"
 )
 
 // secretType is the type of the Secrets in which Helm keeps releases.
@@ -111,7 +112,7 @@ func (h *history) begin(ctx context.Context, rendered *Rendered, config map[stri
 		return nil, errcode.New(errcode.Conflict, "somebody else is installing or upgrading %s in namespace %s: wait until it has ended, and run this again", h.name, h.namespace)
 	}
 	if err != nil {
-		return nil, errcode.New(errcode.Unavailable, "store the release: %w", err)
+		return nil, errcode.New(errcode.Unavailable, "store the release: %w", secreterror.Of(err))
 	}
 	h.revisions = append(h.revisions, r)
 	return r, nil
@@ -151,7 +152,7 @@ func (h *history) mark(ctx context.Context, r *release.Release, status common.St
 		return err
 	}
 	if _, err := h.secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
-		return errcode.New(errcode.Unavailable, "store the release: %w", err)
+		return errcode.New(errcode.Unavailable, "store the release: %w", secreterror.Of(err))
 	}
 	return nil
 }

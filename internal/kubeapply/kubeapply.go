@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/secreterror"
 )
 
 // requestTimeout bounds each request, unless the configuration has a limit.
@@ -98,6 +99,7 @@ func (a *Applier) Apply(ctx context.Context, object *unstructured.Unstructured, 
 		return err
 	}
 	_, err = resource.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: manager, Force: true})
+	err = secreterror.OfKind(object.GroupVersionKind().Group, object.GetKind(), err)
 	switch {
 	case err == nil:
 		return nil

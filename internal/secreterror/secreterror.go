@@ -55,6 +55,15 @@ func Of(err error) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
+// OfKind is Of for the error of a request about an object of a group and a kind, which may
+// be a Secret.
+func OfKind(group, kind string, err error) error {
+	if group == "" && kind == "Secret" {
+		return Of(err)
+	}
+	return err
+}
+
 // message is the text of the whole answer.
 func message(s metav1.Status, causes []metav1.StatusCause) string {
 	switch s.Reason {

@@ -1,8 +1,14 @@
 package secreterror_test
 
 import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -60,6 +66,52 @@ func TestNothingIsQuoted(t *testing.T) {
 	}
 	if err := errors.New("connection refused"); !errors.Is(secreterror.Of(err), err) {
 		t.Error("an error that is no answer is another one")
+	}
+}
+
+// spellings are how a value may stand in a text.
+func spellings(t *testing.T, value string) map[string]string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	middle := len(value) / 2
+	return map[string]string{
+		"plain": value, "quoted": strconv.Quote(value), "JSON": string(text), "JSON twice": strconv.Quote(string(text)), "escaped for a URL": url.QueryEscape(value),
+		"base64": base64.StdEncoding.EncodeToString([]byte(value)), "base64 for a URL": base64.RawURLEncoding.EncodeToString([]byte(value)), "hex": hex.EncodeToString([]byte(value)),
+		"upper case": strings.ToUpper(value), "lower case": strings.ToLower(value), "split": value[:middle] + "\n  " + value[middle:], "cut": value[:middle] + "...", "its end": "..." + value[middle:],
+		"bytes": fmt.Sprint([]byte(value)), "as Go prints it": fmt.Sprintf("%#v", map[string]any{"k": value}), "in HTML": html.EscapeString(value), "in XML": strings.ReplaceAll(value, " ", "&#32;"),
+	}
+}
+
+// Nothing is looked for, so the spelling does not matter.
+func TestNothingIsQuotedInAnySpelling(t *testing.T) {
+	for spelling, spelled := range spellings(t, "Correct horse: <battery>/\"staple\"+4711") {
+		for name, tt := range answers {
+			status := *tt.status.DeepCopy()
+			status.Message = strings.ReplaceAll(status.Message, planted, spelled)
+			if status.Details != nil {
+				for i := range status.Details.Causes {
+					status.Details.Causes[i].Message = strings.ReplaceAll(status.Details.Causes[i].Message, planted, spelled)
+				}
+			}
+			for of, err := range map[string]error{
+				"a Secret":             secreterror.OfKind("", "Secret", &apierrors.StatusError{ErrStatus: status}),
+				"one, asked for twice": secreterror.Of(secreterror.Of(&apierrors.StatusError{ErrStatus: status})),
+			} {
+				said := fmt.Sprintf("%v %+v", err, err)
+				for part := range strings.FieldsSeq(spelled) {
+					if len(part) > 3 && strings.Contains(said, part) {
+						t.Errorf("%s, %s, of %s: it quotes %q: %s", name, spelling, of, part, said)
+					}
+				}
+			}
+		}
+	}
+	refused := &apierrors.StatusError{ErrStatus: metav1.Status{Message: "of another kind", Reason: metav1.StatusReasonBadRequest}}
+	if err := secreterror.OfKind("example.com", "Secret", refused); err.Error() != "of another kind" {
+		t.Errorf("the refusal of another group's kind is %v", err)
 	}
 }
 

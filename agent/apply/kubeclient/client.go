@@ -185,17 +185,9 @@ func (c *Sender) Patch(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, 
 			Param("fieldManager", kubeobj.FieldManager).Body(body)
 	})
 	if err != nil {
-		return nil, unquoted(kind, err)
+		return nil, secreterror.OfKind(kind.Group, kind.Kind, err)
 	}
 	return metadataOf(result)
-}
-
-// unquoted is the API server's refusal of an object; that of a Secret may quote its values.
-func unquoted(kind kubeobj.Kind, err error) error {
-	if kind.Group == "" && kind.Kind == "Secret" {
-		return secreterror.Of(err)
-	}
-	return err
 }
 
 // applyRequest is the server-side apply request of both passes and diffs.
@@ -266,7 +258,7 @@ func (c *Sender) Raw(ctx context.Context, where string, params map[string]string
 	return json.NewDecoder(bytes.NewReader(body)).Decode(out)
 }
 
-// Write creates (POST) or replaces (PUT) an object.
+// Write creates (POST) or replaces (PUT) one of the agent's own objects, which are Secrets.
 func (c *Sender) Write(ctx context.Context, verb, where string, object any) (*metav1.PartialObjectMetadata, error) {
 	body, err := json.Marshal(object)
 	if err != nil {
@@ -277,7 +269,7 @@ func (c *Sender) Write(ctx context.Context, verb, where string, object any) (*me
 			SetHeader("Content-Type", "application/json").Param("fieldManager", kubeobj.FieldManager).Body(body)
 	})
 	if err != nil {
-		return nil, err
+		return nil, secreterror.Of(err)
 	}
 	return metadataOf(result)
 }
@@ -317,7 +309,7 @@ func (c *Sender) dry(ctx context.Context, kind kubeobj.Kind, build func() *rest.
 		return build().SetHeader("Accept", "application/json").Param("dryRun", "All")
 	})
 	if err != nil {
-		return nil, unquoted(kind, err)
+		return nil, secreterror.OfKind(kind.Group, kind.Kind, err)
 	}
 	raw, err := result.Raw()
 	if err != nil {
