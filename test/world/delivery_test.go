@@ -195,6 +195,7 @@ func TestLostReportResyncs(t *testing.T) {
 		})
 		if drop == world.DropRequest {
 			// The judge: while reports are lost the hub cannot know.
+			//rest: no report arrives, however long one waits
 			service, err := s.Service(t.Context(), "edge", "app")
 			s.must(err)
 			if service.AppliedRevision == commit {
