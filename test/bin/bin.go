@@ -35,7 +35,7 @@ const variable = "AXLE_PROGRAMS"
 // Options choose among the builds of one program. The zero value is the plain
 // one.
 type Options struct {
-	// Tags are build tags, such as testclock.
+	// Tags are build tags, such as testbed.
 	Tags []string
 	// Version is the version that the program reports; empty keeps its default.
 	Version string

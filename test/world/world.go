@@ -51,6 +51,8 @@ type Config struct {
 	HubEnv []string
 	// Git configures the Git server.
 	Git gitserver.Config
+	// Rest takes builds of the hub and the agent that World.Rest can ask.
+	Rest bool
 	// Only are the programs to build; empty is all of them. The hub is always.
 	Only []string
 	// Build chooses the builds of our programs.
@@ -70,7 +72,7 @@ type World struct {
 	// Replicated is set when there are several hubs.
 	Replicated *Replicas
 	// Programs are the built files by name: axle, axle-hub, axle-agent,
-	// axle-render and axle-render-rare, all in one folder.
+	// axle-render and axle-render-rare, the last two in one folder.
 	Programs map[string]string
 
 	temporary bool
@@ -128,7 +130,11 @@ func (w *World) build(ctx context.Context) error {
 		names = append(names, "axle-operator")
 	}
 	for _, name := range names {
-		path, err := bin.Path(ctx, name, w.Build)
+		build := w.Build
+		if w.Config.Rest && (name == "axle-hub" || name == "axle-agent") {
+			build.Tags = []string{"testbed"}
+		}
+		path, err := bin.Path(ctx, name, build)
 		if err != nil {
 			return err
 		}
