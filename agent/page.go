@@ -83,6 +83,7 @@ func (p *page) run(ctx context.Context, l net.Listener) error {
 	mux.HandleFunc("GET /healthz", p.health)
 	mux.HandleFunc("GET /metrics", p.metrics)
 	profiles(mux, l.Addr())
+	restRoute(mux, p.agent)
 	return serve(ctx, l, mux)
 }
 

@@ -284,6 +284,7 @@ func (h *Hub) makeEdges() error {
 	mux.Early(authproxy.Owns, h.proxy, authproxy.Prefix, authproxy.TicketPath)
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.Handle("GET /readyz", h.readiness)
+	h.restRoute(mux)
 	mux.Handle("GET "+static.DocsPrefix, static.Docs(h.config.Docs))
 	terraform.New(terraform.Config{Dir: h.config.TerraformProviders, Key: terraformKey(h.store), Log: h.log}).Register(mux)
 	if h.metricsListener == nil {

@@ -1,5 +1,5 @@
 // Package clock is the time as the product sees it. Components take a Clock so
-// that a test can hold or move it; builds with the tag testclock shift a whole
+// that a test can hold or move it; builds with the tag testbed shift a whole
 // process by the environment variable AXLE_TEST_CLOCK.
 package clock
 

@@ -1,7 +1,7 @@
-//go:build !testclock
+//go:build !testbed
 
 package clock
 
-// FromEnv returns the machine's clock: only builds with the tag testclock support
+// FromEnv returns the machine's clock: only builds with the tag testbed support
 // another one.
 func FromEnv() (Clock, error) { return Real{}, nil }

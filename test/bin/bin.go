@@ -36,7 +36,7 @@ const variable = "AXLE_PROGRAMS"
 // Options choose among the builds of one program. The zero value is the plain
 // one.
 type Options struct {
-	// Tags are build tags, such as testclock.
+	// Tags are build tags, such as testbed.
 	Tags []string
 	// Pages puts the console and the documentation into axle-hub, as in what ships. A hub
 	// without them stays the same when a style or a page changes, and so do the results

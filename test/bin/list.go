@@ -27,8 +27,9 @@ var List = []Program{
 	{"helm", Options{Package: "helm.sh/helm/v4/cmd/helm", Module: "test/goldens"}},
 	// What ships, for tests of the console.
 	{"axle-hub", Options{Pages: true}},
-	// A hub whose clock is off.
-	{"axle-hub", Options{Tags: []string{"testclock"}}},
+	// They say whether they are at rest, and the hub's clock may be off.
+	{"axle-hub", Options{Tags: []string{"testbed"}}},
+	{"axle-agent", Options{Tags: []string{"testbed"}}},
 	// Upgrades to the next version, and of an agent.
 	{"axle", Options{Version: "0.2.0"}},
 	{"axle-hub", Options{Version: "0.2.0"}},

@@ -78,6 +78,7 @@ func TestThePageInstallHA(t *testing.T) {
 	if have := h.kubectl("-n", "axle", "get", "ingress", "axle", "-o", `jsonpath={.spec.ingressClassName} {.metadata.annotations.cert-manager\.io/cluster-issuer} {.spec.rules[0].host}`); have != "nginx letsencrypt localhost" {
 		t.Errorf("the Ingress is %s", have)
 	}
+	//rest: the installation ends when its cluster is there
 	if have := h.must("clusters", "list"); !strings.Contains(have, "mgmt") {
 		t.Errorf("clusters: %s", have)
 	}

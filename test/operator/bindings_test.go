@@ -58,6 +58,7 @@ func TestBindingsOfObjects(t *testing.T) {
 	b.apply(project(""))
 	b.binds(at, "sre read")
 	b.synchronized(p)
+	b.rest()
 	calls := b.gate.count("Bindings/List")
 	b.apply(project(", description: 'no bindings, no calls'"))
 	b.synchronized(p)

@@ -61,6 +61,7 @@ func TestKilledBetweenTheCallAndTheStatus(t *testing.T) {
 	if p.Status.ID != nil || len(p.Finalizers) != 1 {
 		t.Fatalf("the operator was not killed in between: %+v, finalizers %q", p.Status, p.Finalizers)
 	}
+	//rest: the operator that made it has ended
 	before := ask(b, b.people.Projects.Get, &hubv1.GetProjectRequest{Name: "shop"})
 
 	b.operate()

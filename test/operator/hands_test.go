@@ -46,7 +46,7 @@ func TestEditedAllTheTime(t *testing.T) {
 		b.apply(fmt.Sprintf(project, fmt.Sprintf("edit-%d", i)))
 	}
 	b.projectIs(fmt.Sprintf("edit-%d", edits-1))
-	b.synchronized(p)
+	b.rest()
 	if n := b.gate.count("Projects/Update"); n > edits {
 		t.Errorf("%d updates of the hub for %d edits", n, edits)
 	}

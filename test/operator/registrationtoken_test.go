@@ -102,7 +102,7 @@ func TestBootstrapTokenAfterAKill(t *testing.T) {
 	<-killed
 	stop()
 	b.gate.setDown(false)
-	lost := b.bootstraps()
+	lost := b.bootstraps() //rest: the operator that made it has ended
 	if len(lost) != 1 {
 		t.Fatalf("tokens %v", lost)
 	}

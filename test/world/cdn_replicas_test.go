@@ -18,7 +18,7 @@ var _ = add(map[string]scenario{
 	"replica_paused_past_its_lease": {play: pausedPastItsLease, config: world.Config{Replicas: 2}},
 	"replica_paused_during_fetch":   {play: pausedDuringFetch, config: world.Config{Replicas: 2}},
 	"frozen_feed_tailer":            {play: frozenTailer, config: world.Config{Replicas: 2}},
-	"one_clock_off_by_10_min":       {play: clockOff, config: world.Config{Replicas: 2, Build: bin.Options{Tags: []string{"testclock"}}}},
+	"one_clock_off_by_10_min":       {play: clockOff, config: world.Config{Replicas: 2, Build: bin.Options{Tags: []string{"testbed"}}}},
 	"network_cut_between_replicas":  {play: networkCut, config: world.Config{Replicas: 2}},
 	"owner_disk_lost_during_outage": {play: diskLost, config: world.Config{Replicas: 2}},
 	"rolling_upgrade_moves_nothing": {play: rollingUpgrade, config: world.Config{Replicas: 3}},

@@ -75,7 +75,7 @@ func TestChartWithNamesByChance(t *testing.T) {
 	}
 	s.must(s.agents["edge"].Kill())
 	s.must(s.agents["edge"].Start())
-	s.polls(3)
+	s.rest()
 	// A requested sync runs no hook, but the tests again.
 	s.axle("services", "sync", "edge/pod", "--wait")
 	ran("grpc", 2)

@@ -84,6 +84,8 @@ type Agent struct {
 	args    []string
 	env     []string
 	running *program
+	// metrics is where it serves metrics, with Config.Rest.
+	metrics string
 }
 
 // AgentOptions change how an agent process is started.
@@ -124,6 +126,9 @@ func (w *World) agent(name, kubeconfig, bootstrap string, o AgentOptions) (*Agen
 		return nil, err
 	}
 	a.args = append([]string{"run", "--hub-url", o.HubURL, "--token-file", token, "--kubeconfig", kubeconfig, "--data-dir", a.DataDir, "--poll-interval", "1s", "--render-binary", w.Programs["axle-render"]}, o.Flags...)
+	if err := w.serveRest(a); err != nil {
+		return nil, err
+	}
 	if w.Hub != nil && w.Hub.CA != "" {
 		a.args = append(a.args, "--ca-file", w.Hub.CA)
 	}

@@ -191,7 +191,7 @@ func TestSecretsOfEveryBackend(t *testing.T) {
 	}
 	s.must(s.agents["edge"].Kill())
 	s.must(s.agents["edge"].Start())
-	s.polls(3)
+	s.rest()
 	s.unseen()
 }
 

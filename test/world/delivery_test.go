@@ -1,6 +1,7 @@
 package world_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
@@ -38,7 +39,7 @@ func TestNothingChangedMakesNoRequests(t *testing.T) {
 	s.deploy("edge", "app", "app")
 	s.commit("second", "second")
 	s.deploy("edge", "second", "second")
-	s.polls(5) // what the deployments set in motion comes to rest
+	s.rest() // from what the deployments set in motion
 	cluster := s.Cluster("edge")
 	// So are the served APIs: they are read again up to four times after their last
 	// event, the last time after 16 s, and a starting agent has events.
@@ -167,7 +168,7 @@ func TestAbsenceNeverDeletes(t *testing.T) {
 	s.must(s.Hub.Start(t.Context()))
 	s.commit("other", "other again")
 	s.says("edge", "other", "other again") // a list without the service has arrived
-	s.polls(5)
+	s.rest()
 	s.same("edge", "app", "one", before.Metadata.UID)
 
 	// The judge: a tombstone does delete.
@@ -195,14 +196,25 @@ func TestLostReportResyncs(t *testing.T) {
 		})
 		if drop == world.DropRequest {
 			// The judge: while reports are lost the hub cannot know.
+			//rest: no report arrives, however long one waits
 			service, err := s.Service(t.Context(), "edge", "app")
 			s.must(err)
 			if service.AppliedRevision == commit {
 				t.Error("the hub knows of a report that it never got")
 			}
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			if s.AtRest(ctx) == nil {
+				t.Error("it is at rest, and the hub has no report")
+			}
+			cancel()
 		}
 		s.proxy.Lose("/Report", world.DropNothing)
-		s.axle("services", "wait", "edge/app", "--revision", commit, "--timeout", "5m")
+		s.rest()
+		service, err := s.Service(t.Context(), "edge", "app")
+		s.must(err)
+		if service.AppliedRevision != commit || service.Sync != "Synced" {
+			t.Errorf("at rest, the hub has %s, not %s: %s", service.AppliedRevision, commit, service.Text())
+		}
 	}
 }
 

@@ -160,7 +160,7 @@ func TestTenRendersOfGeneratedValuesWriteNothing(t *testing.T) {
 	_, err := s.Git.Commit(t.Context(), "fleet", "main", "a chart that generates", files)
 	s.must(err)
 	s.deploy("edge", "random", "random")
-	s.polls(3)
+	s.rest()
 	first := s.random()
 	s.consistent(first)
 
@@ -175,10 +175,10 @@ func TestTenRendersOfGeneratedValuesWriteNothing(t *testing.T) {
 			}
 			return nil
 		})
-		s.polls(1) // the pass has a second for itself before the next kill
+		s.rest() // the pass ends before the next kill
 	}
 	s.axle("services", "wait", "edge/random", "--timeout", "5m")
-	s.polls(5)
+	s.rest()
 	events, err := s.Cluster("edge").AuditSince(mark)
 	s.must(err)
 	if all := writes(events); len(all) != 0 {

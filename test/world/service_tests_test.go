@@ -120,13 +120,13 @@ func TestTestsGateDependents(t *testing.T) {
 	}
 
 	chart("2.0.0", "echo never; exit 4")
-	failed, err := s.Axle(t.Context(), "services", "tests", "edge/shop", "--follow", "--timeout", "2m")
-	for err == nil { // it showed the run before
-		failed, err = s.Axle(t.Context(), "services", "tests", "edge/shop", "--follow", "--timeout", "2m")
-	}
-	if !strings.Contains(failed.Out, "shop/flaky | never") {
-		t.Errorf("followed: %v: %s", err, failed.Out)
-	}
+	s.eventual("the tests of the new version are followed, and fail", func() error {
+		failed, err := s.Axle(t.Context(), "services", "tests", "edge/shop", "--follow", "--timeout", "2m")
+		if err == nil || !strings.Contains(failed.Out, "shop/flaky | never") {
+			return fmt.Errorf("followed: %w: %s", err, failed.Out) // it may show the run before
+		}
+		return nil
+	})
 	s.state("edge", "web", "Pending", `waits for service "shop", whose tests failed: shop/flaky: container main ended with exit code 4`)
 	s.state("edge", "shop", "Synced", "Healthy", "tests: test shop/flaky failed")
 	s.says("edge", "web", "1.0.0")

@@ -37,6 +37,7 @@ func newStageOf(t *testing.T, config world.Config, agentFlags ...string) *stage 
 	takePlace(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
+	config.Rest = true
 	w, err := world.Start(ctx, config)
 	if err != nil {
 		t.Fatal(err)
@@ -167,6 +168,12 @@ func (s *stage) polls(n int) {
 		}
 		return nil
 	})
+}
+
+// rest waits until nothing is under way that was caused before.
+func (s *stage) rest() {
+	s.t.Helper()
+	s.must(s.AtRest(s.t.Context()))
 }
 
 // same fails when an object is not the very one that it was.

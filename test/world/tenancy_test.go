@@ -236,7 +236,7 @@ func (s tenancyTable) narrows() {
 		s.must(err)
 		_, err = s.Kubectl(s.t.Context(), "edge-1", "delete", "configmap", c.name(), "-n", c.namespace())
 		s.must(err)
-		s.polls(5)
+		s.rest()
 		events, err := s.Cluster("edge-1").AuditSince(mark)
 		s.must(err)
 		for _, e := range events.ByUser("axle-agent").Requests() {

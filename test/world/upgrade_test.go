@@ -161,6 +161,15 @@ func newHerd(t *testing.T) *herd {
 	h.axle("repos", "add", "fleet", w.Git.URL("fleet"))
 	h.install(ctx)
 	h.delivered("1")
+	h.eventual("every agent reported its service", func() error {
+		services, err := h.Services(ctx)
+		for _, s := range services {
+			if s.AppliedRevision == "" || s.AppliedRevision != s.DesiredRevision {
+				return fmt.Errorf("%s/%s is at %q of %q", s.Cluster, s.Name, s.AppliedRevision, s.DesiredRevision)
+			}
+		}
+		return err
+	})
 	return h
 }
 

@@ -52,6 +52,8 @@ type Config struct {
 	HubEnv []string
 	// Git configures the Git server.
 	Git gitserver.Config
+	// Rest takes builds of the hub and the agent that World.Rest can ask.
+	Rest bool
 	// Only are the programs to build; empty is all of them. The hub is always.
 	Only []string
 	// Build chooses the builds of our programs.
@@ -73,7 +75,7 @@ type World struct {
 	// Replicated is set when there are several hubs.
 	Replicated *Replicas
 	// Programs are the built files by name: axle, axle-hub, axle-agent,
-	// axle-render and axle-render-rare; those of the agent are in one folder.
+	// axle-render and axle-render-rare, the last two in one folder.
 	Programs map[string]string
 
 	// bed has the clusters of a world with a folder of its own; the others lease them.
@@ -135,6 +137,9 @@ func (w *World) build(ctx context.Context) error {
 	for _, name := range names {
 		options := w.Build
 		options.Pages = w.Pages && name == "axle-hub"
+		if w.Config.Rest && (name == "axle-hub" || name == "axle-agent") {
+			options.Tags = []string{"testbed"}
+		}
 		path, err := bin.Path(ctx, name, options)
 		if err != nil {
 			return err

@@ -56,6 +56,8 @@ type Reporter struct {
 	dirty map[string]bool
 	// gone are completed tombstones, by id.
 	gone map[string]string
+	// sending: a flush goes on.
+	sending bool
 	// whole requests a report of everything.
 	whole      bool
 	wholeAt    time.Time
@@ -233,7 +235,9 @@ func (r *Reporter) Run(ctx context.Context) error {
 func (r *Reporter) flush(ctx context.Context) error {
 	r.mu.Lock()
 	whole, ids := r.whole, slices.Sorted(maps.Keys(r.dirty))
+	r.sending = true
 	r.mu.Unlock()
+	defer r.sent()
 	if whole {
 		var complete bool
 		if ids, complete = r.reportable(); !complete {
@@ -271,6 +275,12 @@ func (r *Reporter) flush(ctx context.Context) error {
 		r.cfg.WholeTaken()
 	}
 	return nil
+}
+
+func (r *Reporter) sent() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sending = false
 }
 
 // reportable returns the services that can be reported, and whether these are all.

@@ -1,4 +1,4 @@
-//go:build testclock
+//go:build testbed
 
 package clock
 
