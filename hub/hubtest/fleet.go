@@ -49,11 +49,11 @@ func fleetRows(clusters, services int) []string {
 			SELECT 'con_' || i, 'rep_' || (i % 20), '0123456789abcdef0123456789abcdef0123' || (1000 + i), 'axle1:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcd' || (10 + i), '', 1000, 'fix(web): say what is wrong', 'kim', 1, '', 1 FROM (` + numbers(40) + ") n",
 		`INSERT INTO specs (owner_id, version, spec, secrets) SELECT 'svc_0123456789abcdef01_' || i, 1, '{"repository":"config-' || (i % 20) || '","git":{"ref":"main","folder":"apps/app-' || (i % 40) || '"},"namespace":"apps"}', '' FROM (` + numbers(services) + ") n",
 		`INSERT INTO services (id, cluster_id, name, namespace, project_id, source_id, repository_id, revision, spec_digest, revised_at, created_at, updated_at, content_id, spec_version, managed_by_tool)
-			SELECT 'svc_0123456789abcdef01_' || i, 'cls_0123456789abcdef01_' || (i % ` + n + `), 'service-' || (i / ` + n + `) || '-' || (i % 50), 'ns-' || (i % 40), 'prj_' || (i % 20), 'src_' || (i % 40), 'rep_' || (i % 20), 1, 's1:' || i, i, i, i,
+			SELECT 'svc_0123456789abcdef01_' || i, 'cls_0123456789abcdef01_' || (i % ` + n + `), 'service-' || (i / ` + n + `) || '-' || (i % 50), 'ns-' || (i % 40), 'prj_' || (i % 20), 'src_' || (i % 40), 'rep_' || (i % 20), 1, 's1:0123456789abcdef0123456789abcdef0123456789abcdef0123456789' || (100000 + i), i, i, i,
 			'con_' || (i % 40), 1, CASE WHEN i % 3 = 0 THEN 'operator' ELSE 'cli' END FROM (` + numbers(services) + ") n",
 		`INSERT INTO statuses (service_id, cluster_id, hash, reported_at, sync, reason, health, message, errors, tarball_digest, spec_digest, revision, source_revision, applied_at, counts, components)
 			SELECT 'svc_0123456789abcdef01_' || i, 'cls_0123456789abcdef01_' || (i % ` + n + `), 'h' || i, (i * 7919) % 1000003, CASE i % 10 WHEN 0 THEN 'Failed' WHEN 1 THEN 'Drifted' ELSE 'Synced' END, '',
-			CASE i % 10 WHEN 0 THEN 'Degraded' WHEN 2 THEN 'Progressing' ELSE 'Healthy' END, 'deployment apps/web: 1 of 3 pods is ready', '[]', 'axle1:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcd' || (10 + i % 40), 's1:' || i, 1,
+			CASE i % 10 WHEN 0 THEN 'Degraded' WHEN 2 THEN 'Progressing' ELSE 'Healthy' END, 'deployment apps/web: 1 of 3 pods is ready', '[]', 'axle1:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcd' || (10 + i % 40), 's1:0123456789abcdef0123456789abcdef0123456789abcdef0123456789' || (100000 + i), 1,
 			'0123456789abcdef0123456789abcdef0123' || (1000 + i % 40), 1, '{"total":4,"healthy":4}', '' FROM (` + numbers(services) + ") n",
 	}
 }
