@@ -174,7 +174,7 @@ dashboard-pictures: deps ## draw deploy/dashboards from real metrics into docs/p
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev dashboard-pictures $(ARGS)
 
-soak: deps kubedev nodedev opentofu web ## everything under the race detector, and a race that it must find, the docs site, a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, all attacks, panics that cached tests must not hide (RUN=scale_1_3_5_2 plays one)
+soak: deps kubedev nodedev opentofu web ## everything under the race detector, and a race that it must find, the docs site, a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, a watched list of 100,000 services, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, all attacks, panics that cached tests must not hide (RUN=scale_1_3_5_2 plays one)
 	$(if $(RUN),,$(MAKE) docs race-all && ./test/seedrace.sh)
 	$(if $(RUN),,./test/deps.sh node && AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/node/story -v)
 	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall|TestPeopleInAClusterOfProcesses)'
@@ -187,6 +187,7 @@ soak: deps kubedev nodedev opentofu web ## everything under the race detector, a
 	$(if $(RUN),,./test/truecache.sh && ./test/truecache.sh all)
 	$(if $(RUN),,$(MAKE) attack)
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./hub/store -v -run TestTwentyThousandRepositoriesAreOwnedWithinAMinute)
+	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./cli -v -run TestARefreshOfAWatchMovesAtMost50kB)
 
 conformance-suite: ## build Kubernetes' end-to-end tests (once, cached by content)
 	@./test/conformance/build.sh
