@@ -66,6 +66,11 @@ func listOf(object proto.Message) *call {
 var dataRules = shape.Rules{
 	"ListServicesRequest.page_size":           {Skip: true},
 	"ListServicesRequest.page_token":          {Skip: true},
+	"ListServicesRequest.brief":               {Skip: true},
+	"ListClustersRequest.page_size":           {Skip: true},
+	"ListClustersRequest.page_token":          {Skip: true},
+	"ListRepositoriesRequest.page_size":       {Skip: true},
+	"ListRepositoriesRequest.page_token":      {Skip: true},
 	"ListGlobalServicesRequest.page_size":     {Skip: true},
 	"ListGlobalServicesRequest.page_token":    {Skip: true},
 	"ListManagedNamespacesRequest.page_size":  {Skip: true},

@@ -53,5 +53,6 @@ step truecache ./test/truecache.sh
 step truecache-all ./test/truecache.sh all
 target attack
 tests leases -timeout=20m -run=TestTwentyThousandRepositoriesAreOwnedWithinAMinute ./hub/store
+tests watch -timeout=20m -run=TestARefreshOfAWatchMovesAtMost50kB ./cli
 "$suite" soaked || failed+=(record)
 finish

@@ -163,7 +163,7 @@ func managed[L any, T interface {
 
 // services are those that the set manages, without those that are being deleted.
 func (r *applying) services(ctx context.Context) ([]string, error) {
-	all, err := command.ListServices(ctx, r.client, &hubv1.ListServicesRequest{ManagedByTool: r.management.GetBy().GetTool(), PageSize: 500})
+	all, err := command.ListServices(ctx, r.client, &hubv1.ListServicesRequest{ManagedByTool: r.management.GetBy().GetTool()})
 	return present(all, err, r.management.GetBy(), func(s *hubv1.Service) string { return s.GetCluster() + "/" + s.GetName() })
 }
 

@@ -129,8 +129,8 @@ func nameClusters(ctx context.Context, client *sdk.Client, views []auditView) {
 		return
 	}
 	names := map[string]string{}
-	if all, err := client.Clusters.List(ctx, connect.NewRequest(&hubv1.ListClustersRequest{})); err == nil {
-		for _, c := range all.Msg.GetClusters() {
+	if all, err := client.AllClusters(ctx, &hubv1.ListClustersRequest{}); err == nil {
+		for _, c := range all {
 			names[c.GetId()] = c.GetName()
 		}
 	}

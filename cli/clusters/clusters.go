@@ -100,30 +100,6 @@ func printCluster(a *command.App, c *hubv1.Cluster) error {
 	)
 }
 
-func listCommand(a *command.App) *cobra.Command {
-	request := &hubv1.ListClustersRequest{}
-	var watch bool
-	c := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List clusters with the age of their last poll", Args: command.NoArgs,
-		Example: "  axle clusters list --tag tier=edge -o json\n  axle clusters list --watch",
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			read := func(ctx context.Context) ([]*hubv1.Cluster, error) {
-				list, err := client.Clusters.List(ctx, connect.NewRequest(request))
-				if err != nil {
-					return nil, err
-				}
-				return list.Msg.GetClusters(), nil
-			}
-			return command.Follow(c.Context(), a, watch, output.Watched[*hubv1.Cluster]{Read: read, Name: (*hubv1.Cluster).GetName, Columns: clusterColumns(a)})
-		}),
-	}
-	c.Flags().StringVar(&request.Project, "project", "", "only clusters of this project")
-	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "only clusters with all of these tags, KEY=VALUE")
-	command.ManagedByFlag(c, &request.ManagedByTool)
-	command.WatchFlag(c, &watch)
-	return c
-}
-
 func getCommand(a *command.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "get NAME…", Short: "Show clusters", Args: command.AtLeast(1),

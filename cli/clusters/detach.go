@@ -53,7 +53,7 @@ func detachAll(ctx context.Context, a *command.App, client *sdk.Client, cluster 
 
 // ownServices names the services of a cluster, except the agent's own.
 func ownServices(ctx context.Context, client *sdk.Client, cluster string) (names []string, err error) {
-	all, err := command.ListServices(ctx, client, &hubv1.ListServicesRequest{Cluster: cluster, PageSize: 500})
+	all, err := command.ListServices(ctx, client, &hubv1.ListServicesRequest{Cluster: cluster, Brief: true})
 	for _, s := range all {
 		if name := s.GetName(); name != agentService {
 			names = append(names, name)

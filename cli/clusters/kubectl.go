@@ -162,11 +162,11 @@ func chosen(ctx context.Context, a *command.App, r kubectlRequest) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	list, err := client.Clusters.List(ctx, connect.NewRequest(&hubv1.ListClustersRequest{Project: r.project, Tags: tags}))
+	list, err := client.AllClusters(ctx, &hubv1.ListClustersRequest{Project: r.project, Tags: tags})
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range list.Msg.GetClusters() {
+	for _, c := range list {
 		names = append(names, c.GetName())
 	}
 	if len(names) == 0 {

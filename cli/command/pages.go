@@ -2,52 +2,83 @@ package command
 
 import (
 	"context"
+	"fmt"
 
 	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/sdk"
 )
 
-// page is an answer that may have a next one.
-type page[A any] interface {
-	*A
-	GetNextPageToken() string
+// Window is the part of a long list that flags ask for.
+type Window struct {
+	Limit int
+	After string
 }
 
-// pages reads all pages of a list; call reads the one with a token.
-func pages[A, T any, P page[A]](call func(token string) (*connect.Response[A], error), items func(P) []T) ([]T, error) {
-	var all []T
-	for token := ""; ; {
-		answer, err := call(token)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, items(P(answer.Msg))...)
-		if token = P(answer.Msg).GetNextPageToken(); token == "" {
-			return all, nil
-		}
+// WindowFlags adds --limit and --after to a list that the hub sends in pages.
+func WindowFlags(c *cobra.Command, w *Window) {
+	c.Flags().IntVar(&w.Limit, "limit", 0, "at most so many; a note on standard error says how to read on (default: all)")
+	c.Flags().StringVar(&w.After, "after", "", "continue where a list with --limit ended")
+}
+
+// Check refuses what makes no sense together.
+func (w Window) Check(watch bool) error {
+	switch {
+	case w.Limit < 0:
+		return exitcode.Usagef("--limit %d is negative", w.Limit)
+	case watch && w != Window{}:
+		return exitcode.Usagef("--watch follows a whole list; leave out --limit and --after")
 	}
+	return nil
+}
+
+// EachService gives fn the services that a request selects, page by page.
+func EachService(ctx context.Context, a *App, client *sdk.Client, request *hubv1.ListServicesRequest, w Window, fn func(*hubv1.ListServicesResponse) error) error {
+	rest, err := sdk.EachPage(w.After, w.Limit, func(token string, size int32) (*connect.Response[hubv1.ListServicesResponse], error) {
+		request.PageToken, request.PageSize = token, size
+		return client.Services.List(ctx, connect.NewRequest(request))
+	}, func(r *hubv1.ListServicesResponse) (int, error) { return len(r.GetServices()), fn(r) })
+	return more(a, rest, err)
+}
+
+// EachCluster gives fn the clusters that a request selects, page by page.
+func EachCluster(ctx context.Context, a *App, client *sdk.Client, request *hubv1.ListClustersRequest, w Window, fn func(*hubv1.ListClustersResponse) error) error {
+	rest, err := sdk.EachPage(w.After, w.Limit, func(token string, size int32) (*connect.Response[hubv1.ListClustersResponse], error) {
+		request.PageToken, request.PageSize = token, size
+		return client.Clusters.List(ctx, connect.NewRequest(request))
+	}, func(r *hubv1.ListClustersResponse) (int, error) { return len(r.GetClusters()), fn(r) })
+	return more(a, rest, err)
+}
+
+// more says how to read on after a list that --limit ended.
+func more(a *App, rest string, err error) error {
+	if err == nil && rest != "" {
+		_, err = fmt.Fprintf(a.Err, "there are more; the same command with --after %s continues\n", rest)
+	}
+	return err
 }
 
 // ListServices reads all pages.
 func ListServices(ctx context.Context, client *sdk.Client, request *hubv1.ListServicesRequest) ([]*hubv1.Service, error) {
-	return pages(func(token string) (*connect.Response[hubv1.ListServicesResponse], error) {
-		request.PageToken = token
+	return sdk.AllPages(func(token string, size int32) (*connect.Response[hubv1.ListServicesResponse], error) {
+		request.PageToken, request.PageSize = token, size
 		return client.Services.List(ctx, connect.NewRequest(request))
 	}, (*hubv1.ListServicesResponse).GetServices)
 }
 
 // ListGlobals reads all global services, without templates.
 func ListGlobals(ctx context.Context, client *sdk.Client) ([]*hubv1.GlobalService, error) {
-	return pages(func(token string) (*connect.Response[hubv1.ListGlobalServicesResponse], error) {
-		return client.GlobalServices.List(ctx, connect.NewRequest(&hubv1.ListGlobalServicesRequest{PageSize: 500, PageToken: token}))
+	return sdk.AllPages(func(token string, size int32) (*connect.Response[hubv1.ListGlobalServicesResponse], error) {
+		return client.GlobalServices.List(ctx, connect.NewRequest(&hubv1.ListGlobalServicesRequest{PageSize: size, PageToken: token}))
 	}, (*hubv1.ListGlobalServicesResponse).GetGlobalServices)
 }
 
 // ListNamespaces reads all managed namespaces, without their services.
 func ListNamespaces(ctx context.Context, client *sdk.Client) ([]*hubv1.ManagedNamespace, error) {
-	return pages(func(token string) (*connect.Response[hubv1.ListManagedNamespacesResponse], error) {
-		return client.ManagedNamespaces.List(ctx, connect.NewRequest(&hubv1.ListManagedNamespacesRequest{PageSize: 500, PageToken: token}))
+	return sdk.AllPages(func(token string, size int32) (*connect.Response[hubv1.ListManagedNamespacesResponse], error) {
+		return client.ManagedNamespaces.List(ctx, connect.NewRequest(&hubv1.ListManagedNamespacesRequest{PageSize: size, PageToken: token}))
 	}, (*hubv1.ListManagedNamespacesResponse).GetNamespaces)
 }

@@ -64,15 +64,22 @@ func PrintOne[T any](a *App, item T, name func(T) string, lines ...Column[T]) er
 // Follow prints a list, and with watch also the items that change, until the
 // command is interrupted.
 func Follow[T any](ctx context.Context, a *App, watch bool, list output.Watched[T]) error {
+	return FollowPages(ctx, a, watch, list, func(page func([]T) error) error {
+		items, err := list.Read(ctx)
+		if err != nil {
+			return err
+		}
+		return page(items)
+	})
+}
+
+// FollowPages is Follow for a list that each reads page by page.
+func FollowPages[T any](ctx context.Context, a *App, watch bool, list output.Watched[T], each func(page func([]T) error) error) error {
 	if watch {
 		list.Again = Transient
 		return output.Watch(ctx, a.Printer(), list)
 	}
-	items, err := list.Read(ctx)
-	if err != nil {
-		return err
-	}
-	return output.List(a.Printer(), items, list.Name, list.Columns)
+	return output.Pages(a.Printer(), each, list.Name, list.Columns)
 }
 
 // Transient reports whether an error is the hub's or the network's, and may end.

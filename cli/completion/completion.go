@@ -101,7 +101,7 @@ func list[Q, A, T any](ctx context.Context, call func(context.Context, *connect.
 }
 
 func clusters(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.Clusters.List, &hubv1.ListClustersRequest{}, (*hubv1.ListClustersResponse).GetClusters, (*hubv1.Cluster).GetName)
+	return list(ctx, r.Client.Clusters.List, &hubv1.ListClustersRequest{PageSize: sdk.PageSize}, (*hubv1.ListClustersResponse).GetClusters, (*hubv1.Cluster).GetName)
 }
 
 func projects(ctx context.Context, r Request) ([]string, error) {
@@ -109,11 +109,11 @@ func projects(ctx context.Context, r Request) ([]string, error) {
 }
 
 func repositories(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.Repositories.List, &hubv1.ListRepositoriesRequest{}, (*hubv1.ListRepositoriesResponse).GetRepositories, (*hubv1.Repository).GetName)
+	return list(ctx, r.Client.Repositories.List, &hubv1.ListRepositoriesRequest{PageSize: sdk.PageSize}, (*hubv1.ListRepositoriesResponse).GetRepositories, (*hubv1.Repository).GetName)
 }
 
 func globalServices(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.GlobalServices.List, &hubv1.ListGlobalServicesRequest{PageSize: 500}, (*hubv1.ListGlobalServicesResponse).GetGlobalServices, (*hubv1.GlobalService).GetName)
+	return list(ctx, r.Client.GlobalServices.List, &hubv1.ListGlobalServicesRequest{PageSize: sdk.PageSize}, (*hubv1.ListGlobalServicesResponse).GetGlobalServices, (*hubv1.GlobalService).GetName)
 }
 
 func operations(ctx context.Context, r Request) ([]string, error) {
@@ -133,13 +133,13 @@ func notificationEvents(ctx context.Context, r Request) ([]string, error) {
 }
 
 func namespaces(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.ManagedNamespaces.List, &hubv1.ListManagedNamespacesRequest{PageSize: 500}, (*hubv1.ListManagedNamespacesResponse).GetNamespaces, (*hubv1.ManagedNamespace).GetName)
+	return list(ctx, r.Client.ManagedNamespaces.List, &hubv1.ListManagedNamespacesRequest{PageSize: sdk.PageSize}, (*hubv1.ListManagedNamespacesResponse).GetNamespaces, (*hubv1.ManagedNamespace).GetName)
 }
 
 // services offers CLUSTER/NAME, or NAME with --cluster.
 func services(ctx context.Context, r Request) ([]string, error) {
 	cluster, name := r.Flag("cluster"), (*hubv1.Service).GetName
-	request := &hubv1.ListServicesRequest{Cluster: cluster, PageSize: 500}
+	request := &hubv1.ListServicesRequest{Cluster: cluster, PageSize: sdk.PageSize, Brief: true}
 	if cluster == "" {
 		name = func(s *hubv1.Service) string { return s.GetCluster() + "/" + s.GetName() }
 		if before, _, ok := strings.Cut(r.Word, "/"); ok {
@@ -158,7 +158,7 @@ func siblings(ctx context.Context, r Request) ([]string, error) {
 	if cluster == "" {
 		return nil, nil
 	}
-	return list(ctx, r.Client.Services.List, &hubv1.ListServicesRequest{Cluster: cluster, PageSize: 500}, (*hubv1.ListServicesResponse).GetServices, (*hubv1.Service).GetName)
+	return list(ctx, r.Client.Services.List, &hubv1.ListServicesRequest{Cluster: cluster, PageSize: sdk.PageSize, Brief: true}, (*hubv1.ListServicesResponse).GetServices, (*hubv1.Service).GetName)
 }
 
 // keys offers the keys of the configuration of the service in the first

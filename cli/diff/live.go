@@ -104,7 +104,7 @@ func (l live) targets(ctx context.Context, o plan.Object) (services []*hubv1.Ser
 	if err != nil {
 		return nil, err
 	}
-	all, err := command.ListServices(ctx, l.client, &hubv1.ListServicesRequest{Name: o.Name, ManagedByTool: "hub", PageSize: 500})
+	all, err := command.ListServices(ctx, l.client, &hubv1.ListServicesRequest{Name: o.Name, ManagedByTool: "hub"})
 	for _, s := range all {
 		if s.GetManagedBy().GetId() == have.Msg.GetId() && !s.GetDeleting() {
 			services = append(services, s)

@@ -117,11 +117,11 @@ func repositoryRow(s selection, r *hubv1.Repository) row {
 
 func repositoriesOf(types ...string) func(context.Context, selection) ([]row, error) {
 	return func(ctx context.Context, s selection) (rows []row, _ error) {
-		list, err := s.client.Repositories.List(ctx, connect.NewRequest(&hubv1.ListRepositoriesRequest{ManagedByTool: s.tool}))
+		list, err := s.client.AllRepositories(ctx, &hubv1.ListRepositoriesRequest{ManagedByTool: s.tool})
 		if err != nil || s.cluster != "" {
 			return nil, err
 		}
-		for _, r := range list.Msg.GetRepositories() {
+		for _, r := range list {
 			if slices.Contains(types, r.GetType()) && (s.project == "" || r.GetProject() == s.project) {
 				rows = append(rows, repositoryRow(s, r))
 			}
@@ -139,11 +139,11 @@ func clusterRow(s selection, c *hubv1.Cluster) row {
 }
 
 func clusters(ctx context.Context, s selection) (rows []row, _ error) {
-	list, err := s.client.Clusters.List(ctx, connect.NewRequest(&hubv1.ListClustersRequest{ManagedByTool: s.tool, Project: s.project}))
+	list, err := s.client.AllClusters(ctx, &hubv1.ListClustersRequest{ManagedByTool: s.tool, Project: s.project})
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range list.Msg.GetClusters() {
+	for _, c := range list {
 		if s.cluster == "" || c.GetName() == s.cluster || c.GetHandle() == s.cluster {
 			rows = append(rows, clusterRow(s, c))
 		}
@@ -284,7 +284,7 @@ func serviceRow(s selection, have *hubv1.Service) row {
 // services leaves out those that are being deleted, and those that the hub makes: a
 // global service declares them, or nobody does.
 func services(ctx context.Context, s selection) (rows []row, _ error) {
-	all, err := command.ListServices(ctx, s.client, &hubv1.ListServicesRequest{Cluster: s.cluster, Project: s.project, ManagedByTool: s.tool, PageSize: 500})
+	all, err := command.ListServices(ctx, s.client, &hubv1.ListServicesRequest{Cluster: s.cluster, Project: s.project, ManagedByTool: s.tool})
 	for _, one := range all {
 		if !one.GetDeleting() && one.GetManagedBy().GetTool() != "hub" && one.GetParentId() != "hub" {
 			rows = append(rows, serviceRow(s, one))

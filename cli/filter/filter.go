@@ -34,6 +34,16 @@ func (w Words) Check() error {
 	return nil
 }
 
+// Words are the given words as the hub spells them. Case does not count.
+func (w Words) Words() (words []string) {
+	for _, word := range w.Allowed {
+		if slices.ContainsFunc(w.Given, func(given string) bool { return strings.EqualFold(word, given) }) {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
 // Keeps reports whether an item with this word stays. Case does not count.
 func (w Words) Keeps(word string) bool {
 	return len(w.Given) == 0 || slices.ContainsFunc(w.Given, func(given string) bool { return strings.EqualFold(word, given) })

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -182,12 +181,12 @@ func (i *remover) connected(ctx context.Context, config map[string]any) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	all, err := client.Clusters.List(ctx, connect.NewRequest(&hubv1.ListClustersRequest{}))
+	all, err := client.AllClusters(ctx, &hubv1.ListClustersRequest{})
 	if err != nil {
 		return errcode.New(errcode.Unavailable, "ask the hub which agents are connected: %w; pass --force if it is gone for good", err)
 	}
 	var names []string
-	for _, c := range all.Msg.GetClusters() {
+	for _, c := range all {
 		if c.GetRegistered() && c.GetName() != managementCluster {
 			names = append(names, c.GetName())
 		}

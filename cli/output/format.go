@@ -77,6 +77,18 @@ type filler interface {
 	Execute(to io.Writer, data any) error
 }
 
+// line writes a value as JSON on one line.
+func line(to io.Writer, _ string, v any) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	_, err := to.Write(plain.JSON(text.Bytes()))
+	return err
+}
+
 func templateOf(format string) (filler, error) {
 	if text, ok := strings.CutPrefix(format, JSONPath); ok {
 		path := jsonpath.New("output").AllowMissingKeys(true)

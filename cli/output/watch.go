@@ -3,6 +3,7 @@ package output
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,34 +20,26 @@ const (
 )
 
 // Watch prints a list and then the rows that change, until ctx ends; that is no
-// error. It asks read again and again, with jitter. A row that is gone is
+// error. With Open, the hub sends what changes, and the list is read again only when the
+// hub asks for it; else it is read again and again, with jitter. A row that is gone is
 // named on Err. An error of the first reading ends it; a later one that
 // Again accepts is named once on Err, and the next reading follows.
 //
-// Programs get one JSON or YAML document, or one filled template, for each
-// item that is new or changed.
+// Programs get one JSON value on a line, one YAML document, or one filled template, for
+// each item that is new or changed.
 func Watch[T any](ctx context.Context, p Printer, w Watched[T]) error {
-	t := newTable(p, w.Columns)
-	seen, trouble := map[string]string{}, ""
+	f := following[T]{p: p, w: w, table: newTable(p, w.Columns), seen: map[string]row{}, names: map[string]string{}}
+	trouble := ""
 	for first := true; ; first = false {
-		began := time.Now()
-		items, err := w.Read(ctx)
-		took := time.Since(began)
+		took, err := f.round(ctx, func() { trouble = "" })
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil && (first || w.Again == nil || !w.Again(err)):
+		case err != nil && (first && !f.began || w.Again == nil || !w.Again(err)):
 			return err
-		case err != nil:
-			if trouble != err.Error() {
-				trouble = err.Error()
-				fmt.Fprintf(p.Err, "%s; trying again\n", trouble)
-			}
-		default:
-			trouble = ""
-			if err := changes(p, t, w, items, seen); err != nil {
-				return err
-			}
+		case err != nil && trouble != err.Error():
+			trouble = err.Error()
+			fmt.Fprintf(p.Err, "%s; trying again\n", trouble)
 		}
 		wait := max(w.Every, watchShare*took)
 		if w.Every == 0 {
@@ -64,44 +57,137 @@ type Watched[T any] struct {
 	Read func(ctx context.Context) ([]T, error)
 	// Every is the mean time between readings at least; zero is 2 s.
 	Every time.Duration
+	// Open begins to follow the list, before it is read. A nil Follower means that the
+	// hub cannot say what changes. Nil reads the list again and again.
+	Open func(ctx context.Context) (Follower[T], error)
+	// Followed reports, after a reading, whether the hub follows the list. Nil is yes.
+	Followed func() bool
 	// Stream is true if each reading returns only items that are new. They are
 	// not compared with earlier ones, and none is ever gone.
 	Stream bool
 	// Again reports whether reading may succeed after an error. Nil means
 	// never.
 	Again func(error) bool
-	// Name identifies an item.
+	// Name identifies an item, and ID does in Changed.Gone.
 	Name    func(T) string
+	ID      func(T) string
 	Columns []Column[T]
 }
 
-// changes prints what differs from seen, and notes it there.
-func changes[T any](p Printer, t *table[T], w Watched[T], items []T, seen map[string]string) error {
-	if w.Stream {
-		return show(p, t, w, items)
+// Changed is what a hub says of a list.
+type Changed[T any] struct {
+	Items []T
+	// Gone are ids.
+	Gone []string
+	// Again asks for another reading of the list.
+	Again bool
+}
+
+// Follower follows one list.
+type Follower[T any] interface {
+	// Next waits for a change.
+	Next() (Changed[T], error)
+	Close()
+}
+
+// row is a row that was printed.
+type row struct{ id, fingerprint string }
+
+// following is a list in the course of Watch. seen are its rows by name, names those
+// names by id.
+type following[T any] struct {
+	p     Printer
+	w     Watched[T]
+	table *table[T]
+	seen  map[string]row
+	names map[string]string
+	// began is set once the list was read.
+	began bool
+}
+
+// round reads the list once and prints what differs. Then it prints what changes, until
+// another reading is due. It returns how long the reading took, and calls read after it.
+func (f *following[T]) round(ctx context.Context, read func()) (took time.Duration, err error) {
+	var stream Follower[T]
+	if f.w.Open != nil {
+		if stream, err = f.w.Open(ctx); err != nil {
+			return 0, err
+		}
 	}
-	var changed []T
+	if stream != nil {
+		defer stream.Close()
+	}
+	start := time.Now()
+	items, err := f.w.Read(ctx)
+	took = time.Since(start)
+	if err != nil {
+		return took, err
+	}
+	f.began = true
+	read()
+	if err := f.list(items); err != nil || stream == nil || f.w.Followed != nil && !f.w.Followed() {
+		return took, err
+	}
+	for {
+		c, err := stream.Next()
+		if err != nil || c.Again {
+			return took, err
+		}
+		if err := f.apply(c); err != nil {
+			return took, err
+		}
+	}
+}
+
+// list prints what differs from the rows before.
+func (f *following[T]) list(items []T) error {
+	if f.w.Stream {
+		return show(f.p, f.table, f.w, items)
+	}
 	present := make(map[string]bool, len(items))
 	for _, item := range items {
-		name, now := w.Name(item), fingerprint(w.Columns, item)
-		present[name] = true
-		if before, had := seen[name]; !had || before != now {
-			seen[name] = now
-			changed = append(changed, item)
-		}
+		present[f.w.Name(item)] = true
 	}
-	var gone []string
-	for name := range seen {
+	for _, name := range slices.Sorted(maps.Keys(f.seen)) {
 		if !present[name] {
-			gone = append(gone, name)
-			delete(seen, name)
+			f.gone(name)
 		}
 	}
-	slices.Sort(gone)
-	for _, name := range gone {
-		fmt.Fprintf(p.Err, "%s is gone\n", name)
+	return f.changed(items)
+}
+
+// apply prints what a hub says of the list. Something of the same name may come in the
+// place of what is gone.
+func (f *following[T]) apply(c Changed[T]) error {
+	for _, id := range c.Gone {
+		if name, had := f.names[id]; had && f.seen[name].id == id {
+			f.gone(name)
+		}
 	}
-	return show(p, t, w, changed)
+	return f.changed(c.Items)
+}
+
+func (f *following[T]) gone(name string) {
+	delete(f.names, f.seen[name].id)
+	delete(f.seen, name)
+	fmt.Fprintf(f.p.Err, "%s is gone\n", name)
+}
+
+// changed prints those of the items that are new or differ.
+func (f *following[T]) changed(items []T) error {
+	var differ []T
+	for _, item := range items {
+		name, now := f.w.Name(item), row{fingerprint: fingerprint(f.w.Columns, item)}
+		if f.w.ID != nil {
+			now.id = f.w.ID(item)
+			f.names[now.id] = name
+		}
+		if before, had := f.seen[name]; !had || before.fingerprint != now.fingerprint {
+			differ = append(differ, item)
+		}
+		f.seen[name] = now
+	}
+	return show(f.p, f.table, f.w, differ)
 }
 
 // show prints items, the titles of a table only once.
@@ -120,7 +206,11 @@ func show[T any](p Printer, t *table[T], w Watched[T], items []T) error {
 				return err
 			}
 		}
-		if err := Write(p.Out, p.Format, p.value(item)); err != nil {
+		write := Write
+		if p.Format == JSON {
+			write = line
+		}
+		if err := write(p.Out, p.Format, p.value(item)); err != nil {
 			return err
 		}
 	}

@@ -168,11 +168,11 @@ func listCommand(a *command.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List repositories with the age of their last fetch", Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			list, err := client.Repositories.List(c.Context(), connect.NewRequest(request))
+			list, err := client.AllRepositories(c.Context(), request)
 			if err != nil {
 				return err
 			}
-			return printRepos(a, list.Msg.GetRepositories())
+			return printRepos(a, list)
 		}),
 	}
 	c.Flags().StringVar(&request.Project, "project", "", "only repositories of this project")

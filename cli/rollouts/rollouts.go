@@ -192,7 +192,10 @@ func list(a *command.App) *cobra.Command {
 				}
 				return views, nil
 			}
-			return command.Follow(c.Context(), a, watch, output.Watched[view]{Read: read, Name: func(v view) string { return v.GlobalService }, Columns: columns()})
+			return command.Follow(c.Context(), a, watch, output.Watched[view]{
+				Read: read, Name: func(v view) string { return v.GlobalService }, Columns: columns(),
+				Open: command.Opens(client, &hubv1.Topics{Hints: []string{"rollouts"}}, func(*hubv1.WatchFleetResponse) []view { return nil }),
+			})
 		}),
 	}
 	command.WatchFlag(c, &watch)

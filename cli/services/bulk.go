@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
@@ -113,12 +112,12 @@ func (s *selector) find(ctx context.Context, client *sdk.Client, names []string)
 	}
 	clusters := []string{s.cluster}
 	if tags != nil {
-		list, err := client.Clusters.List(ctx, connect.NewRequest(&hubv1.ListClustersRequest{Tags: tags}))
+		list, err := client.AllClusters(ctx, &hubv1.ListClustersRequest{Tags: tags})
 		if err != nil {
 			return nil, err
 		}
 		clusters = nil
-		for _, c := range list.Msg.GetClusters() {
+		for _, c := range list {
 			clusters = append(clusters, c.GetName())
 		}
 	}
@@ -127,7 +126,7 @@ func (s *selector) find(ctx context.Context, client *sdk.Client, names []string)
 	}
 	found := make([][]*hubv1.Service, len(clusters)*len(names))
 	errs := each(ctx, len(found), func(i int) (err error) {
-		found[i], err = command.ListServices(ctx, client, &hubv1.ListServicesRequest{Cluster: clusters[i/len(names)], Name: names[i%len(names)], Project: s.project, PageSize: 500})
+		found[i], err = command.ListServices(ctx, client, &hubv1.ListServicesRequest{Cluster: clusters[i/len(names)], Name: names[i%len(names)], Project: s.project, Brief: true})
 		return err
 	}, nil)
 	for _, err := range errs {

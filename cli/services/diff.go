@@ -175,7 +175,7 @@ could not be compared.`,
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), timeout)
 			defer cancel()
-			services, err := command.ListServices(ctx, client, &hubv1.ListServicesRequest{Cluster: cluster, PageSize: 500})
+			services, err := command.ListServices(ctx, client, &hubv1.ListServicesRequest{Cluster: cluster})
 			if err != nil {
 				return err
 			}

@@ -3,9 +3,7 @@ package services
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,10 +13,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/diffview"
-	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/fields"
-	"github.com/axle-cd/axle/cli/filter"
-	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -325,48 +320,6 @@ func serviceArgs(cluster *string) cobra.PositionalArgs {
 			return err
 		})
 	}
-}
-
-func listCommand(a *command.App) *cobra.Command {
-	request := &hubv1.ListServicesRequest{PageSize: 500}
-	var watch bool
-	sync := filter.Words{Flag: "sync", Allowed: []string{"Synced", "Pending", "Applying", "Drifted", "Failed", "Held", "Paused", "Deleting"}}
-	health := filter.Words{Flag: "health", Allowed: []string{"Healthy", "Progressing", "Degraded", "Suspended", "Missing", "Unknown"}}
-	c := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List services with their revisions, sync, health and the age of that state", Args: command.NoArgs,
-		Example: `  axle services list --cluster edge-1 -o wide
-  axle services list --health Degraded,Missing --watch
-  axle services list --sync Held -q
-  axle services list -o json | jq '.[] | select(.health != "Healthy")'
-  axle services list --no-headers -o jsonpath='{range [*]}{.cluster}/{.name} {.health}{"\n"}{end}'`,
-		PreRunE: func(*cobra.Command, []string) error { return exitcode.Usage(errors.Join(sync.Check(), health.Check())) },
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			read := func(ctx context.Context) ([]serviceView, error) {
-				all, err := command.ListServices(ctx, client, request)
-				if err != nil {
-					return nil, err
-				}
-				return slices.DeleteFunc(serviceViews(a, all), func(v serviceView) bool {
-					state := v.Sync
-					if v.Deleting {
-						state = "Deleting"
-					}
-					return !sync.Keeps(state) || !health.Keeps(cmp.Or(v.Health, "Unknown"))
-				}), nil
-			}
-			return command.Follow(c.Context(), a, watch, output.Watched[serviceView]{Read: read, Name: serviceName, Columns: serviceColumns()})
-		}),
-	}
-	c.Flags().StringVar(&request.Cluster, "cluster", "", "only services on this cluster")
-	c.Flags().StringVar(&request.Project, "project", "", "only services of this project")
-	c.Flags().StringVar(&request.Name, "name", "", "only services with this name")
-	command.ManagedByFlag(c, &request.ManagedByTool)
-	c.Flags().StringSliceVar(&sync.Given, "sync", nil, "only services in these sync states: "+sync.List())
-	command.Complete(c, "sync", sync.Allowed...)
-	c.Flags().StringSliceVar(&health.Given, "health", nil, "only services with this health: "+health.List())
-	command.Complete(c, "health", health.Allowed...)
-	command.WatchFlag(c, &watch)
-	return c
 }
 
 func getCommand(a *command.App) *cobra.Command {

@@ -133,7 +133,7 @@ func (w *waiting) state() string {
 
 func getServices(ctx context.Context, client *sdk.Client, refs []*hubv1.ServiceRef, cluster string) ([]*hubv1.Service, error) {
 	if len(refs) == 0 {
-		return command.ListServices(ctx, client, &hubv1.ListServicesRequest{Cluster: cluster, PageSize: 500})
+		return command.ListServices(ctx, client, &hubv1.ListServicesRequest{Cluster: cluster, Brief: true})
 	}
 	var services []*hubv1.Service
 	for _, ref := range refs {

@@ -144,7 +144,7 @@ func (b *bundle) ofHub(ctx context.Context) {
 	b.part(ctx, "hub/sync-windows.json", answer(c.Hub.GetSyncWindows, &hubv1.GetSyncWindowsRequest{}))
 	b.part(ctx, "hub/agents.json", answer(c.Agents.UpgradeStatus, &hubv1.UpgradeStatusRequest{}))
 	b.part(ctx, "hub/projects.json", answer(c.Projects.List, &hubv1.ListProjectsRequest{}))
-	b.part(ctx, "hub/clusters.json", answer(c.Clusters.List, &hubv1.ListClustersRequest{}))
+	b.part(ctx, "hub/clusters.json", b.clusters)
 	b.part(ctx, "hub/repositories.json", answer(c.Repositories.List, &hubv1.ListRepositoriesRequest{}))
 	b.part(ctx, "hub/webhooks.json", answer(c.Webhooks.List, &hubv1.ListWebhooksRequest{}))
 	b.part(ctx, "hub/backends.json", answer(c.Backends.List, &hubv1.ListBackendsRequest{}))
@@ -164,9 +164,18 @@ func answer[Q, A any](call func(context.Context, *connect.Request[Q]) (*connect.
 	}
 }
 
+// clusters are all clusters, in the form of an answer with all of them.
+func (b *bundle) clusters(ctx context.Context) ([]byte, error) {
+	all, err := b.hub.AllClusters(ctx, &hubv1.ListClustersRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return []byte((&mask.Masker{}).Text(&hubv1.ListClustersResponse{Clusters: all}) + "\n"), nil
+}
+
 // services are all services without their specs, one a line.
 func (b *bundle) services(ctx context.Context) ([]byte, error) {
-	all, err := command.ListServices(ctx, b.hub, &hubv1.ListServicesRequest{PageSize: 500})
+	all, err := command.ListServices(ctx, b.hub, &hubv1.ListServicesRequest{Brief: true})
 	var out []byte
 	for _, s := range all {
 		s.Spec = nil

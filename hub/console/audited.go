@@ -167,9 +167,9 @@ func (s *recorder) look(next connect.UnaryFunc) connect.UnaryFunc {
 func (s *recorder) present(ctx context.Context, about object) proto.Message {
 	switch about.kind {
 	case "service":
-		return specOrNil((&services{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: &hubv1.ServiceRef{Cluster: about.cluster, Name: about.name}})))
+		return specOrNil((&services{Server: s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: &hubv1.ServiceRef{Cluster: about.cluster, Name: about.name}})))
 	case "cluster":
-		return specOrNil((&clusters{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: about.name})))
+		return specOrNil((&clusters{Server: s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: about.name})))
 	case "repository":
 		return specOrNil((&repositories{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: about.name})))
 	case "project":

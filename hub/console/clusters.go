@@ -8,6 +8,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/console/enrollment"
+	"github.com/axle-cd/axle/hub/console/fleetapi"
 	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
@@ -15,7 +16,11 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-type clusters struct{ *Server }
+// clusters are the calls about clusters; lists finds those of a page in the index.
+type clusters struct {
+	*Server
+	lists *fleetapi.API
+}
 
 // off is the tunnel of a cluster that has no agent yet.
 const off = "Off"
@@ -42,11 +47,20 @@ func (s *clusters) List(ctx context.Context, r *connect.Request[hubv1.ListCluste
 	if err := cmp.Or(managed.Filter(r.Msg.GetManagedByTool()), s.exists(ctx, r.Msg.GetProject(), "")); err != nil {
 		return nil, err
 	}
+	at := s.config.Feed.Position()
+	if r.Msg.GetPageSize() > 0 || len(r.Msg.GetFreshness()) > 0 {
+		out, err := s.lists.ClusterPage(ctx, r.Msg, reach)
+		if err != nil {
+			return nil, err
+		}
+		out.ResumeToken = at.String()
+		return connect.NewResponse(out), nil
+	}
 	all, err := s.config.Fleet.Clusters(ctx, fleet.ClusterFilter{Project: r.Msg.GetProject(), Tags: r.Msg.GetTags(), Reach: &reach})
 	if err != nil {
 		return nil, err
 	}
-	out := &hubv1.ListClustersResponse{}
+	out := &hubv1.ListClustersResponse{ResumeToken: at.String()}
 	for _, v := range all {
 		if v.ManagedBy.Selects(r.Msg.GetManagedByTool()) {
 			out.Clusters = append(out.Clusters, s.cluster(v))

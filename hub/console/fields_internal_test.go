@@ -67,7 +67,7 @@ var harmless = []struct {
 }{
 	{nil, []string{"ref.cluster", "ref.name", "cluster", "objects.cluster"}, "names what the call is about, whose place scope.go finds; the call's own row plays it"},
 	{nil, []string{"name", "id", "context.name", "outputs.name"}, "the same, or the name of what is made, which is one for the hub: a taken one is refused"},
-	{[]string{"Clusters/List", "Repositories/List", "Services/List"}, []string{"project", "tags"}, "leaves out of what one may see; a project that is not to be seen is not there"},
+	{[]string{"Clusters/List", "Repositories/List", "Services/List"}, []string{"project", "tags", "sync", "health", "freshness", "brief"}, "leaves out of what one may see; a project that is not to be seen is not there"},
 	{[]string{"Fleet/"}, []string{"project", "group_by", "filter.*", "sort", "offset", "facets", "query", "before"}, "leaves out of what one may see, or orders it; a project or cluster that is not to be seen is not there"},
 	{[]string{"Fleet/Watch", "Fleet/SetTopics"}, []string{"topics.*", "resume_token", "stream_id"}, "what is not to be seen is gone as what never was, and a stream is found for its own caller alone"},
 	{nil, []string{"page_size", "page_token", "limit", "after", "continue", "table", "resource_version", "wait", "fresh", "dry_run", "fields", "merge", "unset", "set_metadata", "set_tags"}, "how much, or how, of what the call is about"},

@@ -198,3 +198,55 @@ func TestStreamsAreLimited(t *testing.T) {
 		t.Errorf("the hub stopped after %s", took)
 	}
 }
+
+// A list that is followed sends whole services as List does, only its own, and says what
+// it no longer has.
+func TestWatchFollowsAList(t *testing.T) {
+	b := newFleetBed(t)
+	list := &hubv1.ListServicesRequest{Health: []string{"Degraded"}, Brief: true}
+	topics := &hubv1.Topics{ServiceList: list, ClusterList: &hubv1.ListClustersRequest{Project: "shop"}}
+	w, first := watching(t, b.admin, &hubv1.WatchFleetRequest{Topics: topics})
+	stranger, _ := watching(t, b.reader, &hubv1.WatchFleetRequest{Topics: topics})
+	if len(first.GetServiceList())+len(first.GetClusterList())+len(first.GetGone()) != 0 {
+		t.Errorf("the first message is %v", first)
+	}
+	if got := must(t, b.admin.services.List, list); len(got.GetServices()) != 0 || got.GetResumeToken() == "" {
+		t.Errorf("before: %v", got)
+	}
+	id := b.id(t, "edge-shop", "web")
+	b.reports(t, "edge-shop", "web", fleet.Failed, fleet.Degraded)
+	got := w.until(t, func(m *hubv1.WatchFleetResponse) bool { return len(m.GetServiceList()) == 1 })
+	row := got[len(got)-1].GetServiceList()[0]
+	if s := must(t, b.admin.services.List, list).GetServices(); len(s) != 1 || s[0].GetId() != id || row.GetId() != id || row.GetSpec().GetRepository() != "shop-config" || row.GetSpec().GetNamespace() != "" || row.GetAppliedDigest() == "" {
+		t.Errorf("the list has %v, the stream %v", s, row)
+	}
+	b.reports(t, "edge-lab", "web", fleet.Synced, fleet.Progressing)
+	b.reports(t, "edge-shop", "web", fleet.Synced, fleet.Healthy)
+	w.until(t, func(m *hubv1.WatchFleetResponse) bool { return slices.Contains(m.GetGone(), id) })
+	// Somebody who may read another project learns of nothing of this.
+	b.reports(t, "edge-lab", "web", fleet.Synced, fleet.Degraded)
+	for _, m := range stranger.until(t, func(m *hubv1.WatchFleetResponse) bool { return len(m.GetServiceList()) > 0 }) {
+		if len(m.GetGone())+len(m.GetClusterList()) > 0 {
+			t.Errorf("a stranger is sent %v", m)
+		}
+		for _, s := range m.GetServiceList() {
+			if s.GetProject() != "lab" {
+				t.Errorf("a stranger is sent %s/%s", s.GetCluster(), s.GetName())
+			}
+		}
+	}
+	// A cluster that falls silent changes the row of the cluster.
+	b.silence(t, "edge-shop")
+	w.until(t, func(m *hubv1.WatchFleetResponse) bool {
+		return slices.ContainsFunc(m.GetClusterList(), func(c *hubv1.Cluster) bool { return c.GetName() == "edge-shop" && c.GetFreshness() == "Stale" })
+	})
+	if err := fails(t, b.admin.fleet.SetTopics, &hubv1.SetTopicsRequest{StreamId: w.id, Topics: topics}); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("lists in SetTopics: %v", err)
+	}
+	if err := fails(t, b.admin.services.List, &hubv1.ListServicesRequest{Health: []string{"Broken"}}); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("an unknown word: %v", err)
+	}
+	if got := must(t, b.admin.clusters.List, &hubv1.ListClustersRequest{Freshness: []string{"Stale"}}).GetClusters(); len(got) != 1 || got[0].GetName() != "edge-shop" {
+		t.Errorf("stale clusters: %v", got)
+	}
+}

@@ -16,9 +16,13 @@ import (
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pagetoken"
 )
 
 type repositories struct{ *Server }
+
+// maxRepositories is the largest page of repositories.
+const maxRepositories = 500
 
 // healthText maps the states of an upstream to the API's words.
 var healthText = map[string]string{"PULLABLE": "Pullable", "FAILED": "Failed", "UNKNOWN": "Unknown", "": "Unknown"}
@@ -133,21 +137,34 @@ func (s *repositories) List(ctx context.Context, r *connect.Request[hubv1.ListRe
 	if err := s.exists(ctx, r.Msg.GetProject(), ""); err != nil {
 		return nil, err
 	}
+	after, _, err := pagetoken.Parse(r.Msg.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
 	extra, err := s.extras(ctx, "", all, reach)
 	if err != nil {
 		return nil, err
 	}
+	slices.SortFunc(all, func(a, b gitcache.Repository) int { return cmp.Compare(a.Name, b.Name) })
 	out := &hubv1.ListRepositoriesResponse{}
 	for _, repository := range all {
+		if repository.Name <= after {
+			continue
+		}
 		// Repositories that the hub follows internally are shown with the ones
 		// that need them.
 		if repository.Options.Internal || !reach.Covers(repositoryScope(repository)) || !repository.ManagedBy.Selects(r.Msg.GetManagedByTool()) {
 			continue
 		}
 		one := s.one(repository, extra)
-		if r.Msg.GetProject() == "" || r.Msg.GetProject() == one.GetProject() {
-			out.Repositories = append(out.Repositories, one)
+		if r.Msg.GetProject() != "" && r.Msg.GetProject() != one.GetProject() {
+			continue
 		}
+		if n := len(out.Repositories); r.Msg.GetPageSize() > 0 && n == min(int(r.Msg.GetPageSize()), maxRepositories) {
+			out.NextPageToken = pagetoken.Of(out.Repositories[n-1].GetName(), "")
+			break
+		}
+		out.Repositories = append(out.Repositories, one)
 	}
 	return connect.NewResponse(out), nil
 }

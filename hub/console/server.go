@@ -196,13 +196,18 @@ func (s *Server) Register(mux routes.Adder) {
 	records := newRecorder(s)
 	mux.Handle(handle[hubv1connect.SessionsHandler](s, records, hubv1connect.NewSessionsHandler, &sessions{s}))
 	mux.Handle(handle[hubv1connect.ProjectsHandler](s, records, hubv1connect.NewProjectsHandler, &projects{s}))
-	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{s}))
+	bulk := &operationsapi.API{Operations: s.config.Operations, Caller: caller, Readable: s.readable}
+	lists := &fleetapi.API{
+		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Service: service, Position: s.config.Feed.Position, Rollouts: s.config.Rollouts, Changes: s.config.Changes, Life: s.config.Lives.Incarnation, HubAtRisk: s.hubClusterRisk, Streams: s.config.Streams, Clock: s.config.Clock, Own: fleetapi.Own{Caller: caller, Operations: bulk.Needs, Tokens: s.config.Identity.Tokens, Ending: s.config.Identity.EndingTokens},
+	}
+	bulk.Services = lists
+	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{s, lists}))
 	mux.Handle(handle[hubv1connect.RepositoriesHandler](s, records, hubv1connect.NewRepositoriesHandler, &repositories{s}))
 	mux.Handle(handle[hubv1connect.WebhooksHandler](s, records, hubv1connect.NewWebhooksHandler, &webhooksapi.API{
 		Webhooks: s.config.Webhooks, Repositories: s.config.Cache.Repositories, Find: (&repositories{s}).find, Readable: s.readable, Scope: s.webhookScope,
 		URL: func(w gitcache.Webhook) string { return s.config.ExternalURL + s.config.WebhookPath(w) },
 	}))
-	mux.Handle(handle[hubv1connect.ServicesHandler](s, records, hubv1connect.NewServicesHandler, &services{s}))
+	mux.Handle(handle[hubv1connect.ServicesHandler](s, records, hubv1connect.NewServicesHandler, &services{s, lists}))
 	templates := globalsapi.API{Globals: s.config.Globals, Rollouts: s.config.Rollouts, Readable: s.readable, By: func(ctx context.Context) string { return caller(ctx).By() }}
 	mux.Handle(handle[hubv1connect.GlobalServicesHandler](s, records, hubv1connect.NewGlobalServicesHandler, &templates))
 	mux.Handle(handle[hubv1connect.ManagedNamespacesHandler](s, records, hubv1connect.NewManagedNamespacesHandler, &globalsapi.Namespaces{API: templates, Managed: s.config.Namespaces}))
@@ -233,11 +238,6 @@ func (s *Server) Register(mux routes.Adder) {
 		Upgrades: s.config.Agents, Builtins: s.config.Fleet.Builtins, Readable: s.readable, By: templates.By, Version: s.config.Version,
 	}))
 	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, s.live()))
-	bulk := &operationsapi.API{Operations: s.config.Operations, Caller: caller, Readable: s.readable}
-	lists := &fleetapi.API{
-		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Position: s.config.Feed.Position, Rollouts: s.config.Rollouts, Changes: s.config.Changes, Life: s.config.Lives.Incarnation, HubAtRisk: s.hubClusterRisk, Streams: s.config.Streams, Clock: s.config.Clock, Own: fleetapi.Own{Caller: caller, Operations: bulk.Needs, Tokens: s.config.Identity.Tokens, Ending: s.config.Identity.EndingTokens},
-	}
-	bulk.Services = lists
 	whole, overview := handle[hubv1connect.FleetHandler](s, records, hubv1connect.NewFleetHandler, lists)
 	mux.Handle(whole, fleetapi.Cuttable(overview))
 	mux.Handle(handle[hubv1connect.OperationsHandler](s, records, hubv1connect.NewOperationsHandler, bulk))

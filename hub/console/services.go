@@ -8,12 +8,19 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/spec/convert"
+	"github.com/axle-cd/axle/hub/console/fleetapi"
 	"github.com/axle-cd/axle/hub/console/packed"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/managed"
 )
 
-type services struct{ *Server }
+// services are the calls about services; lists finds those of a list in the index.
+type services struct {
+	*Server
+	lists *fleetapi.API
+}
 
 func ref(r *hubv1.ServiceRef) fleet.Ref { return fleet.Ref{Cluster: r.GetCluster(), Name: r.GetName()} }
 
@@ -34,11 +41,9 @@ func (s *services) List(ctx context.Context, r *connect.Request[hubv1.ListServic
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.config.Fleet.Services(ctx, fleet.ServiceFilter{
-		Cluster: r.Msg.GetCluster(), Project: r.Msg.GetProject(), Name: r.Msg.GetName(), Reach: &reach, ManagedBy: r.Msg.GetManagedByTool(),
-		PageSize: int(r.Msg.GetPageSize()), PageToken: r.Msg.GetPageToken(),
-	})
-	if err == nil && len(page.Services) == 0 && r.Msg.GetPageToken() == "" {
+	at := s.config.Feed.Position()
+	out, err := s.page(ctx, r.Msg, reach)
+	if err == nil && len(out.GetServices()) == 0 && r.Msg.GetPageToken() == "" {
 		// An empty list for a project or cluster that does not exist would hide
 		// a typing error.
 		err = s.exists(ctx, r.Msg.GetProject(), r.Msg.GetCluster())
@@ -46,11 +51,28 @@ func (s *services) List(ctx context.Context, r *connect.Request[hubv1.ListServic
 	if err != nil {
 		return nil, err
 	}
+	out.ResumeToken = at.String()
+	return connect.NewResponse(out), nil
+}
+
+// page reads a page: from the index what it selects by state, anything else in the order
+// of the table.
+func (s *services) page(ctx context.Context, r *hubv1.ListServicesRequest, reach identity.Reach) (*hubv1.ListServicesResponse, error) {
+	if len(r.GetSync())+len(r.GetHealth()) > 0 {
+		if err := managed.Filter(r.GetManagedByTool()); err != nil {
+			return nil, err
+		}
+		return s.lists.ServicePage(ctx, r, reach)
+	}
+	page, err := s.config.Fleet.Services(ctx, fleet.ServiceFilter{
+		Cluster: r.GetCluster(), Project: r.GetProject(), Name: r.GetName(), Reach: &reach, ManagedBy: r.GetManagedByTool(),
+		PageSize: int(r.GetPageSize()), PageToken: r.GetPageToken(),
+	})
 	out := &hubv1.ListServicesResponse{NextPageToken: page.NextPageToken}
 	for _, v := range page.Services {
-		out.Services = append(out.Services, service(v))
+		out.Services = append(out.Services, fleetapi.Brief(service(v), r.GetBrief()))
 	}
-	return connect.NewResponse(out), nil
+	return out, err
 }
 
 func (s *services) Get(ctx context.Context, r *connect.Request[hubv1.GetServiceRequest]) (*connect.Response[hubv1.Service], error) {

@@ -23,6 +23,12 @@ type Reach struct {
 // All is the reach of the hub itself, which nothing is left out of.
 var All = Reach{Everywhere: true, Administrator: true}
 
+// Same reports whether two reaches are equal.
+func (r Reach) Same(o Reach) bool {
+	return r.Everywhere == o.Everywhere && r.Administrator == o.Administrator && r.Only == o.Only &&
+		slices.Equal(r.Projects, o.Projects) && slices.Equal(r.Clusters, o.Clusters) && slices.Equal(r.Services, o.Services)
+}
+
 // All reports whether nothing is left out.
 func (r Reach) All() bool { return r.Hub() && r.Administrator }
 

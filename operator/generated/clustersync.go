@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"connectrpc.com/connect"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -115,7 +114,7 @@ func (r *syncs) sync(ctx context.Context, s *v1alpha1.ClusterSync) error {
 	if ask.Project, err = r.project(ctx, s); err != nil {
 		return err
 	}
-	have, err := hub.Clusters.List(ctx, connect.NewRequest(ask))
+	have, err := hub.AllClusters(ctx, ask)
 	if err != nil {
 		return err
 	}
@@ -123,7 +122,7 @@ func (r *syncs) sync(ctx context.Context, s *v1alpha1.ClusterSync) error {
 		return err
 	}
 	wanted, kept, failed := map[types.NamespacedName]bool{}, map[string]bool{}, []error{}
-	clusters := have.Msg.GetClusters()
+	clusters := have
 	slices.SortFunc(clusters, func(a, b *hubv1.Cluster) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	for _, c := range clusters {
 		if c.GetPending() {

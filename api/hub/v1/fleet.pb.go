@@ -2181,7 +2181,11 @@ type Topics struct {
 	ClusterIds []string `protobuf:"bytes,2,rep,name=cluster_ids,json=clusterIds,proto3" json:"cluster_ids,omitempty"`
 	// fleet, clusters, services, repositories, rollouts, events, operations,
 	// notifications: a hint when something of that kind changed.
-	Hints         []string `protobuf:"bytes,3,rep,name=hints,proto3" json:"hints,omitempty"`
+	Hints []string `protobuf:"bytes,3,rep,name=hints,proto3" json:"hints,omitempty"`
+	// The rows that these requests list, as they change; pages are ignored. Nothing
+	// is sent at the beginning: open the stream, then read the list. Only with Watch.
+	ServiceList   *ListServicesRequest `protobuf:"bytes,4,opt,name=service_list,json=serviceList,proto3" json:"service_list,omitempty"`
+	ClusterList   *ListClustersRequest `protobuf:"bytes,5,opt,name=cluster_list,json=clusterList,proto3" json:"cluster_list,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2233,6 +2237,20 @@ func (x *Topics) GetClusterIds() []string {
 func (x *Topics) GetHints() []string {
 	if x != nil {
 		return x.Hints
+	}
+	return nil
+}
+
+func (x *Topics) GetServiceList() *ListServicesRequest {
+	if x != nil {
+		return x.ServiceList
+	}
+	return nil
+}
+
+func (x *Topics) GetClusterList() *ListClustersRequest {
+	if x != nil {
+		return x.ClusterList
 	}
 	return nil
 }
@@ -2302,9 +2320,15 @@ type WatchFleetResponse struct {
 	At       int64         `protobuf:"varint,4,opt,name=at,proto3" json:"at,omitempty"`
 	Services []*ServiceRow `protobuf:"bytes,5,rep,name=services,proto3" json:"services,omitempty"`
 	Clusters []*ClusterRow `protobuf:"bytes,6,rep,name=clusters,proto3" json:"clusters,omitempty"`
-	// Ids of topics that no longer exist, or that the caller may no longer read.
-	Gone          []string `protobuf:"bytes,7,rep,name=gone,proto3" json:"gone,omitempty"`
-	Hints         []string `protobuf:"bytes,8,rep,name=hints,proto3" json:"hints,omitempty"`
+	// Ids of topics that no longer exist, or that the caller may no longer read, and
+	// of rows that a list no longer has.
+	Gone  []string `protobuf:"bytes,7,rep,name=gone,proto3" json:"gone,omitempty"`
+	Hints []string `protobuf:"bytes,8,rep,name=hints,proto3" json:"hints,omitempty"`
+	// Rows of the lists of the topics that changed or are new, 200 at most.
+	ServiceList []*Service `protobuf:"bytes,9,rep,name=service_list,json=serviceList,proto3" json:"service_list,omitempty"`
+	ClusterList []*Cluster `protobuf:"bytes,10,rep,name=cluster_list,json=clusterList,proto3" json:"cluster_list,omitempty"`
+	// Too much changed to say what: read the lists again.
+	ListAgain     bool `protobuf:"varint,11,opt,name=list_again,json=listAgain,proto3" json:"list_again,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2393,6 +2417,27 @@ func (x *WatchFleetResponse) GetHints() []string {
 		return x.Hints
 	}
 	return nil
+}
+
+func (x *WatchFleetResponse) GetServiceList() []*Service {
+	if x != nil {
+		return x.ServiceList
+	}
+	return nil
+}
+
+func (x *WatchFleetResponse) GetClusterList() []*Cluster {
+	if x != nil {
+		return x.ClusterList
+	}
+	return nil
+}
+
+func (x *WatchFleetResponse) GetListAgain() bool {
+	if x != nil {
+		return x.ListAgain
+	}
+	return false
 }
 
 type SetTopicsRequest struct {
@@ -2679,16 +2724,18 @@ const file_hub_v1_fleet_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x16\n" +
 	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x18\n" +
 	"\averdict\x18\x05 \x01(\tR\averdict\x12\x12\n" +
-	"\x04href\x18\x06 \x01(\tR\x04href\"`\n" +
+	"\x04href\x18\x06 \x01(\tR\x04href\"\xea\x01\n" +
 	"\x06Topics\x12\x1f\n" +
 	"\vservice_ids\x18\x01 \x03(\tR\n" +
 	"serviceIds\x12\x1f\n" +
 	"\vcluster_ids\x18\x02 \x03(\tR\n" +
 	"clusterIds\x12\x14\n" +
-	"\x05hints\x18\x03 \x03(\tR\x05hints\"c\n" +
+	"\x05hints\x18\x03 \x03(\tR\x05hints\x12C\n" +
+	"\fservice_list\x18\x04 \x01(\v2 .axle.hub.v1.ListServicesRequestR\vserviceList\x12C\n" +
+	"\fcluster_list\x18\x05 \x01(\v2 .axle.hub.v1.ListClustersRequestR\vclusterList\"c\n" +
 	"\x11WatchFleetRequest\x12+\n" +
 	"\x06topics\x18\x01 \x01(\v2\x13.axle.hub.v1.TopicsR\x06topics\x12!\n" +
-	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\x94\x02\n" +
+	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\xa5\x03\n" +
 	"\x12WatchFleetResponse\x12\x1b\n" +
 	"\tstream_id\x18\x01 \x01(\tR\bstreamId\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x03R\bsequence\x12!\n" +
@@ -2697,7 +2744,12 @@ const file_hub_v1_fleet_proto_rawDesc = "" +
 	"\bservices\x18\x05 \x03(\v2\x17.axle.hub.v1.ServiceRowR\bservices\x123\n" +
 	"\bclusters\x18\x06 \x03(\v2\x17.axle.hub.v1.ClusterRowR\bclusters\x12\x12\n" +
 	"\x04gone\x18\a \x03(\tR\x04gone\x12\x14\n" +
-	"\x05hints\x18\b \x03(\tR\x05hints\"\\\n" +
+	"\x05hints\x18\b \x03(\tR\x05hints\x127\n" +
+	"\fservice_list\x18\t \x03(\v2\x14.axle.hub.v1.ServiceR\vserviceList\x127\n" +
+	"\fcluster_list\x18\n" +
+	" \x03(\v2\x14.axle.hub.v1.ClusterR\vclusterList\x12\x1d\n" +
+	"\n" +
+	"list_again\x18\v \x01(\bR\tlistAgain\"\\\n" +
 	"\x10SetTopicsRequest\x12\x1b\n" +
 	"\tstream_id\x18\x01 \x01(\tR\bstreamId\x12+\n" +
 	"\x06topics\x18\x02 \x01(\v2\x13.axle.hub.v1.TopicsR\x06topics\"\x13\n" +
@@ -2760,6 +2812,9 @@ var file_hub_v1_fleet_proto_goTypes = []any{
 	(*Cluster)(nil),               // 30: axle.hub.v1.Cluster
 	(*Manager)(nil),               // 31: axle.hub.v1.Manager
 	(*ComponentCounts)(nil),       // 32: axle.hub.v1.ComponentCounts
+	(*ListServicesRequest)(nil),   // 33: axle.hub.v1.ListServicesRequest
+	(*ListClustersRequest)(nil),   // 34: axle.hub.v1.ListClustersRequest
+	(*Service)(nil),               // 35: axle.hub.v1.Service
 }
 var file_hub_v1_fleet_proto_depIdxs = []int32{
 	0,  // 0: axle.hub.v1.Facet.values:type_name -> axle.hub.v1.Count
@@ -2786,33 +2841,37 @@ var file_hub_v1_fleet_proto_depIdxs = []int32{
 	21, // 21: axle.hub.v1.RecentChangesResponse.changes:type_name -> axle.hub.v1.RecentChange
 	24, // 22: axle.hub.v1.SearchResponse.results:type_name -> axle.hub.v1.SearchResult
 	0,  // 23: axle.hub.v1.SearchResponse.totals:type_name -> axle.hub.v1.Count
-	25, // 24: axle.hub.v1.WatchFleetRequest.topics:type_name -> axle.hub.v1.Topics
-	7,  // 25: axle.hub.v1.WatchFleetResponse.services:type_name -> axle.hub.v1.ServiceRow
-	3,  // 26: axle.hub.v1.WatchFleetResponse.clusters:type_name -> axle.hub.v1.ClusterRow
-	25, // 27: axle.hub.v1.SetTopicsRequest.topics:type_name -> axle.hub.v1.Topics
-	10, // 28: axle.hub.v1.Fleet.Summary:input_type -> axle.hub.v1.FleetSummaryRequest
-	12, // 29: axle.hub.v1.Fleet.HeatMap:input_type -> axle.hub.v1.HeatMapRequest
-	16, // 30: axle.hub.v1.Fleet.NeedsYou:input_type -> axle.hub.v1.NeedsYouRequest
-	19, // 31: axle.hub.v1.Fleet.RecentChanges:input_type -> axle.hub.v1.RecentChangesRequest
-	4,  // 32: axle.hub.v1.Fleet.QueryClusters:input_type -> axle.hub.v1.QueryClustersRequest
-	8,  // 33: axle.hub.v1.Fleet.QueryServices:input_type -> axle.hub.v1.QueryServicesRequest
-	22, // 34: axle.hub.v1.Fleet.Search:input_type -> axle.hub.v1.SearchRequest
-	26, // 35: axle.hub.v1.Fleet.Watch:input_type -> axle.hub.v1.WatchFleetRequest
-	28, // 36: axle.hub.v1.Fleet.SetTopics:input_type -> axle.hub.v1.SetTopicsRequest
-	11, // 37: axle.hub.v1.Fleet.Summary:output_type -> axle.hub.v1.FleetSummary
-	13, // 38: axle.hub.v1.Fleet.HeatMap:output_type -> axle.hub.v1.HeatMapResponse
-	17, // 39: axle.hub.v1.Fleet.NeedsYou:output_type -> axle.hub.v1.NeedsYouResponse
-	20, // 40: axle.hub.v1.Fleet.RecentChanges:output_type -> axle.hub.v1.RecentChangesResponse
-	5,  // 41: axle.hub.v1.Fleet.QueryClusters:output_type -> axle.hub.v1.QueryClustersResponse
-	9,  // 42: axle.hub.v1.Fleet.QueryServices:output_type -> axle.hub.v1.QueryServicesResponse
-	23, // 43: axle.hub.v1.Fleet.Search:output_type -> axle.hub.v1.SearchResponse
-	27, // 44: axle.hub.v1.Fleet.Watch:output_type -> axle.hub.v1.WatchFleetResponse
-	29, // 45: axle.hub.v1.Fleet.SetTopics:output_type -> axle.hub.v1.SetTopicsResponse
-	37, // [37:46] is the sub-list for method output_type
-	28, // [28:37] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	33, // 24: axle.hub.v1.Topics.service_list:type_name -> axle.hub.v1.ListServicesRequest
+	34, // 25: axle.hub.v1.Topics.cluster_list:type_name -> axle.hub.v1.ListClustersRequest
+	25, // 26: axle.hub.v1.WatchFleetRequest.topics:type_name -> axle.hub.v1.Topics
+	7,  // 27: axle.hub.v1.WatchFleetResponse.services:type_name -> axle.hub.v1.ServiceRow
+	3,  // 28: axle.hub.v1.WatchFleetResponse.clusters:type_name -> axle.hub.v1.ClusterRow
+	35, // 29: axle.hub.v1.WatchFleetResponse.service_list:type_name -> axle.hub.v1.Service
+	30, // 30: axle.hub.v1.WatchFleetResponse.cluster_list:type_name -> axle.hub.v1.Cluster
+	25, // 31: axle.hub.v1.SetTopicsRequest.topics:type_name -> axle.hub.v1.Topics
+	10, // 32: axle.hub.v1.Fleet.Summary:input_type -> axle.hub.v1.FleetSummaryRequest
+	12, // 33: axle.hub.v1.Fleet.HeatMap:input_type -> axle.hub.v1.HeatMapRequest
+	16, // 34: axle.hub.v1.Fleet.NeedsYou:input_type -> axle.hub.v1.NeedsYouRequest
+	19, // 35: axle.hub.v1.Fleet.RecentChanges:input_type -> axle.hub.v1.RecentChangesRequest
+	4,  // 36: axle.hub.v1.Fleet.QueryClusters:input_type -> axle.hub.v1.QueryClustersRequest
+	8,  // 37: axle.hub.v1.Fleet.QueryServices:input_type -> axle.hub.v1.QueryServicesRequest
+	22, // 38: axle.hub.v1.Fleet.Search:input_type -> axle.hub.v1.SearchRequest
+	26, // 39: axle.hub.v1.Fleet.Watch:input_type -> axle.hub.v1.WatchFleetRequest
+	28, // 40: axle.hub.v1.Fleet.SetTopics:input_type -> axle.hub.v1.SetTopicsRequest
+	11, // 41: axle.hub.v1.Fleet.Summary:output_type -> axle.hub.v1.FleetSummary
+	13, // 42: axle.hub.v1.Fleet.HeatMap:output_type -> axle.hub.v1.HeatMapResponse
+	17, // 43: axle.hub.v1.Fleet.NeedsYou:output_type -> axle.hub.v1.NeedsYouResponse
+	20, // 44: axle.hub.v1.Fleet.RecentChanges:output_type -> axle.hub.v1.RecentChangesResponse
+	5,  // 45: axle.hub.v1.Fleet.QueryClusters:output_type -> axle.hub.v1.QueryClustersResponse
+	9,  // 46: axle.hub.v1.Fleet.QueryServices:output_type -> axle.hub.v1.QueryServicesResponse
+	23, // 47: axle.hub.v1.Fleet.Search:output_type -> axle.hub.v1.SearchResponse
+	27, // 48: axle.hub.v1.Fleet.Watch:output_type -> axle.hub.v1.WatchFleetResponse
+	29, // 49: axle.hub.v1.Fleet.SetTopics:output_type -> axle.hub.v1.SetTopicsResponse
+	41, // [41:50] is the sub-list for method output_type
+	32, // [32:41] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_fleet_proto_init() }

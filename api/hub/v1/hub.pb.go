@@ -1215,12 +1215,19 @@ func (x *Cluster) GetUncountedTags() []string {
 	return nil
 }
 
+// ListClustersRequest selects clusters; Topics.cluster_list follows what it
+// selects.
 type ListClustersRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
 	Tags    map[string]string      `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Only what this tool manages; "none" is what nobody manages; empty is all.
 	ManagedByTool string `protobuf:"bytes,3,opt,name=managed_by_tool,json=managedByTool,proto3" json:"managed_by_tool,omitempty"`
+	// At most 500; 0 is all in one answer, and 500 with freshness.
+	PageSize  int32  `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only Fresh, Stale or Unknown ones.
+	Freshness     []string `protobuf:"bytes,6,rep,name=freshness,proto3" json:"freshness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1276,9 +1283,34 @@ func (x *ListClustersRequest) GetManagedByTool() string {
 	return ""
 }
 
+func (x *ListClustersRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListClustersRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListClustersRequest) GetFreshness() []string {
+	if x != nil {
+		return x.Freshness
+	}
+	return nil
+}
+
 type ListClustersResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Clusters      []*Cluster             `protobuf:"bytes,1,rep,name=clusters,proto3" json:"clusters,omitempty"`
+	NextPageToken string                 `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// The position of the change feed that the answer shows at least. Set by hubs
+	// that know page_size and Topics.cluster_list.
+	ResumeToken   string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1318,6 +1350,20 @@ func (x *ListClustersResponse) GetClusters() []*Cluster {
 		return x.Clusters
 	}
 	return nil
+}
+
+func (x *ListClustersResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListClustersResponse) GetResumeToken() string {
+	if x != nil {
+		return x.ResumeToken
+	}
+	return ""
 }
 
 type GetClusterRequest struct {
@@ -2844,6 +2890,9 @@ type ListRepositoriesRequest struct {
 	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
 	// Only what this tool manages; "none" is what nobody manages; empty is all.
 	ManagedByTool string `protobuf:"bytes,2,opt,name=managed_by_tool,json=managedByTool,proto3" json:"managed_by_tool,omitempty"`
+	// At most 500; 0 is all in one answer.
+	PageSize      int32  `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2892,9 +2941,24 @@ func (x *ListRepositoriesRequest) GetManagedByTool() string {
 	return ""
 }
 
+func (x *ListRepositoriesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListRepositoriesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 type ListRepositoriesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Repositories  []*Repository          `protobuf:"bytes,1,rep,name=repositories,proto3" json:"repositories,omitempty"`
+	NextPageToken string                 `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2934,6 +2998,13 @@ func (x *ListRepositoriesResponse) GetRepositories() []*Repository {
 		return x.Repositories
 	}
 	return nil
+}
+
+func (x *ListRepositoriesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 type GetRepositoryRequest struct {
@@ -5024,15 +5095,26 @@ func (x *ServiceRef) GetName() string {
 	return ""
 }
 
+// ListServicesRequest selects services; all fields must match, and empty ones
+// select all. Topics.service_list follows what it selects.
 type ListServicesRequest struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Cluster   string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	Project   string                 `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
-	Name      string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	PageSize  int32                  `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	PageToken string                 `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Cluster string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Project string                 `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
+	Name    string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// At most 500; 0 is 100.
+	PageSize  int32  `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only what this tool manages; "none" is what nobody manages; empty is all.
 	ManagedByTool string `protobuf:"bytes,6,opt,name=managed_by_tool,json=managedByTool,proto3" json:"managed_by_tool,omitempty"`
+	// Only in one of these states: Synced, Pending, Applying, Drifted, Failed, Held,
+	// Paused, or Deleting for those that are being deleted.
+	Sync []string `protobuf:"bytes,7,rep,name=sync,proto3" json:"sync,omitempty"`
+	// Only with one of these: Healthy, Progressing, Degraded, Suspended, Missing,
+	// Unknown.
+	Health []string `protobuf:"bytes,8,rep,name=health,proto3" json:"health,omitempty"`
+	// Of the spec, only repository and git: what a table shows.
+	Brief         bool `protobuf:"varint,9,opt,name=brief,proto3" json:"brief,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5109,10 +5191,34 @@ func (x *ListServicesRequest) GetManagedByTool() string {
 	return ""
 }
 
+func (x *ListServicesRequest) GetSync() []string {
+	if x != nil {
+		return x.Sync
+	}
+	return nil
+}
+
+func (x *ListServicesRequest) GetHealth() []string {
+	if x != nil {
+		return x.Health
+	}
+	return nil
+}
+
+func (x *ListServicesRequest) GetBrief() bool {
+	if x != nil {
+		return x.Brief
+	}
+	return false
+}
+
 type ListServicesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Services      []*Service             `protobuf:"bytes,1,rep,name=services,proto3" json:"services,omitempty"`
 	NextPageToken string                 `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// The position of the change feed that the answer shows at least. Set by hubs
+	// that know sync, health and Topics.service_list.
+	ResumeToken   string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5157,6 +5263,13 @@ func (x *ListServicesResponse) GetServices() []*Service {
 func (x *ListServicesResponse) GetNextPageToken() string {
 	if x != nil {
 		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListServicesResponse) GetResumeToken() string {
+	if x != nil {
+		return x.ResumeToken
 	}
 	return ""
 }
@@ -10693,16 +10806,22 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x0euncounted_tags\x18\x19 \x03(\tR\runcountedTags\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd0\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaa\x02\n" +
 	"\x13ListClustersRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12>\n" +
 	"\x04tags\x18\x02 \x03(\v2*.axle.hub.v1.ListClustersRequest.TagsEntryR\x04tags\x12&\n" +
-	"\x0fmanaged_by_tool\x18\x03 \x01(\tR\rmanagedByTool\x1a7\n" +
+	"\x0fmanaged_by_tool\x18\x03 \x01(\tR\rmanagedByTool\x12\x1b\n" +
+	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\x12\x1c\n" +
+	"\tfreshness\x18\x06 \x03(\tR\tfreshness\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"H\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x93\x01\n" +
 	"\x14ListClustersResponse\x120\n" +
-	"\bclusters\x18\x01 \x03(\v2\x14.axle.hub.v1.ClusterR\bclusters\"'\n" +
+	"\bclusters\x18\x01 \x03(\v2\x14.axle.hub.v1.ClusterR\bclusters\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12!\n" +
+	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\"'\n" +
 	"\x11GetClusterRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\xcc\x02\n" +
 	"\x14CreateClusterRequest\x12\x12\n" +
@@ -10843,12 +10962,16 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"fetched_at\x18\x05 \x01(\x03R\tfetchedAt\x12\x18\n" +
 	"\amessage\x18\x06 \x01(\tR\amessage\x12\x14\n" +
 	"\x05error\x18\a \x01(\tR\x05error\x12\x1a\n" +
-	"\bservices\x18\b \x01(\x05R\bservices\"[\n" +
+	"\bservices\x18\b \x01(\x05R\bservices\"\x97\x01\n" +
 	"\x17ListRepositoriesRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12&\n" +
-	"\x0fmanaged_by_tool\x18\x02 \x01(\tR\rmanagedByTool\"W\n" +
+	"\x0fmanaged_by_tool\x18\x02 \x01(\tR\rmanagedByTool\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"\x7f\n" +
 	"\x18ListRepositoriesResponse\x12;\n" +
-	"\frepositories\x18\x01 \x03(\v2\x17.axle.hub.v1.RepositoryR\frepositories\"*\n" +
+	"\frepositories\x18\x01 \x03(\v2\x17.axle.hub.v1.RepositoryR\frepositories\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"*\n" +
 	"\x14GetRepositoryRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\xd2\x05\n" +
 	"\x15RepositoryCredentials\x12\x1a\n" +
@@ -11055,7 +11178,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"ServiceRef\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xc1\x01\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x83\x02\n" +
 	"\x13ListServicesRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x12\n" +
@@ -11063,10 +11186,14 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x05 \x01(\tR\tpageToken\x12&\n" +
-	"\x0fmanaged_by_tool\x18\x06 \x01(\tR\rmanagedByTool\"p\n" +
+	"\x0fmanaged_by_tool\x18\x06 \x01(\tR\rmanagedByTool\x12\x12\n" +
+	"\x04sync\x18\a \x03(\tR\x04sync\x12\x16\n" +
+	"\x06health\x18\b \x03(\tR\x06health\x12\x14\n" +
+	"\x05brief\x18\t \x01(\bR\x05brief\"\x93\x01\n" +
 	"\x14ListServicesResponse\x120\n" +
 	"\bservices\x18\x01 \x03(\v2\x14.axle.hub.v1.ServiceR\bservices\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\">\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12!\n" +
+	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\">\n" +
 	"\x11GetServiceRequest\x12)\n" +
 	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\"\xdb\x01\n" +
 	"\x14CreateServiceRequest\x12)\n" +

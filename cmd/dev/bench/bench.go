@@ -49,6 +49,8 @@ var benchmarks = []benchmark{
 		"the upstream is on the same machine, without latency; one repository"},
 	{"fleet-index", "lists of a hub with 10,000 clusters and 100,000 services, over HTTP, on SQLite and Postgres", 20 * time.Minute, benchFleetIndex,
 		"the fleet is written straight into the tables and does not move meanwhile; one caller at a time, an administrator, on the same machine. Services have no secrets and short specs"},
+	{"watched-list", "axle services list --health Degraded --watch of a hub with 10,000 clusters and 100,000 services", 5 * time.Minute, benchWatchedList,
+		"bytes in both directions over plain HTTP on this machine, without TLS. The fleet is written straight into the tables; a tenth of it is Degraded, and 100 of these change by one call each. Many names and revisions are alike, so they compress well"},
 	{"refs", "a repository of 50,001 branches on a local server", 15 * time.Minute, benchRefs,
 		"the upstream has no latency; one clone, because a second one has nothing to fetch"},
 	{"agent-memory", "an agent with objects of a real size, a fifth of which never become ready", 70 * time.Minute, benchAgentMemory,

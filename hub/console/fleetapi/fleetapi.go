@@ -40,6 +40,8 @@ type API struct {
 	Readable func(ctx context.Context) (identity.Reach, error)
 	// Cluster converts a cluster to the API's form.
 	Cluster func(fleet.ClusterView) *hubv1.Cluster
+	// Service converts a service without its objects.
+	Service func(fleet.ServiceView) *hubv1.Service
 	// Position is what this replica's indexes show.
 	Position func() event.Position
 	Rollouts Rollouts

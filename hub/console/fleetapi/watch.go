@@ -47,7 +47,8 @@ func untilCut(ctx context.Context, send func() error) error {
 // Watch implements hubv1connect.FleetHandler.
 func (s *API) Watch(ctx context.Context, r *connect.Request[hubv1.WatchFleetRequest], out *connect.ServerStream[hubv1.WatchFleetResponse]) error {
 	caller, _ := identity.FromContext(ctx)
-	stream, err := s.Streams.Open(ctx, caller, topics(r.Msg.GetTopics()), r.Msg.GetResumeToken())
+	asked := r.Msg.GetTopics()
+	stream, err := s.Streams.Open(ctx, caller, topics(asked), r.Msg.GetResumeToken())
 	if errors.Is(err, watch.ErrTooOld) {
 		return connect.NewError(connect.CodeOutOfRange, err)
 	}
@@ -63,12 +64,22 @@ func (s *API) Watch(ctx context.Context, r *connect.Request[hubv1.WatchFleetRequ
 		if err != nil {
 			return err
 		}
-		message := &hubv1.WatchFleetResponse{StreamId: stream.ID, Sequence: sequence, ResumeToken: b.At.String(), At: s.now(), Gone: b.Gone, Hints: b.Hints}
+		message := &hubv1.WatchFleetResponse{StreamId: stream.ID, Sequence: sequence, ResumeToken: b.At.String(), At: s.now(), Gone: b.Gone, Hints: b.Hints, ListAgain: b.Again}
 		if message.Services, err = s.services(ctx, b.Services); err != nil {
 			return err
 		}
 		if message.Clusters, err = s.clusters(ctx, b.Clusters); err != nil {
 			return err
+		}
+		if message.ServiceList, err = s.Listed(ctx, b.ServiceList, asked.GetServiceList().GetBrief()); err != nil {
+			return err
+		}
+		listed, err := s.clusters(ctx, b.ClusterList)
+		if err != nil {
+			return err
+		}
+		for _, row := range listed {
+			message.ClusterList = append(message.ClusterList, row.GetCluster())
 		}
 		if err := untilCut(ctx, func() error { return out.Send(message) }); err != nil {
 			return err
@@ -83,5 +94,14 @@ func (s *API) SetTopics(ctx context.Context, r *connect.Request[hubv1.SetTopicsR
 }
 
 func topics(t *hubv1.Topics) watch.Topics {
-	return watch.Topics{Services: t.GetServiceIds(), Clusters: t.GetClusterIds(), Hints: t.GetHints()}
+	out := watch.Topics{Services: t.GetServiceIds(), Clusters: t.GetClusterIds(), Hints: t.GetHints()}
+	if t.GetServiceList() != nil {
+		filter := ListedServices(t.GetServiceList())
+		out.ServiceList = &filter
+	}
+	if t.GetClusterList() != nil {
+		filter := ListedClusters(t.GetClusterList())
+		out.ClusterList = &filter
+	}
+	return out
 }

@@ -80,18 +80,10 @@ func (s state) values(field string) []string {
 
 // Clusters returns a window of the clusters within reach that match.
 func (x *Index) Clusters(f ClusterFilter, w Window, reach identity.Reach) (page ClusterPage, err error) {
-	words, err := wordsOf(f.Text)
-	if err := cmp.Or(err, w.check(clusterSorts), bounded(f.Project, f.Tag, f.Freshness, f.Tunnel, f.Verdict, f.Kubernetes, f.Agent, f.Distro, f.Tool),
-		freshnesses.check("freshness", f.Freshness), tunnels.check("tunnel", f.Tunnel), verdicts.check("verdict", f.Verdict, NeedsYou)); err != nil {
+	q, err := f.query()
+	if err := cmp.Or(err, w.check(clusterSorts)); err != nil {
 		return page, err
 	}
-	chosen := map[string]choice{}
-	for i, values := range [][]string{f.Verdict, f.Freshness, f.Tunnel, f.Project, f.Kubernetes, f.Agent, f.Distro, f.Tool} {
-		if len(values) > 0 {
-			chosen[clusterFields[i]] = choose(values)
-		}
-	}
-	tags := tagsOf(f.Tag)
 	counts, byTag := map[string]map[string]int64{}, tagCounts{}
 	for _, field := range clusterFields {
 		counts[field] = map[string]int64{}
@@ -104,11 +96,11 @@ func (x *Index) Clusters(f ClusterFilter, w Window, reach identity.Reach) (page 
 			}
 			page.Unfiltered++
 			s := x.state(c)
-			if !inText(words, c.text) {
+			if !inText(q.words, c.text) {
 				continue
 			}
-			failed := s.fails(chosen)
-			fails, key := failTags(tags, c)
+			failed := s.fails(q.chosen)
+			fails, key := failTags(q.tags, c)
 			if len(failed)+fails == 0 {
 				rows = append(rows, s)
 			}
@@ -130,6 +122,34 @@ func (x *Index) Clusters(f ClusterFilter, w Window, reach identity.Reach) (page 
 		page.Facets = append(page.Facets, byTag.facets()...)
 	}
 	return page, err
+}
+
+// clusterQuery is a filter that is made ready.
+type clusterQuery struct {
+	words  []word
+	chosen map[string]choice
+	tags   []tagFilter
+}
+
+func (f ClusterFilter) query() (q clusterQuery, err error) {
+	q.words, err = wordsOf(f.Text)
+	if err := cmp.Or(err, bounded(f.Project, f.Tag, f.Freshness, f.Tunnel, f.Verdict, f.Kubernetes, f.Agent, f.Distro, f.Tool),
+		freshnesses.check("freshness", f.Freshness), tunnels.check("tunnel", f.Tunnel), verdicts.check("verdict", f.Verdict, NeedsYou)); err != nil {
+		return q, err
+	}
+	q.chosen, q.tags = map[string]choice{}, tagsOf(f.Tag)
+	for i, values := range [][]string{f.Verdict, f.Freshness, f.Tunnel, f.Project, f.Kubernetes, f.Agent, f.Distro, f.Tool} {
+		if len(values) > 0 {
+			q.chosen[clusterFields[i]] = choose(values)
+		}
+	}
+	return q, nil
+}
+
+// matches reports whether a cluster matches all fields.
+func (q clusterQuery) matches(s state) bool {
+	fails, _ := failTags(q.tags, s.cluster)
+	return fails == 0 && inText(q.words, s.text) && len(s.fails(q.chosen)) == 0
 }
 
 func inText(words []word, text string) bool {

@@ -302,6 +302,9 @@ func (x *Index) applyObjects(ctx context.Context, b *batch) error {
 	for id := range gone {
 		if c := x.table.clusters[id]; c != nil {
 			b.scopes = append(b.scopes, c.Scope())
+			for _, s := range c.services {
+				b.services[s.id] = true
+			}
 		}
 		x.table.dropCluster(id)
 	}

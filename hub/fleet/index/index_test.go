@@ -1,9 +1,11 @@
 package index_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -155,6 +157,86 @@ func verdicts(t *testing.T, x *index.Index) string {
 
 func row(kind event.Kind, key, cluster string) event.Row {
 	return event.Row{Change: event.Change{Kind: kind, Key: key, Cluster: cluster}}
+}
+
+// A list of whole objects is read in pages that continue after a name, and one that is
+// followed is matched id by id: both find the same.
+func TestListsInPages(t *testing.T) {
+	r, x := fleetOf(t, 5, 4)
+	degraded, deleting := "svc_0000000000000001_00002", "svc_0000000000000003_00001"
+	for id, fn := range map[string]func(*index.Facts){
+		degraded: func(f *index.Facts) { f.Status.Health = fleet.Degraded },
+		deleting: func(f *index.Facts) { f.Deleting = "delete" },
+	} {
+		f := r.services[id]
+		fn(&f)
+		r.services[id] = f
+	}
+	if err := x.Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := slices.Sorted(maps.Keys(r.services))
+	for name, tc := range map[string]struct {
+		filter index.ServiceFilter
+		want   []string
+	}{
+		"all":      {index.ServiceFilter{}, all},
+		"health":   {index.ServiceFilter{Health: []string{"Degraded"}}, []string{degraded}},
+		"deleting": {index.ServiceFilter{State: []string{"Deleting"}}, []string{deleting}},
+		"state":    {index.ServiceFilter{State: []string{"Synced"}}, slices.DeleteFunc(slices.Clone(all), func(id string) bool { return id == deleting })},
+		"name":     {index.ServiceFilter{Name: []string{"service-01"}, Cluster: []string{"edge-00002"}}, []string{"svc_0000000000000002_00001"}},
+		"cluster":  {index.ServiceFilter{Cluster: []string{"edge-00004"}}, all[16:]},
+	} {
+		var paged []string
+		for after, more := (fleet.Ref{}), true; more; {
+			ids, last, err := x.ServicesAfter(tc.filter, after, 3, everywhere)
+			if err != nil || len(ids) > 3 {
+				t.Fatal(ids, err)
+			}
+			paged, after, more = append(paged, ids...), last, last != fleet.Ref{}
+		}
+		whole, err := x.MatchServices(tc.filter, nil, everywhere)
+		some, err2 := x.MatchServices(tc.filter, all, everywhere)
+		if err := cmp.Or(err, err2); err != nil || !slices.Equal(paged, tc.want) || !slices.Equal(whole, tc.want) || !slices.Equal(some, tc.want) {
+			t.Errorf("%s: in pages %v, whole %v, of all ids %v, want %v (%v)", name, paged, whole, some, tc.want, err)
+		}
+	}
+	if none, _ := x.MatchServices(index.ServiceFilter{}, all, identity.Reach{Projects: []string{"prj_2"}}); len(none) != 0 {
+		t.Errorf("out of reach: %v", none)
+	}
+	if _, _, err := x.ServicesAfter(index.ServiceFilter{State: []string{"Broken"}}, fleet.Ref{}, 3, everywhere); err == nil || !strings.Contains(err.Error(), "Deleting") {
+		t.Errorf("an unknown state: %v", err)
+	}
+	var names []string
+	for after, more := "", true; more; {
+		hits, last, err := x.ClustersAfter(index.ClusterFilter{Tag: []string{"site=1", "site=2", "site=3"}}, after, 2, everywhere)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range hits {
+			names = append(names, r.clusters[h.ID].Name)
+		}
+		after, more = last, last != ""
+	}
+	if hits, err := x.MatchClusters(index.ClusterFilter{Tag: []string{"site=1"}}, slices.Sorted(maps.Keys(r.clusters)), everywhere); err != nil || len(hits) != 1 || !slices.Equal(names, []string{"edge-00001", "edge-00002", "edge-00003"}) {
+		t.Errorf("clusters %v, matching %v (%v)", names, hits, err)
+	}
+}
+
+// The services of a cluster that is deleted are named as changed: lists have them.
+func TestADeletedClusterTakesItsServicesOutOfLists(t *testing.T) {
+	r, x := fleetOf(t, 2, 3)
+	var told []index.Change
+	x.Listen(func(c index.Change) { told = append(told, c) })
+	cluster := "cls_0000000000000000000001"
+	delete(r.clusters, cluster)
+	maps.DeleteFunc(r.services, func(_ string, f index.Facts) bool { return f.ClusterID == cluster })
+	if err := x.Apply(t.Context(), []event.Row{row(event.KindCluster, cluster, cluster)}); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 1 || len(told[0].Services) != 3 {
+		t.Errorf("told %+v", told)
+	}
 }
 
 func TestIndexFollowsTheFeed(t *testing.T) {

@@ -42,3 +42,15 @@ func (x *Index) ClustersOf(services []string) map[string]string {
 	})
 	return of
 }
+
+// ServicesOf returns the services of clusters.
+func (x *Index) ServicesOf(clusters map[string]bool) (services []string) {
+	_ = x.view(func(t *table) {
+		for id := range clusters {
+			if c := t.clusters[id]; c != nil {
+				services = append(services, idsOf(c.services)...)
+			}
+		}
+	})
+	return services
+}

@@ -51,7 +51,9 @@ type ServiceFilter struct {
 	Text                                                             string
 	Cluster, Project, Sync, Health, Freshness, Repository, Namespace []string
 	Tool, Tag, Verdict, Global                                       []string
-	Pinned                                                           *bool
+	// Name is the whole name. State is Sync, but Deleting for what is being deleted.
+	Name, State []string
+	Pinned      *bool
 }
 
 // Page is the window of a list: ids in order, and what was counted.
@@ -78,6 +80,8 @@ const (
 	fieldPinned
 	fieldVerdict
 	fieldGlobal
+	fieldName
+	fieldState
 	fields = iota
 )
 
@@ -138,9 +142,9 @@ type query struct {
 	tags   []tagFilter
 
 	clusters, freshness                       choice
-	syncs, healths, verdicts                  [8]bool
+	syncs, states, healths, verdicts          [8]bool
 	projects, repositories, namespaces, tools numbered
-	globals                                   numbered
+	globals, names                            numbered
 
 	table *table
 	// found remembers, for each word and table of texts, what contains it.
@@ -168,12 +172,12 @@ func (f ServiceFilter) query() (*query, error) {
 		return nil, err
 	}
 	if err := cmp.Or(
-		bounded(f.Cluster, f.Project, f.Sync, f.Health, f.Freshness, f.Repository, f.Namespace, f.Tool, f.Tag, f.Verdict, f.Global),
-		syncs.check("sync", f.Sync), healths.check("health", f.Health), freshnesses.check("freshness", f.Freshness), verdicts.check("verdict", f.Verdict),
+		bounded(f.Cluster, f.Project, f.Sync, f.Health, f.Freshness, f.Repository, f.Namespace, f.Tool, f.Tag, f.Verdict, f.Global, f.Name, f.State),
+		syncs.check("sync", f.Sync), states.check("sync", f.State), healths.check("health", f.Health), freshnesses.check("freshness", f.Freshness), verdicts.check("verdict", f.Verdict),
 	); err != nil {
 		return nil, err
 	}
-	q.syncs, q.healths, q.verdicts = choose(f.Sync).of(syncs), choose(f.Health).of(healths), choose(f.Verdict).of(verdicts)
+	q.syncs, q.healths, q.verdicts, q.states = choose(f.Sync).of(syncs), choose(f.Health).of(healths), choose(f.Verdict).of(verdicts), choose(f.State).of(states)
 	return q, nil
 }
 
@@ -182,6 +186,7 @@ func (q *query) prepare(t *table, facets bool) {
 	q.table, q.fresh = t, map[*cluster]fleet.Freshness{}
 	q.projects, q.repositories = choose(q.filter.Project).numbered(t.project), choose(q.filter.Repository).numbered(t.repository)
 	q.namespaces, q.globals = choose(q.filter.Namespace).numbered(t.namespaces), choose(q.filter.Global).numbered(t.globals)
+	q.names = choose(q.filter.Name).numbered(t.names)
 	q.tools = choose(nobody(q.filter.Tool)).numbered(t.tools)
 	for _, w := range q.words {
 		in := func(of *words) []bool {
@@ -212,22 +217,8 @@ func (q *query) cluster(c *cluster, at moment, reach identity.Reach) {
 	if !all && !reach.Everywhere && len(reach.Projects)+len(reach.Services) == 0 {
 		return
 	}
-	failed := 0
-	if !q.clusters.matches(c.Name) {
-		failed |= fieldCluster
-	}
-	if !q.freshness.matches(string(at.freshness)) {
-		failed |= fieldFreshness
-	}
-	fails, key := failTags(q.tags, c)
-	if fails > 0 {
-		failed |= fieldTag
-	}
+	failed, inName := q.shared(c, at)
 	q.fresh[c] = at.freshness
-	inName := make([]bool, len(q.words))
-	for i, w := range q.words {
-		inName[i] = w.in(strings.ToLower(c.Name))
-	}
 	var seen [fields + 1]int64
 	for _, s := range c.services {
 		if !all && !reach.Covers(q.table.scope(s)) {
@@ -256,6 +247,7 @@ func (q *query) cluster(c *cluster, at moment, reach identity.Reach) {
 		}
 	}
 	if q.counts != nil {
+		fails, key := failTags(q.tags, c)
 		q.counts.ofCluster(c, at, seen, fails, key)
 	}
 }
@@ -278,6 +270,8 @@ func (q *query) fails(s *service, verdict Verdict, inCluster []bool) (mask int) 
 	}
 	fail(q.verdicts[verdict], fieldVerdict)
 	fail(q.syncs[s.sync], fieldSync)
+	fail(q.states[s.state()], fieldState)
+	fail(q.names.matches(s.name), fieldName)
 	fail(q.healths[s.health], fieldHealth)
 	fail(q.projects.matches(s.project), fieldProject)
 	fail(q.repositories.matches(s.repository), fieldRepository)

@@ -33,6 +33,7 @@ type closed []string
 var (
 	verdicts    = closed{"Failed", "Stale", "Drifted", "Paused", "Progressing", "Pending", "Healthy"}
 	syncs       = closed{string(fleet.Failed), string(fleet.Held), string(fleet.Drifted), string(fleet.Applying), string(fleet.Pending), string(fleet.Paused), string(fleet.Synced)}
+	states      = append(slices.Clone(syncs), "Deleting")
 	healths     = closed{string(fleet.Degraded), string(fleet.Missing), string(fleet.Progressing), string(fleet.HealthUnknown), string(fleet.Suspended), string(fleet.Healthy)}
 	freshnesses = closed{string(fleet.Stale), string(fleet.Unknown), string(fleet.Fresh)}
 	tunnels     = closed{"Down", "Off", "Up"}
@@ -97,6 +98,14 @@ func (s *service) verdict(freshness fleet.Freshness) Verdict {
 		return Stale
 	}
 	return byState[s.sync][s.health]
+}
+
+// state is the number of the service's word in states.
+func (s *service) state() uint8 {
+	if s.flags&flagDeleting != 0 {
+		return uint8(len(syncs))
+	}
+	return s.sync
 }
 
 // verdict returns the verdict of a cluster: the worst fresh state of it and of its

@@ -90,15 +90,16 @@ func (s *Streams) compare(polls bool) {
 	about := maps.Clone(moved)
 	maps.Copy(about, polled)
 	for _, one := range streams {
-		one.on(about, scopes)
+		one.on(about, moved, scopes)
 	}
 }
 
 // momentHints are the hints of clusters that became Fresh or Stale, or whose tunnels changed.
 var momentHints = []string{"fleet", "clusters", "services"}
 
-// on marks what a stream watches of some clusters.
-func (s *Stream) on(clusters map[string]bool, moved []identity.Scope) {
+// on marks what a stream watches of some clusters. The time of a poll is no change of a
+// row of a list.
+func (s *Stream) on(clusters, moved map[string]bool, scopes []identity.Scope) {
 	s.mu.Lock()
 	services := make([]string, 0, len(s.services))
 	for id := range s.services {
@@ -115,7 +116,8 @@ func (s *Stream) on(clusters map[string]bool, moved []identity.Scope) {
 		change.Clusters = append(change.Clusters, id)
 	}
 	if len(moved) > 0 {
-		change.Hints, change.Scopes = momentHints, moved
+		change.Hints, change.Scopes = momentHints, scopes
 	}
 	s.take(change)
+	s.followMoved(moved)
 }

@@ -49,8 +49,14 @@ type Index interface {
 	ClustersByID(ids []string, reach identity.Reach) ([]index.ClusterHit, error)
 	// Moments returns what freshness and tunnel clusters have now.
 	Moments() map[string]index.Moment
-	// ClustersOf returns the clusters of services, by service id.
+	// ClustersOf returns the clusters of services, by service id; ServicesOf the services
+	// of clusters.
 	ClustersOf(services []string) map[string]string
+	ServicesOf(clusters map[string]bool) []string
+	// MatchServices and MatchClusters return those of the ids that are within reach and
+	// match, of all when ids is nil.
+	MatchServices(f index.ServiceFilter, ids []string, reach identity.Reach) ([]string, error)
+	MatchClusters(f index.ClusterFilter, ids []string, reach identity.Reach) ([]index.ClusterHit, error)
 }
 
 // Feed is the position of this replica.
@@ -74,15 +80,11 @@ type Config struct {
 }
 
 // Topics are what a stream watches.
-type Topics struct{ Services, Clusters, Hints []string }
-
-// Batch is one message of a stream.
-type Batch struct {
-	Services []string
-	Clusters []index.ClusterHit
-	Gone     []string
-	Hints    []string
-	At       event.Position
+type Topics struct {
+	Services, Clusters, Hints []string
+	// ServiceList and ClusterList are lists whose rows are watched; nil is none.
+	ServiceList *index.ServiceFilter
+	ClusterList *index.ClusterFilter
 }
 
 // Streams are the open streams of a replica.
@@ -96,6 +98,8 @@ type Streams struct {
 	moments map[string]index.Moment
 	// noted has each hint that was due since the replica began.
 	noted hints
+	// held is how many rows the lists of all streams have.
+	held int
 }
 
 // New returns Streams without any.
@@ -120,6 +124,7 @@ type Stream struct {
 	// changed is what the next batch is about.
 	changed, gone map[string]bool
 	hinted        hints
+	lists         []*rows
 }
 
 // Open begins a stream of the caller. With a resume token, the first batch has all of the
@@ -136,7 +141,7 @@ func (s *Streams) Open(ctx context.Context, caller identity.Principal, topics To
 	}
 	one := &Stream{
 		ID: identity.NewID("str_"), of: s, caller: caller, wake: make(chan struct{}, 1), ended: make(chan struct{}),
-		changed: map[string]bool{}, gone: map[string]bool{}, hinted: hints{},
+		changed: map[string]bool{}, gone: map[string]bool{}, hinted: hints{}, lists: s.lists(topics),
 	}
 	if err := one.watch(topics, reach); err != nil {
 		return nil, err
@@ -145,10 +150,15 @@ func (s *Streams) Open(ctx context.Context, caller identity.Principal, topics To
 		return nil, err
 	}
 	s.begin()
+	if err := one.hold(reach); err != nil {
+		one.Close()
+		return nil, err
+	}
 	// Only now: a change meanwhile would be told twice, and never lost.
 	s.missed(one, nil)
 	if news != nil {
 		one.take(*news)
+		one.follow(*news)
 	}
 	return one, nil
 }
@@ -222,6 +232,9 @@ func (s *Streams) SetTopics(ctx context.Context, caller identity.Principal, id s
 	s.mu.Unlock()
 	if one == nil || !one.ownedBy(caller) {
 		return errNone
+	}
+	if topics.ServiceList != nil || topics.ClusterList != nil {
+		return errcode.New(errcode.Invalid, "topics: a stream has its lists from the beginning; open Watch again for others")
 	}
 	reach, err := s.config.Identity.Reach(ctx, caller, identity.ActionRead)
 	if err != nil {
@@ -348,6 +361,7 @@ func (s *Streams) Changed(c index.Change) {
 	s.note(c)
 	for _, one := range s.list() {
 		one.take(c)
+		one.follow(c)
 	}
 }
 
@@ -357,8 +371,11 @@ func (s *Streams) list() []*Stream {
 	return slices.Collect(maps.Values(s.all))
 }
 
-// Close ends the stream.
-func (s *Stream) Close() { s.end(ErrClosed) }
+// Close ends the stream. It is for the goroutine of Next.
+func (s *Stream) Close() {
+	s.end(ErrClosed)
+	s.let()
+}
 
 func (s *Stream) end(why error) {
 	s.of.mu.Lock()
@@ -403,10 +420,6 @@ func (s *Stream) Next(ctx context.Context) (Batch, error) {
 	}
 }
 
-func (b Batch) empty() bool {
-	return len(b.Services)+len(b.Clusters)+len(b.Gone)+len(b.Hints) == 0
-}
-
 func (s *Stream) wait(ctx context.Context, wake <-chan struct{}, until <-chan time.Time) error {
 	select {
 	case <-wake:
@@ -417,56 +430,4 @@ func (s *Stream) wait(ctx context.Context, wake <-chan struct{}, until <-chan ti
 		return s.why
 	}
 	return nil
-}
-
-// batch takes what was marked. The position is read first: what is marked later is of a
-// later position.
-func (s *Stream) batch(ctx context.Context) (Batch, error) {
-	reach, err := s.reach(ctx)
-	if err != nil {
-		return Batch{}, err
-	}
-	b := Batch{At: s.of.config.Feed.Position()}
-	s.mu.Lock()
-	changed, gone, hinted := s.changed, s.gone, s.hinted
-	s.changed, s.gone, s.hinted = map[string]bool{}, map[string]bool{}, hints{}
-	var services, clusters []string
-	for id := range changed {
-		if s.services[id] {
-			services = append(services, id)
-		} else if s.clusters[id] {
-			clusters = append(clusters, id)
-		}
-	}
-	s.mu.Unlock()
-	slices.Sort(services)
-	slices.Sort(clusters)
-	if b.Services, b.Clusters, err = s.of.within(services, clusters, reach); err != nil {
-		return Batch{}, err
-	}
-	for _, id := range b.Services {
-		delete(changed, id)
-	}
-	for _, c := range b.Clusters {
-		delete(changed, c.ID)
-	}
-	maps.Copy(gone, changed)
-	b.Gone = slices.Sorted(maps.Keys(gone))
-	s.mu.Lock()
-	for id := range changed {
-		delete(s.services, id)
-		delete(s.clusters, id)
-	}
-	s.mu.Unlock()
-	b.Hints = hinted.within(reach)
-	return b, nil
-}
-
-// reach asks again what the caller may read.
-func (s *Stream) reach(ctx context.Context) (identity.Reach, error) {
-	caller, err := s.of.config.Identity.Caller(ctx, s.caller.TokenID)
-	if err != nil {
-		return identity.Reach{}, err
-	}
-	return s.of.config.Identity.Reach(ctx, caller, identity.ActionRead)
 }

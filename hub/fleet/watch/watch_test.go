@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -31,6 +33,9 @@ type fake struct {
 	caller   error
 	reach    identity.Reach
 	moments  map[string]index.Moment
+	// degraded are what a list of services has, many what it has at the beginning beside.
+	degraded map[string]bool
+	many     []string
 }
 
 func (*fake) ServicesByID(ids []string, _ identity.Reach) ([]string, error) { return ids, nil }
@@ -51,6 +56,29 @@ func (*fake) ClustersOf(services []string) map[string]string {
 		of[id] = "cls_" + id
 	}
 	return of
+}
+func (f *fake) ServicesOf(clusters map[string]bool) (services []string) {
+	for id := range clusters {
+		services = append(services, strings.TrimPrefix(id, "cls_"))
+	}
+	return services
+}
+func (f *fake) MatchServices(_ index.ServiceFilter, ids []string, _ identity.Reach) (matching []string, _ error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id := range f.degraded {
+		if ids == nil || slices.Contains(ids, id) {
+			matching = append(matching, id)
+		}
+	}
+	slices.Sort(matching)
+	if ids == nil {
+		matching = append(matching, f.many...)
+	}
+	return matching, nil
+}
+func (*fake) MatchClusters(index.ClusterFilter, []string, identity.Reach) ([]index.ClusterHit, error) {
+	return nil, nil
 }
 func (f *fake) Position() event.Position                    { return f.position }
 func (*fake) WaitFor(context.Context, event.Position) error { return nil }
@@ -351,5 +379,94 @@ func TestStreamsEndWithTheirTokenAndWithTheHub(t *testing.T) {
 	}
 	if _, err := w.Open(t.Context(), identity.Principal{}, watch.Topics{}, ""); !errcode.Is(err, errcode.Unavailable) {
 		t.Errorf("a hub that stops opens a stream: %v", err)
+	}
+}
+
+// A list sends what is new, what changed and what it no longer has, of all that changes
+// in the fleet nothing else, and nothing at the beginning.
+func TestAListIsFollowed(t *testing.T) {
+	w := newWatched()
+	w.degraded = map[string]bool{"one": true, "two": true}
+	s := w.open(t, watch.Topics{ServiceList: &index.ServiceFilter{Health: []string{"Degraded"}}})
+	w.set(func() { w.degraded = map[string]bool{"two": true, "three": true} })
+	w.Changed(index.Change{Services: []string{"one", "two", "three", "elsewhere"}})
+	b, _ := w.next(t, s, 10*time.Millisecond)
+	if !slices.Equal(b.ServiceList, []string{"three", "two"}) || !slices.Equal(b.Gone, []string{"one"}) || b.Again {
+		t.Errorf("got %+v", b)
+	}
+	// What it never had is not gone, and what is gone is so once.
+	w.Changed(index.Change{Services: []string{"one", "elsewhere"}})
+	if b, took := w.next(t, s, 100*time.Millisecond); len(b.ServiceList)+len(b.Gone) != 0 || took < 14*time.Second {
+		t.Errorf("after %s: %+v", took, b)
+	}
+}
+
+// Many changes come in several batches of a bounded size, and too many as the request to
+// read the list again.
+func TestABatchOfAListIsBounded(t *testing.T) {
+	w := newWatched()
+	w.degraded = map[string]bool{}
+	var many []string
+	for i := range 2*watch.MaxRows + 50 {
+		many = append(many, fmt.Sprintf("svc_%04d", i))
+	}
+	s := w.open(t, watch.Topics{ServiceList: &index.ServiceFilter{}})
+	w.set(func() {
+		for _, id := range many {
+			w.degraded[id] = true
+		}
+	})
+	w.Changed(index.Change{Services: many})
+	var got []string
+	for range 3 {
+		b, _ := w.next(t, s, 10*time.Millisecond)
+		if len(b.ServiceList) > watch.MaxRows || b.Again {
+			t.Fatalf("a batch has %d rows, again %v", len(b.ServiceList), b.Again)
+		}
+		got = append(got, b.ServiceList...)
+	}
+	if slices.Sort(got); !slices.Equal(got, many) {
+		t.Errorf("%d rows of %d", len(got), len(many))
+	}
+	for i := range 11_000 {
+		w.Changed(index.Change{Services: []string{fmt.Sprint("other_", i)}})
+	}
+	if b, _ := w.next(t, s, 10*time.Millisecond); !b.Again || len(b.ServiceList) != 0 {
+		t.Errorf("got %+v", b)
+	}
+	w.Changed(index.Change{All: true})
+	if b, _ := w.next(t, s, 10*time.Millisecond); !b.Again {
+		t.Errorf("after everything changed: %+v", b)
+	}
+	// Other rights select other rows.
+	w.set(func() { w.reach = identity.Reach{Projects: []string{"prj_mine"}} })
+	w.Changed(index.Change{Services: []string{"elsewhere"}})
+	if b, _ := w.next(t, s, 10*time.Millisecond); !b.Again {
+		t.Errorf("with other rights: %+v", b)
+	}
+}
+
+// What streams hold of lists is bounded for the whole replica, and given back.
+func TestListsOfAllStreamsAreBounded(t *testing.T) {
+	w := newWatched()
+	for i := range 700_000 {
+		w.many = append(w.many, strconv.Itoa(i))
+	}
+	list := watch.Topics{ServiceList: &index.ServiceFilter{}}
+	first := w.open(t, list)
+	w.open(t, list)
+	again := func() error {
+		s, err := w.Open(t.Context(), identity.Principal{Kind: identity.KindUser, ID: "usr_2"}, list, "")
+		if err == nil {
+			s.Close()
+		}
+		return err
+	}
+	if err := again(); !errcode.Is(err, errcode.Exhausted) {
+		t.Errorf("got %v", err)
+	}
+	first.Close()
+	if err := again(); err != nil {
+		t.Errorf("after one was closed: %v", err)
 	}
 }
