@@ -107,7 +107,7 @@ generate: generate-code ## make all generated files anew
 generate-code: $(INSTALLED) ## the part of make generate that is compiled: protocols, kinds and their definitions
 	$(UPDATE) ./api/spec/v1 ./test/kinds/lists -run '^(TestMessagesAreTheSpec|TestListsAreCurrent)$$' -update
 	$(BUF) generate
-	$(TOOL) controller-gen object crd:allowDangerousTypes=true paths=./api/v1alpha1/... paths=./api/axle/... output:crd:dir=deploy/crds
+	$(TOOL) controller-gen crd:allowDangerousTypes=true paths=./api/v1alpha1/... paths=./api/axle/... output:crd:dir=deploy/crds
 	gofmt -w $$(git ls-files '*.go')
 
 lint: suite $(INSTALLED) ## look for what the compiler does not, and for what passes test/budgets.txt
