@@ -10,7 +10,6 @@ import (
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/agent/identity"
 	"github.com/axle-cd/axle/agent/poll"
-	"github.com/axle-cd/axle/agent/poll/lineage"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -58,7 +57,7 @@ func (s *session) Desired(ctx context.Context, etag string) (poll.Answer, error)
 	}
 	return poll.Answer{
 		List: answer.List.Desired, Signed: answer.List.Signed, ETag: answer.List.ETag, Seen: s.client.Seen().String(), Shown: s.client.Proof.String(),
-		Lineage: lineage.Lineage(answer.List.Lineage), StatusHash: answer.StatusHash,
+		Lineage: poll.Lineage(answer.List.Lineage), StatusHash: answer.StatusHash,
 	}, nil
 }
 

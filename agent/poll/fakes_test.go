@@ -22,7 +22,6 @@ import (
 
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/poll"
-	"github.com/axle-cd/axle/agent/poll/lineage"
 	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
@@ -44,7 +43,7 @@ type hub struct {
 	list     *agentv1.Desired
 	sequence int64
 	version  int
-	lineage  lineage.Lineage
+	lineage  poll.Lineage
 	specs    map[string]*agentv1.ServiceSpec
 	tarballs map[digest.Digest][]byte
 	away     error
@@ -66,7 +65,7 @@ type hub struct {
 func newHub(t *testing.T) *hub {
 	return &hub{
 		t: t, list: &agentv1.Desired{ClusterId: "c1", Incarnation: &agentv1.Incarnation{Id: "life1", Confirmed: true}},
-		lineage: lineage.SameLife, specs: map[string]*agentv1.ServiceSpec{}, tarballs: map[digest.Digest][]byte{},
+		lineage: poll.SameLife, specs: map[string]*agentv1.ServiceSpec{}, tarballs: map[digest.Digest][]byte{},
 		stored: map[string]string{}, status: map[string]*agentv1.ServiceStatus{},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/agent/cache"
-	"github.com/axle-cd/axle/agent/poll/lineage"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
@@ -35,7 +34,7 @@ type Answer struct {
 	ETag   string
 	// Seen is the accepted position, Shown one that the hub proved.
 	Seen, Shown string
-	Lineage     lineage.Lineage
+	Lineage     Lineage
 	// StatusHash covers the statuses that the hub has of this cluster.
 	StatusHash string
 }
