@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/agent/identity"
 	"github.com/axle-cd/axle/agent/poll"
@@ -15,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/tarball"
 )
 
 const (
@@ -71,16 +71,12 @@ func (s *session) Services(ctx context.Context, ids []string) (answer *agentv1.S
 }
 
 // Tarball starts a download.
-func (s *session) Tarball(ctx context.Context, r cache.Request) (*cache.Download, error) {
-	var got *hubclient.Download
-	err := s.authorised(ctx, func() (err error) {
-		got, err = s.client.Download(ctx, hubclient.DownloadRequest{Digest: r.Digest, Have: r.Have, Offset: r.Offset, ETag: r.ETag})
+func (s *session) Tarball(ctx context.Context, r tarball.Request) (got *tarball.Download, err error) {
+	err = s.authorised(ctx, func() (err error) {
+		got, err = s.client.Download(ctx, r)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &cache.Download{ReadCloser: got, Delta: got.Delta, Offset: got.Offset, ETag: got.ETag, Size: got.Size, From: got.From}, nil
+	return got, err
 }
 
 // Report stores statuses.

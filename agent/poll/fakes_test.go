@@ -150,7 +150,7 @@ func (h *hub) Services(_ context.Context, ids []string) (*agentv1.ServicesRespon
 	return answer, nil
 }
 
-func (h *hub) Tarball(_ context.Context, r cache.Request) (*cache.Download, error) {
+func (h *hub) Tarball(_ context.Context, r tarball.Request) (*tarball.Download, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fetched++
@@ -161,7 +161,7 @@ func (h *hub) Tarball(_ context.Context, r cache.Request) (*cache.Download, erro
 	case !ok:
 		return nil, errcode.New(errcode.NotFound, "no such tarball")
 	}
-	return &cache.Download{ReadCloser: io.NopCloser(bytes.NewReader(body)), Size: int64(len(body))}, nil
+	return &tarball.Download{ReadCloser: io.NopCloser(bytes.NewReader(body)), Size: int64(len(body))}, nil
 }
 
 func (h *hub) Report(_ context.Context, r *agentv1.ReportRequest) (*agentv1.ReportResponse, error) {
