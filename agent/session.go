@@ -6,16 +6,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/agent/identity"
 	"github.com/axle-cd/axle/agent/poll"
-	"github.com/axle-cd/axle/agent/poll/lineage"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/tarball"
 )
 
 const (
@@ -58,7 +57,7 @@ func (s *session) Desired(ctx context.Context, etag string) (poll.Answer, error)
 	}
 	return poll.Answer{
 		List: answer.List.Desired, Signed: answer.List.Signed, ETag: answer.List.ETag, Seen: s.client.Seen().String(), Shown: s.client.Proof.String(),
-		Lineage: lineage.Lineage(answer.List.Lineage), StatusHash: answer.StatusHash,
+		Lineage: poll.Lineage(answer.List.Lineage), StatusHash: answer.StatusHash,
 	}, nil
 }
 
@@ -72,16 +71,12 @@ func (s *session) Services(ctx context.Context, ids []string) (answer *agentv1.S
 }
 
 // Tarball starts a download.
-func (s *session) Tarball(ctx context.Context, r cache.Request) (*cache.Download, error) {
-	var got *hubclient.Download
-	err := s.authorised(ctx, func() (err error) {
-		got, err = s.client.Download(ctx, hubclient.DownloadRequest{Digest: r.Digest, Have: r.Have, Offset: r.Offset, ETag: r.ETag})
+func (s *session) Tarball(ctx context.Context, r tarball.Request) (got *tarball.Download, err error) {
+	err = s.authorised(ctx, func() (err error) {
+		got, err = s.client.Download(ctx, r)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &cache.Download{ReadCloser: got, Delta: got.Delta, Offset: got.Offset, ETag: got.ETag, Size: got.Size, From: got.From}, nil
+	return got, err
 }
 
 // Report stores statuses.

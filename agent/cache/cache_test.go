@@ -64,9 +64,9 @@ type source struct {
 	count atomic.Int32
 }
 
-func (s *source) fetch(context.Context, cache.Request) (*cache.Download, error) {
+func (s *source) fetch(context.Context, tarball.Request) (*tarball.Download, error) {
 	s.count.Add(1)
-	return &cache.Download{ReadCloser: io.NopCloser(bytes.NewReader(s.body)), Size: int64(len(s.body))}, s.err
+	return &tarball.Download{ReadCloser: io.NopCloser(bytes.NewReader(s.body)), Size: int64(len(s.body))}, s.err
 }
 
 func read(t *testing.T, tree cache.Tree) string {

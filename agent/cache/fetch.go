@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/axle-cd/axle/internal/digest"
@@ -13,36 +12,8 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// Request asks for the bytes of one content.
-type Request struct {
-	Digest digest.Digest
-	// Have is content that is already here: the answer may be a delta from it. Empty
-	// requests the whole tarball.
-	Have digest.Digest
-	// Offset and ETag say where an interrupted download of the whole tarball ended,
-	// and of which bytes.
-	Offset int64
-	ETag   string
-}
-
-// Download is the answer to a Request.
-type Download struct {
-	io.ReadCloser
-	// Delta says that the bytes are a delta from Have to Digest.
-	Delta bool
-	// Offset is where the bytes begin: that of the request, or zero if the download
-	// started over.
-	Offset int64
-	// ETag names the bytes; empty if the download cannot be resumed.
-	ETag string
-	// Size is the size of the whole, -1 if unknown.
-	Size int64
-	// From names who served the bytes, for error messages.
-	From string
-}
-
 // Fetch starts a download.
-type Fetch func(ctx context.Context, r Request) (*Download, error)
+type Fetch func(ctx context.Context, r tarball.Request) (*tarball.Download, error)
 
 // Transfer describes one download.
 type Transfer struct {
@@ -61,10 +32,10 @@ type Transfer struct {
 func (c *Cache) bring(ctx context.Context, service string, d digest.Digest, fetch Fetch) (string, record, error) {
 	have, release := c.earlier(service, d)
 	defer release()
-	r := Request{Digest: d, Have: have}
+	r := tarball.Request{Digest: d, Have: have}
 	p := c.openPartial(d)
 	if p != nil {
-		r = Request{Digest: d, Offset: p.size, ETag: p.etag}
+		r = tarball.Request{Digest: d, Offset: p.size, ETag: p.etag}
 	}
 	body, err := fetch(ctx, r)
 	if err != nil {
@@ -83,7 +54,7 @@ func (c *Cache) bring(ctx context.Context, service string, d digest.Digest, fetc
 	if good, err := c.check(ctx, have); err == nil && !good {
 		c.forget(have)
 	}
-	if body, err = fetch(ctx, Request{Digest: d}); err != nil {
+	if body, err = fetch(ctx, tarball.Request{Digest: d}); err != nil {
 		return "", record{}, err
 	}
 	return c.unpackWhole(ctx, d, body, nil)
@@ -101,7 +72,7 @@ func (c *Cache) earlier(service string, d digest.Digest) (digest.Digest, func())
 	return have, c.use(have).release
 }
 
-func (c *Cache) unpackDelta(ctx context.Context, have, d digest.Digest, body *Download) (string, record, error) {
+func (c *Cache) unpackDelta(ctx context.Context, have, d digest.Digest, body *tarball.Download) (string, record, error) {
 	defer body.Close()
 	fresh, err := os.MkdirTemp(c.trees, unfinished)
 	if err != nil {
@@ -120,12 +91,9 @@ func (c *Cache) unpackDelta(ctx context.Context, have, d digest.Digest, body *Do
 		t.Refused = refused(err)
 		return "", record{}, err
 	}
-	return fresh, record{Bytes: stats.Bytes, TarballBytes: body.whole(c.sizeOf(have), counted.n)}, nil
+	// The size of the whole is an estimate; how often it is downloaded again depends on it.
+	return fresh, record{Bytes: stats.Bytes, TarballBytes: max(c.sizeOf(have), counted.n)}, nil
 }
-
-// whole estimates the size of the whole tarball after a delta; how often it is
-// downloaded again depends on it.
-func (*Download) whole(before, delta int64) int64 { return max(before, delta) }
 
 func (c *Cache) sizeOf(d digest.Digest) int64 {
 	c.mu.Lock()
@@ -135,7 +103,7 @@ func (c *Cache) sizeOf(d digest.Digest) int64 {
 
 // unpackWhole unpacks a tarball while it arrives, after the bytes of an earlier
 // attempt. If the download breaks off, it keeps what arrived.
-func (c *Cache) unpackWhole(ctx context.Context, d digest.Digest, body *Download, p *partial) (string, record, error) {
+func (c *Cache) unpackWhole(ctx context.Context, d digest.Digest, body *tarball.Download, p *partial) (string, record, error) {
 	defer body.Close()
 	if p != nil && (body.Offset != p.size || body.ETag != p.etag) {
 		if err := p.discard(); err != nil {

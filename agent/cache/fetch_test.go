@@ -41,20 +41,20 @@ func packAll(t *testing.T, files ...[2]string) (digest.Digest, []byte) {
 // hub serves contents by digest and deltas, and records the requests.
 type hub struct {
 	whole  map[digest.Digest][]byte
-	asked  []cache.Request
+	asked  []tarball.Request
 	spoil  func(delta []byte) []byte
 	cutAt  int // of the next answer, zero is never
 	etag   string
 	served []int // bytes read of each answer
 }
 
-func (h *hub) fetch(ctx context.Context, r cache.Request) (*cache.Download, error) {
+func (h *hub) fetch(ctx context.Context, r tarball.Request) (*tarball.Download, error) {
 	h.asked = append(h.asked, r)
 	body, ok := h.whole[r.Digest]
 	if !ok {
 		return nil, errors.New("the hub does not have it")
 	}
-	d := &cache.Download{Size: int64(len(body)), ETag: h.etag, From: "hub-0/disk"}
+	d := &tarball.Download{Size: int64(len(body)), ETag: h.etag, From: "hub-0/disk"}
 	if from, ok := h.whole[r.Have]; ok {
 		var out bytes.Buffer
 		if err := tarball.WriteDelta(ctx, &out, bytes.NewReader(from), bytes.NewReader(body), tarball.Delta{From: r.Have, To: r.Digest}); err != nil {

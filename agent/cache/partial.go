@@ -12,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/internal/atomicfile"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/tarball"
 )
 
 const (
@@ -65,7 +66,7 @@ func (c *Cache) openPartial(d digest.Digest) *partial {
 
 // newPartial starts to keep a download that is large enough. If the disk is full, the
 // download continues without it.
-func (c *Cache) newPartial(d digest.Digest, body *Download) *partial {
+func (c *Cache) newPartial(d digest.Digest, body *tarball.Download) *partial {
 	if body.Offset > 0 || body.ETag == "" || body.Size < partialFrom {
 		return nil
 	}

@@ -103,7 +103,7 @@ func (c *Cache) refresh(ctx context.Context, d digest.Digest, download bool, fet
 		return done, nil
 	}
 	// Unconditional: neither a delta nor the rest of an earlier download.
-	body, err := fetch(ctx, Request{Digest: d})
+	body, err := fetch(ctx, tarball.Request{Digest: d})
 	var fresh string
 	var r record
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/tarball"
 )
 
 // refresher is the tested interface; the cache implements it, and so does the broken
@@ -109,7 +110,7 @@ func TestRefreshRepairsADamagedCopy(t *testing.T) {
 			}
 			manual.Advance(2 * time.Hour)
 			// While the hub is unavailable the damaged copy is not used …
-			away := func(context.Context, cache.Request) (*cache.Download, error) { return nil, errors.New("away") }
+			away := func(context.Context, tarball.Request) (*tarball.Download, error) { return nil, errors.New("away") }
 			if _, err := c.Refresh(t.Context(), "service-0", d, away); err == nil {
 				t.Error("a refresh without the hub succeeded")
 			}

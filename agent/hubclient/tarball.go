@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/tarball"
 )
 
 const (
@@ -33,46 +34,18 @@ const deltaType = "application/vnd.axle.delta"
 // servedBy names the replica and level that served the bytes.
 const servedBy = "Axle-Served-By"
 
-// DownloadRequest requests the bytes of one content.
-type DownloadRequest struct {
-	Digest digest.Digest
-	// Have, if set, is content that a delta may start from.
-	Have digest.Digest
-	// Offset and ETag say where an earlier download of the whole ended, and of which
-	// bytes; zero starts over.
-	Offset int64
-	ETag   string
-}
-
-// Download is a running download. The reader resumes an interrupted one at the byte
-// where it ended; its errors are *AnswerError. The content is not verified here: the
-// code that unpacks it compares the digest.
-type Download struct {
-	io.ReadCloser
-	// Delta says that the bytes are a delta from Have to Digest.
-	Delta bool
-	// Offset is where the bytes begin: that of the request, or zero.
-	Offset int64
-	// ETag names the bytes; empty if the download cannot be resumed.
-	ETag string
-	// Size is the size of the whole, -1 if the hub did not say.
-	Size int64
-	// From is the hub's replica and level that served the bytes, as reported by the
-	// hub.
-	From string
-}
-
 // Tarball starts a download of the whole tarball.
 func (c *Client) Tarball(ctx context.Context, d digest.Digest) (io.ReadCloser, error) {
-	got, err := c.Download(ctx, DownloadRequest{Digest: d})
+	got, err := c.Download(ctx, tarball.Request{Digest: d})
 	if err != nil {
 		return nil, err
 	}
 	return got, nil
 }
 
-// Download starts a download.
-func (c *Client) Download(ctx context.Context, r DownloadRequest) (*Download, error) {
+// Download starts a download. Its reader resumes an interrupted one at the byte where it
+// ended; its errors are *AnswerError.
+func (c *Client) Download(ctx context.Context, r tarball.Request) (*tarball.Download, error) {
 	if _, err := digest.Parse(r.Digest.String()); err != nil {
 		return nil, errcode.New(errcode.Invalid, "no tarball has that name: %w", err)
 	}
@@ -88,7 +61,7 @@ func (c *Client) Download(ctx context.Context, r DownloadRequest) (*Download, er
 		cancel()
 		return nil, err
 	}
-	return &Download{ReadCloser: t, Delta: t.delta, Offset: t.offset, ETag: t.etag, Size: t.size, From: t.from}, nil
+	return &tarball.Download{ReadCloser: t, Delta: t.delta, Offset: t.offset, ETag: t.etag, Size: t.size, From: t.from}, nil
 }
 
 type download struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/tarball"
 )
 
 var someDigest = digest.New().Digest()
@@ -114,7 +115,7 @@ func TestDownloadGoesOnFromAnEarlierOne(t *testing.T) {
 				http.ServeContent(w, q, "", time.Time{}, bytes.NewReader(content))
 			})
 			got, err := d.client(t, func(cfg *hubclient.Config) { cfg.Attempts = 3 }).Download(t.Context(),
-				hubclient.DownloadRequest{Digest: someDigest, Offset: tt.offset, ETag: tt.etag})
+				tarball.Request{Digest: someDigest, Offset: tt.offset, ETag: tt.etag})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +137,7 @@ func TestDeltaIsTakenOnlyWhenAskedFor(t *testing.T) {
 	if _, err := d.client(t).Tarball(t.Context(), someDigest); hubclient.ReasonOf(err) != hubclient.NotTheHub {
 		t.Errorf("a delta that nobody asked for: %v", err)
 	}
-	got, err := d.client(t).Download(t.Context(), hubclient.DownloadRequest{Digest: someDigest, Have: someDigest})
+	got, err := d.client(t).Download(t.Context(), tarball.Request{Digest: someDigest, Have: someDigest})
 	if err != nil {
 		t.Fatal(err)
 	}

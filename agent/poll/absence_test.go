@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/axle-cd/axle/agent/poll"
-	"github.com/axle-cd/axle/agent/poll/lineage"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -25,7 +24,7 @@ var absences = map[string]func(h *hub){
 		h.change(func() {
 			h.list.Services = nil
 			h.list.Incarnation = &agentv1.Incarnation{Id: "life2"}
-			h.lineage = lineage.Restored
+			h.lineage = poll.Restored
 		})
 	},
 }
@@ -179,7 +178,7 @@ func TestRestoredHubHoldsDeletes(t *testing.T) {
 		h.remove("old")
 		h.list.Tombstones = []*agentv1.Tombstone{tomb}
 		h.list.Incarnation = &agentv1.Incarnation{Id: "life2"}
-		h.lineage = lineage.Restored
+		h.lineage = poll.Restored
 	})
 	h.says("old", "Held", "DeletesHeld")
 	h.says("web", "Held", "DeletesHeld")
@@ -196,7 +195,7 @@ func TestRestoredHubHoldsDeletes(t *testing.T) {
 	first.stop()
 	h.mu.Lock()
 	list := h.list
-	h.lineage = lineage.SameLife
+	h.lineage = poll.SameLife
 	h.mu.Unlock()
 	start(t, h, c, dir, func(cfg *poll.Config) { cfg.List = list })
 	h.polled(3)
@@ -226,7 +225,7 @@ func TestFailOverResumes(t *testing.T) {
 	h.says("web", "Synced", "")
 	h.change(func() {
 		h.list.Incarnation = &agentv1.Incarnation{Id: "life2", ParentId: "life1"}
-		h.lineage = lineage.Resumed
+		h.lineage = poll.Resumed
 	})
 	eventually.For(t, within, "a whole report", func() error {
 		h.mu.Lock()

@@ -2,8 +2,9 @@
 // finds out which services changed, and runs one pass at a time for each of them.
 //
 // The package change alone decides whether a service changed. report sends the
-// statuses, lineage says when deletes wait, content names files and settings, queue
-// orders the passes, hint collects what watches report.
+// statuses, content names files and settings, queue orders the passes. Of this package,
+// lineage.go says when deletes wait, hint.go collects what watches report, and keep.go
+// decides when a cluster keeps what it has although the list says something else.
 //
 // A pass is the list of steps in pass.go. The steps are implemented in
 // agent/tenancy, agent/cache, agent/render, agent/apply, agent/drift and

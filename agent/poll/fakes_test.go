@@ -22,7 +22,6 @@ import (
 
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/poll"
-	"github.com/axle-cd/axle/agent/poll/lineage"
 	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
@@ -44,7 +43,7 @@ type hub struct {
 	list     *agentv1.Desired
 	sequence int64
 	version  int
-	lineage  lineage.Lineage
+	lineage  poll.Lineage
 	specs    map[string]*agentv1.ServiceSpec
 	tarballs map[digest.Digest][]byte
 	away     error
@@ -66,7 +65,7 @@ type hub struct {
 func newHub(t *testing.T) *hub {
 	return &hub{
 		t: t, list: &agentv1.Desired{ClusterId: "c1", Incarnation: &agentv1.Incarnation{Id: "life1", Confirmed: true}},
-		lineage: lineage.SameLife, specs: map[string]*agentv1.ServiceSpec{}, tarballs: map[digest.Digest][]byte{},
+		lineage: poll.SameLife, specs: map[string]*agentv1.ServiceSpec{}, tarballs: map[digest.Digest][]byte{},
 		stored: map[string]string{}, status: map[string]*agentv1.ServiceStatus{},
 	}
 }
@@ -151,7 +150,7 @@ func (h *hub) Services(_ context.Context, ids []string) (*agentv1.ServicesRespon
 	return answer, nil
 }
 
-func (h *hub) Tarball(_ context.Context, r cache.Request) (*cache.Download, error) {
+func (h *hub) Tarball(_ context.Context, r tarball.Request) (*tarball.Download, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fetched++
@@ -162,7 +161,7 @@ func (h *hub) Tarball(_ context.Context, r cache.Request) (*cache.Download, erro
 	case !ok:
 		return nil, errcode.New(errcode.NotFound, "no such tarball")
 	}
-	return &cache.Download{ReadCloser: io.NopCloser(bytes.NewReader(body)), Size: int64(len(body))}, nil
+	return &tarball.Download{ReadCloser: io.NopCloser(bytes.NewReader(body)), Size: int64(len(body))}, nil
 }
 
 func (h *hub) Report(_ context.Context, r *agentv1.ReportRequest) (*agentv1.ReportResponse, error) {

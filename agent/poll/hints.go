@@ -6,7 +6,6 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/poll/change"
-	"github.com/axle-cd/axle/agent/poll/hint"
 )
 
 // Touched says that the drift or health of a service changed.
@@ -68,7 +67,7 @@ func (l *Loop) heed(ctx context.Context) {
 // hinted returns the services to check: those with news, those that wait for one that
 // was touched, and all after a change of APIs. Watches hint many times a second, so
 // this must not scan thousands of services each time.
-func (l *Loop) hinted(h hint.Taken, apis bool) []*service {
+func (l *Loop) hinted(h takenHints, apis bool) []*service {
 	var some []*service
 	if apis {
 		for _, s := range l.services {
@@ -103,7 +102,7 @@ func (s *service) lacked(served []string) bool {
 // mayGoOn reports whether a waiting service can continue: it waits for the health of
 // its own objects, or for a dependency. Hints caused by its own pass do not count,
 // otherwise a failing service would not keep its back-off.
-func (l *Loop) mayGoOn(s *service, hinted hint.Taken) bool {
+func (l *Loop) mayGoOn(s *service, hinted takenHints) bool {
 	if s.gate != "" {
 		return l.gate(s) == ""
 	}

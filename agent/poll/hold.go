@@ -3,18 +3,17 @@ package poll
 import (
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/poll/change"
-	"github.com/axle-cd/axle/agent/poll/lineage"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
 // wholeTaken ends the wait for reports, so that deletes continue.
 func (l *Loop) wholeTaken() {
 	l.mu.Lock()
-	if l.deletes != lineage.ForReports {
+	if l.deletes != ForReports {
 		l.mu.Unlock()
 		return
 	}
-	l.deletes = lineage.None
+	l.deletes = NoHold
 	now := l.config.Clock.Now()
 	for _, s := range l.services {
 		if s.deletesHeld || s.tombstone != nil {

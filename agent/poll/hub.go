@@ -3,9 +3,8 @@ package poll
 import (
 	"context"
 
-	"github.com/axle-cd/axle/agent/cache"
-	"github.com/axle-cd/axle/agent/poll/lineage"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/tarball"
 )
 
 // Hub is how the loop reaches the hub. An untrusted answer is returned as an error,
@@ -18,7 +17,7 @@ type Hub interface {
 	Services(ctx context.Context, ids []string) (*agentv1.ServicesResponse, error)
 	// Tarball starts a download, of a delta if that is smaller. NotFound: this
 	// cluster may not have it. Unprocessable: its source cannot be produced.
-	Tarball(ctx context.Context, r cache.Request) (*cache.Download, error)
+	Tarball(ctx context.Context, r tarball.Request) (*tarball.Download, error)
 	// Report stores statuses; an answer means that they are committed.
 	// Conflict when another agent uses this identity.
 	Report(ctx context.Context, r *agentv1.ReportRequest) (*agentv1.ReportResponse, error)
@@ -35,7 +34,7 @@ type Answer struct {
 	ETag   string
 	// Seen is the accepted position, Shown one that the hub proved.
 	Seen, Shown string
-	Lineage     lineage.Lineage
+	Lineage     Lineage
 	// StatusHash covers the statuses that the hub has of this cluster.
 	StatusHash string
 }

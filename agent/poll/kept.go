@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/axle-cd/axle/agent/keep"
 	"github.com/axle-cd/axle/agent/poll/content"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -30,14 +29,14 @@ func tellFormer(ctx context.Context, l *Loop) {
 	}
 }
 
-// offered returns the entry to use for a list's entry of a service, see agent/keep.
+// offered returns the entry to use for a list's entry of a service, see chosen.
 // The caller holds Loop.mu.
 func offered(l *Loop, s *service, w *agentv1.DesiredService) *agentv1.DesiredService {
 	if w.GetWaiting() == nil {
 		s.waiting = ""
 		return w
 	}
-	want, why := keep.Choose(s.want, w, appliedOf(l, s), s.spec.GetSpecDigest())
+	want, why := chosen(s.want, w, appliedOf(l, s), s.spec.GetSpecDigest())
 	s.waiting = why
 	return want
 }
@@ -51,7 +50,7 @@ func recall(l *Loop, s *service) {
 		s.desire(offered(l, s, s.want))
 	case l.listedAt.IsZero():
 		at := l.list.GetPosition()
-		want, why := keep.Older(position.Position{Incarnation: at.GetIncarnation(), Sequence: at.GetSequence()}, s.want, appliedOf(l, s))
+		want, why := older(position.Position{Incarnation: at.GetIncarnation(), Sequence: at.GetSequence()}, s.want, appliedOf(l, s))
 		if why != "" {
 			s.desire(want)
 			s.waiting = why
@@ -59,12 +58,12 @@ func recall(l *Loop, s *service) {
 	}
 }
 
-func appliedOf(l *Loop, s *service) keep.Applied {
+func appliedOf(l *Loop, s *service) inventoried {
 	if !l.loaded {
-		return keep.Applied{}
+		return inventoried{}
 	}
 	state, _ := l.config.Inventory.State(s.Id)
-	return keep.Applied{TarballDigest: state.TarballDigest, SpecDigest: state.SpecDigest, Seen: state.Seen}
+	return inventoried{TarballDigest: state.TarballDigest, SpecDigest: state.SpecDigest, Seen: state.Seen}
 }
 
 // seenOf is the position of the list that a pass works for.

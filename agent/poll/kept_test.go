@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/axle-cd/axle/agent/poll"
-	"github.com/axle-cd/axle/agent/poll/lineage"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
@@ -47,7 +46,7 @@ func TestWaitingServiceStaysAsItIs(t *testing.T) {
 	h.says("db", "Synced", "")
 	has, _ := c.did("web")
 	h.change(func() {
-		h.list.Incarnation, h.lineage = &agentv1.Incarnation{Id: "life2", ParentId: "life1"}, lineage.Restored
+		h.list.Incarnation, h.lineage = &agentv1.Incarnation{Id: "life2", ParentId: "life1"}, poll.Restored
 	})
 	h.put("web", "one", waits)
 	h.put("db", "db", waits)
@@ -76,7 +75,7 @@ func TestWaitingServiceStaysAsItIs(t *testing.T) {
 	first.stop()
 	list := h.present()
 	h.mu.Lock()
-	h.lineage = lineage.SameLife
+	h.lineage = poll.SameLife
 	clear(h.status)
 	h.mu.Unlock()
 	start(t, h, c, dir, func(cfg *poll.Config) { cfg.List = list })

@@ -11,7 +11,6 @@ import (
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/poll/change"
 	"github.com/axle-cd/axle/agent/poll/content"
-	"github.com/axle-cd/axle/agent/poll/lineage"
 	"github.com/axle-cd/axle/agent/poll/report"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/digest"
@@ -28,11 +27,11 @@ func (l *Loop) takeList(answer Answer) {
 	l.deletes = l.deletes.After(answer.Lineage, answer.List.GetIncarnation().GetConfirmed())
 	hold := l.deletes
 	l.etag = answer.ETag
-	if answer.Lineage != lineage.SameLife {
+	if answer.Lineage != SameLife {
 		l.facts = nil // settings depend on what the hub knows of the cluster, which may be outdated
 	}
 	l.mu.Unlock()
-	if hold == lineage.ForReports || answer.Lineage == lineage.Restored {
+	if hold == ForReports || answer.Lineage == Restored {
 		l.report.WantWhole()
 	}
 	l.remember(func(r *cache.Remembered) {

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/axle-cd/axle/agent/poll/hint"
-	"github.com/axle-cd/axle/agent/poll/lineage"
 	"github.com/axle-cd/axle/agent/poll/queue"
 	"github.com/axle-cd/axle/agent/poll/report"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -36,7 +34,7 @@ type Loop struct {
 	away    error
 	list    *agentv1.Desired
 	etag    string
-	deletes lineage.Hold
+	deletes Hold
 	// listedAt is when a poll returned list; zero means that it was read from the
 	// disk.
 	listedAt time.Time
@@ -50,7 +48,7 @@ type Loop struct {
 	// refreshedAt is when the trees were last checked.
 	refreshedAt time.Time
 	// listDeletes is what deletes waited for when list was accepted.
-	listDeletes lineage.Hold
+	listDeletes Hold
 	polls       int
 	status      Status
 	facts       *Facts
@@ -74,7 +72,7 @@ type Loop struct {
 	remembering sync.Mutex
 
 	// hints come from watches, which must not wait for mu.
-	hints *hint.Hints
+	hints *hints
 }
 
 // Status is the state of the loop, for /healthz and metrics.
@@ -99,8 +97,8 @@ func New(cfg Config) (*Loop, error) {
 	l := &Loop{
 		config: cfg, services: map[string]*service{}, named: map[string]map[string]*service{}, gated: map[string]map[string]bool{}, awaiting: map[string]bool{},
 		pollNow: make(chan struct{}, 1), work: make(chan struct{}, 1), refresh: make(chan struct{}, 1),
-		etag: cfg.Remembered.ETag, deletes: lineage.Hold(cfg.Remembered.Deletes),
-		hints: hint.New(),
+		etag: cfg.Remembered.ETag, deletes: Hold(cfg.Remembered.Deletes),
+		hints: newHints(),
 	}
 	l.metrics = newMetrics(cfg.Registerer, l)
 	l.report = l.newReporter()

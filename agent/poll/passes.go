@@ -12,7 +12,6 @@ import (
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/poll/change"
 	"github.com/axle-cd/axle/agent/poll/content"
-	"github.com/axle-cd/axle/agent/poll/lineage"
 	"github.com/axle-cd/axle/agent/preview"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -314,7 +313,7 @@ func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	if !failed {
 		s.backoff.Reset()
 	}
-	if deletesMatter := l.deletes == lineage.None && s.deletesHeld; deletesMatter {
+	if deletesMatter := l.deletes == NoHold && s.deletesHeld; deletesMatter {
 		s.queue(now, change.DeletesFreed)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/manifest"
+	"github.com/axle-cd/axle/internal/tarball"
 )
 
 // Cluster answers a render's questions.
@@ -49,7 +50,7 @@ type Answerer interface {
 type Maker struct {
 	Gate    *tenancy.Gate
 	Cache   *cache.Cache
-	Tarball func(ctx context.Context, r cache.Request) (*cache.Download, error)
+	Tarball func(ctx context.Context, r tarball.Request) (*tarball.Download, error)
 	Render  Renderer
 	Cluster Cluster
 	Differ  Differ

@@ -19,6 +19,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/seal"
+	"github.com/axle-cd/axle/internal/tarball"
 )
 
 // nobody fails the test on any call.
@@ -55,7 +56,7 @@ func maker(t *testing.T) *preview.Maker {
 		t.Fatal(err)
 	}
 	return &preview.Maker{Gate: tenancy.New(&rest.Config{Host: "http://127.0.0.1:1"}, "axle-system"), Cache: store, Render: nobody{t}, Cluster: nobody{t}, Differ: nobody{t}, Clock: clock.Real{},
-		Tarball: func(context.Context, cache.Request) (*cache.Download, error) {
+		Tarball: func(context.Context, tarball.Request) (*tarball.Download, error) {
 			t.Error("files are fetched")
 			return nil, errors.New("none")
 		}}

@@ -6,7 +6,7 @@
 //
 // The types are contracts: they know nothing of the hub and are read by the
 // CLI, the operator and the agent alike. Their CRDs in deploy/crds are generated
-// from them, and so are the list of each kind and AddToScheme
+// from them, and so are the list of each kind, deep copies and AddToScheme
 // (zz_generated.lists.go).
 //
 // Schemas take what the system takes that the field names come from: a field
@@ -14,7 +14,6 @@
 // core/v1's ObjectReference, and templates of pods and Jobs are kept as they
 // are, without their schema, which would make a CRD of 60 lines one of 9,000.
 //
-// +kubebuilder:object:generate=true
 // +groupName=deployments.plural.sh
 package v1alpha1
 

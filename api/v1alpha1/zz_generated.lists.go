@@ -5,6 +5,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/axle-cd/axle/api/deepcopy"
 )
 
 // AddToScheme adds the kinds of this group to a scheme.
@@ -44,9 +46,13 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
+// DeepCopy returns a copy that shares nothing.
+func (in *AgentConfiguration) DeepCopy() *AgentConfiguration { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *AgentConfiguration) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // AgentConfigurationList is a list of AgentConfiguration.
-//
-// +kubebuilder:object:root=true
 type AgentConfigurationList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -54,9 +60,16 @@ type AgentConfigurationList struct {
 	Items []AgentConfiguration `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *AgentConfigurationList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *BootstrapToken) DeepCopy() *BootstrapToken { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *BootstrapToken) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // BootstrapTokenList is a list of BootstrapToken.
-//
-// +kubebuilder:object:root=true
 type BootstrapTokenList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -64,9 +77,16 @@ type BootstrapTokenList struct {
 	Items []BootstrapToken `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *BootstrapTokenList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *Cluster) DeepCopy() *Cluster { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *Cluster) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // ClusterList is a list of Cluster.
-//
-// +kubebuilder:object:root=true
 type ClusterList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -74,9 +94,16 @@ type ClusterList struct {
 	Items []Cluster `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *ClusterList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *ClusterSync) DeepCopy() *ClusterSync { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *ClusterSync) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // ClusterSyncList is a list of ClusterSync.
-//
-// +kubebuilder:object:root=true
 type ClusterSyncList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -84,9 +111,16 @@ type ClusterSyncList struct {
 	Items []ClusterSync `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *ClusterSyncList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *CustomCompatibilityMatrix) DeepCopy() *CustomCompatibilityMatrix { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *CustomCompatibilityMatrix) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // CustomCompatibilityMatrixList is a list of CustomCompatibilityMatrix.
-//
-// +kubebuilder:object:root=true
 type CustomCompatibilityMatrixList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -94,9 +128,16 @@ type CustomCompatibilityMatrixList struct {
 	Items []CustomCompatibilityMatrix `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *CustomCompatibilityMatrixList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *CustomHealth) DeepCopy() *CustomHealth { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *CustomHealth) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // CustomHealthList is a list of CustomHealth.
-//
-// +kubebuilder:object:root=true
 type CustomHealthList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -104,9 +145,16 @@ type CustomHealthList struct {
 	Items []CustomHealth `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *CustomHealthList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *CustomStackRun) DeepCopy() *CustomStackRun { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *CustomStackRun) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // CustomStackRunList is a list of CustomStackRun.
-//
-// +kubebuilder:object:root=true
 type CustomStackRunList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -114,9 +162,16 @@ type CustomStackRunList struct {
 	Items []CustomStackRun `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *CustomStackRunList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *DeploymentSettings) DeepCopy() *DeploymentSettings { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *DeploymentSettings) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // DeploymentSettingsList is a list of DeploymentSettings.
-//
-// +kubebuilder:object:root=true
 type DeploymentSettingsList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -124,9 +179,16 @@ type DeploymentSettingsList struct {
 	Items []DeploymentSettings `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *DeploymentSettingsList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *FederatedCredential) DeepCopy() *FederatedCredential { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *FederatedCredential) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // FederatedCredentialList is a list of FederatedCredential.
-//
-// +kubebuilder:object:root=true
 type FederatedCredentialList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -134,9 +196,16 @@ type FederatedCredentialList struct {
 	Items []FederatedCredential `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *FederatedCredentialList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *GeneratedSecret) DeepCopy() *GeneratedSecret { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *GeneratedSecret) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // GeneratedSecretList is a list of GeneratedSecret.
-//
-// +kubebuilder:object:root=true
 type GeneratedSecretList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -144,9 +213,16 @@ type GeneratedSecretList struct {
 	Items []GeneratedSecret `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *GeneratedSecretList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *GitRepository) DeepCopy() *GitRepository { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *GitRepository) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // GitRepositoryList is a list of GitRepository.
-//
-// +kubebuilder:object:root=true
 type GitRepositoryList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -154,9 +230,16 @@ type GitRepositoryList struct {
 	Items []GitRepository `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *GitRepositoryList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *GlobalService) DeepCopy() *GlobalService { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *GlobalService) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // GlobalServiceList is a list of GlobalService.
-//
-// +kubebuilder:object:root=true
 type GlobalServiceList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -164,9 +247,16 @@ type GlobalServiceList struct {
 	Items []GlobalService `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *GlobalServiceList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *Group) DeepCopy() *Group { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *Group) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // GroupList is a list of Group.
-//
-// +kubebuilder:object:root=true
 type GroupList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -174,9 +264,16 @@ type GroupList struct {
 	Items []Group `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *GroupList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *HelmRepository) DeepCopy() *HelmRepository { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *HelmRepository) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // HelmRepositoryList is a list of HelmRepository.
-//
-// +kubebuilder:object:root=true
 type HelmRepositoryList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -184,9 +281,16 @@ type HelmRepositoryList struct {
 	Items []HelmRepository `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *HelmRepositoryList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *InfrastructureStack) DeepCopy() *InfrastructureStack { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *InfrastructureStack) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // InfrastructureStackList is a list of InfrastructureStack.
-//
-// +kubebuilder:object:root=true
 type InfrastructureStackList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -194,9 +298,16 @@ type InfrastructureStackList struct {
 	Items []InfrastructureStack `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *InfrastructureStackList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *ManagedNamespace) DeepCopy() *ManagedNamespace { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *ManagedNamespace) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // ManagedNamespaceList is a list of ManagedNamespace.
-//
-// +kubebuilder:object:root=true
 type ManagedNamespaceList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -204,9 +315,16 @@ type ManagedNamespaceList struct {
 	Items []ManagedNamespace `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *ManagedNamespaceList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *NamespaceCredentials) DeepCopy() *NamespaceCredentials { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *NamespaceCredentials) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // NamespaceCredentialsList is a list of NamespaceCredentials.
-//
-// +kubebuilder:object:root=true
 type NamespaceCredentialsList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -214,9 +332,16 @@ type NamespaceCredentialsList struct {
 	Items []NamespaceCredentials `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *NamespaceCredentialsList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *NotificationRouter) DeepCopy() *NotificationRouter { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *NotificationRouter) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // NotificationRouterList is a list of NotificationRouter.
-//
-// +kubebuilder:object:root=true
 type NotificationRouterList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -224,9 +349,16 @@ type NotificationRouterList struct {
 	Items []NotificationRouter `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *NotificationRouterList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *NotificationSink) DeepCopy() *NotificationSink { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *NotificationSink) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // NotificationSinkList is a list of NotificationSink.
-//
-// +kubebuilder:object:root=true
 type NotificationSinkList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -234,9 +366,16 @@ type NotificationSinkList struct {
 	Items []NotificationSink `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *NotificationSinkList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *OIDCProvider) DeepCopy() *OIDCProvider { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *OIDCProvider) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // OIDCProviderList is a list of OIDCProvider.
-//
-// +kubebuilder:object:root=true
 type OIDCProviderList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -244,9 +383,16 @@ type OIDCProviderList struct {
 	Items []OIDCProvider `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *OIDCProviderList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *PluralCAPICluster) DeepCopy() *PluralCAPICluster { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *PluralCAPICluster) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // PluralCAPIClusterList is a list of PluralCAPICluster.
-//
-// +kubebuilder:object:root=true
 type PluralCAPIClusterList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -254,9 +400,16 @@ type PluralCAPIClusterList struct {
 	Items []PluralCAPICluster `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *PluralCAPIClusterList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *Project) DeepCopy() *Project { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *Project) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // ProjectList is a list of Project.
-//
-// +kubebuilder:object:root=true
 type ProjectList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -264,9 +417,16 @@ type ProjectList struct {
 	Items []Project `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *ProjectList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *Provider) DeepCopy() *Provider { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *Provider) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // ProviderList is a list of Provider.
-//
-// +kubebuilder:object:root=true
 type ProviderList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -274,9 +434,16 @@ type ProviderList struct {
 	Items []Provider `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *ProviderList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *ScmConnection) DeepCopy() *ScmConnection { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *ScmConnection) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // ScmConnectionList is a list of ScmConnection.
-//
-// +kubebuilder:object:root=true
 type ScmConnectionList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -284,9 +451,16 @@ type ScmConnectionList struct {
 	Items []ScmConnection `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *ScmConnectionList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *ServiceAccount) DeepCopy() *ServiceAccount { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *ServiceAccount) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // ServiceAccountList is a list of ServiceAccount.
-//
-// +kubebuilder:object:root=true
 type ServiceAccountList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -294,9 +468,16 @@ type ServiceAccountList struct {
 	Items []ServiceAccount `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *ServiceAccountList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *ServiceContext) DeepCopy() *ServiceContext { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *ServiceContext) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // ServiceContextList is a list of ServiceContext.
-//
-// +kubebuilder:object:root=true
 type ServiceContextList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -304,9 +485,16 @@ type ServiceContextList struct {
 	Items []ServiceContext `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *ServiceContextList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *ServiceDeployment) DeepCopy() *ServiceDeployment { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *ServiceDeployment) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // ServiceDeploymentList is a list of ServiceDeployment.
-//
-// +kubebuilder:object:root=true
 type ServiceDeploymentList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -314,9 +502,16 @@ type ServiceDeploymentList struct {
 	Items []ServiceDeployment `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *ServiceDeploymentList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *StackDefinition) DeepCopy() *StackDefinition { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *StackDefinition) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // StackDefinitionList is a list of StackDefinition.
-//
-// +kubebuilder:object:root=true
 type StackDefinitionList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -324,12 +519,22 @@ type StackDefinitionList struct {
 	Items []StackDefinition `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *StackDefinitionList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *StackRunJob) DeepCopy() *StackRunJob { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *StackRunJob) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // StackRunJobList is a list of StackRunJob.
-//
-// +kubebuilder:object:root=true
 type StackRunJobList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	// Items of the list.
 	Items []StackRunJob `json:"items"`
 }
+
+// DeepCopyObject implements runtime.Object.
+func (in *StackRunJobList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }

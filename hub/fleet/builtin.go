@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -58,7 +57,7 @@ type builtins struct {
 	times
 	store     Store
 	writer    Writer
-	live      *live.Memory
+	live      *Memory
 	revisions *revisions
 }
 

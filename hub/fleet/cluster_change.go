@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
-	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
@@ -30,7 +29,7 @@ type clusters struct {
 	times
 	store     Store
 	writer    Writer
-	live      *live.Memory
+	live      *Memory
 	projects  *projects
 	revisions *revisions
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
-	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/clock"
 )
@@ -38,7 +37,7 @@ type Config struct {
 // in this list.
 type Fleet struct {
 	times
-	*live.Memory
+	*Memory
 	*projects
 	*valueReader
 	*revisions
@@ -69,7 +68,7 @@ func New(c Config) (*Fleet, error) {
 	}
 	t, s := times{c.Clock}, c.Store
 	f := &Fleet{times: t, store: s, writer: c.Writer, sources: c.Sources, configuration: c.Configuration}
-	f.Memory = live.New(s, c.Clock, c.PollInterval)
+	f.Memory = newMemory(s, c.Clock, c.PollInterval)
 	f.projects = &projects{t, s, c.Writer}
 	f.valueReader = &valueReader{c.Sealer, c.Configuration, c.DigestKey, c.Log}
 	f.revisions = &revisions{t, s, c.Moves, c.Writer, f.valueReader, c.Dependencies}

@@ -7,13 +7,6 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
-	"github.com/axle-cd/axle/hub/fleet/heals"
-)
-
-// Heal is an object that an agent healed; DriftedField is a field that differed.
-type (
-	Heal         = heals.Heal
-	DriftedField = heals.Field
 )
 
 // HealStore remembers which heals became events.
@@ -34,7 +27,7 @@ func (r *reporting) healed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	of, last := heals.After(r.batch.Heals, taken)
+	of, last := newHeals(r.batch.Heals, taken)
 	if last == taken {
 		return nil
 	}
@@ -51,7 +44,7 @@ func (r *reporting) healed(ctx context.Context) error {
 		err := event.Record(ctx, event.Entry{
 			At:   min(max(0, all[len(all)-1].At), r.reports.now()),
 			Kind: "service.healed", Object: "service " + Ref{r.cluster.Name, row.Name}.String(), By: "agent " + r.cluster.Name,
-			Message: heals.Sentence(all), Cluster: row.ClusterID, Service: row.ID,
+			Message: healSentence(all), Cluster: row.ClusterID, Service: row.ID,
 		})
 		if err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
-	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/hub/fleet/reported"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -24,7 +23,7 @@ type reports struct {
 	times
 	store        Store
 	writer       Writer
-	live         *live.Memory
+	live         *Memory
 	dependencies Dependencies
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	specv1 "github.com/axle-cd/axle/api/spec/v1"
-	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/pagetoken"
 )
@@ -35,7 +34,7 @@ type serviceViews struct {
 	times
 	store        Store
 	sources      Sources
-	live         *live.Memory
+	live         *Memory
 	dependencies Dependencies
 }
 

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/axle-cd/axle/api/spec/convert"
-	"github.com/axle-cd/axle/hub/fleet/leaves"
 )
 
 // specDigestPrefix names the format of docs/spec/spec-digest.md.
@@ -30,48 +29,48 @@ type specInputs struct {
 // guessed secrets against it.
 func specDigest(key []byte, in specInputs) (string, error) {
 	fields := map[string]string{
-		"id":            leaves.Text(in.service.ID),
-		"name":          leaves.Text(in.service.Name),
-		"namespace":     leaves.Text(in.service.Namespace),
-		"project":       leaves.Text(in.service.Project),
-		"entry":         leaves.Text(in.service.Desired.Entry),
-		"pruneApproval": leaves.Number(in.service.PruneApproval),
-		"syncRequest":   leaves.Number(in.service.SyncRequest),
+		"id":            leafText(in.service.ID),
+		"name":          leafText(in.service.Name),
+		"namespace":     leafText(in.service.Namespace),
+		"project":       leafText(in.service.Project),
+		"entry":         leafText(in.service.Desired.Entry),
+		"pruneApproval": leafNumber(in.service.PruneApproval),
+		"syncRequest":   leafNumber(in.service.SyncRequest),
 	}
 	// Left out where there was no request, so that older digests stay the same.
 	if in.service.DiffRequest != 0 {
-		fields["diffRequest"] = leaves.Number(in.service.DiffRequest)
+		fields["diffRequest"] = leafNumber(in.service.DiffRequest)
 	}
 	for i, resource := range in.service.SyncResources {
-		fields["syncResources/"+strconv.Itoa(i)] = leaves.Text(resource)
+		fields["syncResources/"+strconv.Itoa(i)] = leafText(resource)
 	}
 	for i, p := range in.service.Parts {
 		at := "parts/" + strconv.Itoa(i) + "/"
-		fields[at+"path"], fields[at+"digest"], fields[at+"entry"] = leaves.Text(p.Path), leaves.Text(p.Digest), leaves.Text(p.Entry)
+		fields[at+"path"], fields[at+"digest"], fields[at+"entry"] = leafText(p.Path), leafText(p.Digest), leafText(p.Entry)
 	}
 	if in.values.Own != "" {
-		fields["values/own"] = leaves.Text(in.values.Own)
+		fields["values/own"] = leafText(in.values.Own)
 	}
 	for at, ids := range map[string]map[string]string{"values/contexts/": in.values.Contexts, "values/imports/": in.values.Imports} {
 		for name, id := range ids {
-			fields[at+leaves.PathPart(name)] = leaves.Text(id)
+			fields[at+pathPart(name)] = leafText(id)
 		}
 	}
 	if limits := in.service.Limits.reaching(in.spec); !limits.Zero() {
-		if err := leaves.Flatten(fields, "limits", limits); err != nil {
+		if err := flatten(fields, "limits", limits); err != nil {
 			return "", err
 		}
 	}
 	spec := covered(in.spec)
 	spec.Secrets = in.secrets
-	if err := leaves.Flatten(fields, "spec", spec); err != nil {
+	if err := flatten(fields, "spec", spec); err != nil {
 		return "", err
 	}
 	cluster := map[string]any{
 		"id": in.cluster.ID, "handle": in.cluster.Handle, "name": in.cluster.Name, "tags": in.cluster.Tags,
 		"metadata": in.cluster.Metadata, "distro": in.cluster.Distro, "kubernetesMinor": in.cluster.KubernetesMinor,
 	}
-	if err := leaves.Flatten(fields, "cluster", cluster); err != nil {
+	if err := flatten(fields, "cluster", cluster); err != nil {
 		return "", err
 	}
 	mac := hmac.New(sha256.New, key)
@@ -82,8 +81,8 @@ func specDigest(key []byte, in specInputs) (string, error) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		mac.Write(leaves.Prefixed(name))
-		mac.Write(leaves.Prefixed(fields[name]))
+		mac.Write(prefixed(name))
+		mac.Write(prefixed(fields[name]))
 	}
 	return specDigestPrefix + hex.EncodeToString(mac.Sum(nil)), nil
 }

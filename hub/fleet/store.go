@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 
-	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/hub/fleet/reported"
 	"github.com/axle-cd/axle/hub/managed"
 )
@@ -20,7 +19,7 @@ type Store struct {
 	ClusterReader
 	ClusterStore
 	ClusterLister
-	live.Store
+	MemoryStore
 	ServiceReader
 	ServiceStore
 	ServiceLister

@@ -4,30 +4,12 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/event"
-	"github.com/axle-cd/axle/hub/fleet/testruns"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // keptTestRuns is how many runs of a service's tests are kept: as many as
 // revisions.
 const keptTestRuns = 20
-
-// The types of testruns.
-type (
-	TestState  = testruns.State
-	TestRun    = testruns.Run
-	TestResult = testruns.Result
-	TestReport = testruns.Report
-	TestCase   = testruns.Case
-)
-
-// The states.
-const (
-	TestWaiting = testruns.Waiting
-	TestRunning = testruns.Running
-	TestPassed  = testruns.Passed
-	TestFailed  = testruns.Failed
-)
 
 // TestRunStore stores runs of tests.
 type TestRunStore interface {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/axle-cd/axle/hub/fleet/leaves"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -129,7 +128,7 @@ func (o opened) layers(spec Spec, cluster ClusterData) (map[string][]LayerValue,
 	add := func(key string, v LayerValue) { all[key] = append([]LayerValue{v}, all[key]...) }
 	valueSet := func(layer Layer, name string, b ValueSet) error {
 		for key, value := range b.Values {
-			text, err := leaves.AsText(value)
+			text, err := asText(value)
 			if err != nil {
 				return fmt.Errorf("%s %s: %s: %w", layer, name, key, err)
 			}
@@ -140,7 +139,7 @@ func (o opened) layers(spec Spec, cluster ClusterData) (map[string][]LayerValue,
 		}
 		return nil
 	}
-	metadata, err := leaves.Object(cluster.Metadata)
+	metadata, err := jsonObject(cluster.Metadata)
 	if err != nil {
 		return nil, fmt.Errorf("metadata of cluster %s: %w", cluster.Name, err)
 	}
@@ -197,5 +196,5 @@ func valueSetsJSON(valueSets map[string]ValueSet) (string, error) {
 	for name, b := range valueSets {
 		all[name] = b.merged()
 	}
-	return leaves.AsText(all)
+	return asText(all)
 }

@@ -12,7 +12,7 @@ import (
 func Fleet(s *Store) fleet.Store {
 	return fleet.Store{
 		Snapshots: s, ProjectReader: s, ProjectStore: s, WindowStore: s, ReachReader: s,
-		ClusterReader: s, ClusterStore: s, ClusterLister: s, Store: s,
+		ClusterReader: s, ClusterStore: s, ClusterLister: s, MemoryStore: s,
 		ServiceReader: s, ServiceStore: s, ServiceLister: s, RevisionStore: s,
 		StatusReader: s, StatusStore: s, HealStore: s, TestRunStore: s, DiffStore: s,
 	}

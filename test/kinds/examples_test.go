@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -196,15 +197,22 @@ func generation(t *testing.T, object map[string]any) int64 {
 	return read.Generation
 }
 
-// A Go program that reads an object and writes it again loses nothing. Schema-only kinds
-// have no type, and all others have one: a CRD of neither is what was left of a kind.
-func TestTypesKeepExamples(t *testing.T) {
+// goTypes returns the Go types of all kinds that have one.
+func goTypes(t *testing.T) *runtime.Scheme {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, axlev1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return scheme
+}
+
+// A Go program that reads an object and writes it again loses nothing. Schema-only kinds
+// have no type, and all others have one: a CRD of neither is what was left of a kind.
+func TestTypesKeepExamples(t *testing.T) {
+	scheme := goTypes(t)
 	for _, d := range definitions(t) {
 		group, version, _ := strings.Cut(d.api(), "/")
 		gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: d.kind()}
@@ -237,6 +245,9 @@ func TestTypesKeepExamples(t *testing.T) {
 			if unknown, err := kjson.UnmarshalStrict([]byte(text(t, object)), typed); err != nil || len(unknown) > 0 {
 				t.Errorf("%s, %s: %v %v", d.kind(), name, err, unknown)
 				continue
+			}
+			if again := typed.DeepCopyObject(); !reflect.DeepEqual(again, typed) {
+				t.Errorf("%s, %s: its copy is\n%s\nwant\n%s", d.kind(), name, text(t, again), text(t, typed))
 			}
 			var back map[string]any
 			if err := json.Unmarshal([]byte(text(t, typed)), &back); err != nil {

@@ -32,7 +32,7 @@ import (
 // referenceTypes are the types whose fields name an object.
 var referenceTypes = []reflect.Type{
 	reflect.TypeFor[v1alpha1.ObjectReference](), reflect.TypeFor[v1alpha1.SecretReference](), reflect.TypeFor[v1alpha1.LocalReference](),
-	reflect.TypeFor[v1alpha1.KeySelector](), reflect.TypeFor[v1alpha1.ObjectKeyReference](), reflect.TypeFor[v1alpha1.NamespacedName](),
+	reflect.TypeFor[v1alpha1.KeySelector](), reflect.TypeFor[v1alpha1.NamespacedName](),
 	reflect.TypeFor[v1alpha1.ConfigMapReference](), reflect.TypeFor[v1alpha1.TemplateReference](), reflect.TypeFor[v1alpha1.BackendReference](),
 }
 

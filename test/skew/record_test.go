@@ -41,6 +41,7 @@ import (
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/seal"
+	"github.com/axle-cd/axle/internal/tarball"
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
@@ -361,9 +362,9 @@ type download func(context.Context, digest.Digest) (io.ReadCloser, error)
 // downloaded has another digest.
 func unpacked(t *testing.T, c *cache.Cache, service string, d digest.Digest, get download) cache.Tree {
 	t.Helper()
-	tree, err := c.Tree(t.Context(), service, d, func(ctx context.Context, r cache.Request) (*cache.Download, error) {
+	tree, err := c.Tree(t.Context(), service, d, func(ctx context.Context, r tarball.Request) (*tarball.Download, error) {
 		body, err := get(ctx, r.Digest)
-		return &cache.Download{ReadCloser: body, Size: -1}, err
+		return &tarball.Download{ReadCloser: body, Size: -1}, err
 	})
 	must(t, err)
 	return tree

@@ -11,7 +11,6 @@
 // The types are contracts: they know nothing of the hub. Whoever calls them is
 // the operator; docs/spec/kinds is made from them.
 //
-// +kubebuilder:object:generate=true
 // +groupName=axle-cd.github.io
 package v1alpha1
 

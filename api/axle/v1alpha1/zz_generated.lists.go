@@ -5,6 +5,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/axle-cd/axle/api/deepcopy"
 )
 
 // AddToScheme adds the kinds of this group to a scheme.
@@ -30,9 +32,13 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
+// DeepCopy returns a copy that shares nothing.
+func (in *AccessBinding) DeepCopy() *AccessBinding { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *AccessBinding) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // AccessBindingList is a list of AccessBinding.
-//
-// +kubebuilder:object:root=true
 type AccessBindingList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -40,9 +46,16 @@ type AccessBindingList struct {
 	Items []AccessBinding `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *AccessBindingList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *AdminGrant) DeepCopy() *AdminGrant { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *AdminGrant) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // AdminGrantList is a list of AdminGrant.
-//
-// +kubebuilder:object:root=true
 type AdminGrantList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -50,9 +63,16 @@ type AdminGrantList struct {
 	Items []AdminGrant `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *AdminGrantList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *AgentUpgrade) DeepCopy() *AgentUpgrade { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *AgentUpgrade) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // AgentUpgradeList is a list of AgentUpgrade.
-//
-// +kubebuilder:object:root=true
 type AgentUpgradeList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -60,9 +80,16 @@ type AgentUpgradeList struct {
 	Items []AgentUpgrade `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *AgentUpgradeList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *ClusterRegistration) DeepCopy() *ClusterRegistration { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *ClusterRegistration) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // ClusterRegistrationList is a list of ClusterRegistration.
-//
-// +kubebuilder:object:root=true
 type ClusterRegistrationList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -70,9 +97,16 @@ type ClusterRegistrationList struct {
 	Items []ClusterRegistration `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *ClusterRegistrationList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *FederationTrust) DeepCopy() *FederationTrust { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *FederationTrust) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // FederationTrustList is a list of FederationTrust.
-//
-// +kubebuilder:object:root=true
 type FederationTrustList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -80,9 +114,16 @@ type FederationTrustList struct {
 	Items []FederationTrust `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *FederationTrustList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *GroupMembership) DeepCopy() *GroupMembership { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *GroupMembership) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // GroupMembershipList is a list of GroupMembership.
-//
-// +kubebuilder:object:root=true
 type GroupMembershipList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -90,9 +131,16 @@ type GroupMembershipList struct {
 	Items []GroupMembership `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *GroupMembershipList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *HubSettings) DeepCopy() *HubSettings { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *HubSettings) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // HubSettingsList is a list of HubSettings.
-//
-// +kubebuilder:object:root=true
 type HubSettingsList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -100,9 +148,16 @@ type HubSettingsList struct {
 	Items []HubSettings `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *HubSettingsList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *LoginProvider) DeepCopy() *LoginProvider { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *LoginProvider) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // LoginProviderList is a list of LoginProvider.
-//
-// +kubebuilder:object:root=true
 type LoginProviderList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -110,9 +165,16 @@ type LoginProviderList struct {
 	Items []LoginProvider `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *LoginProviderList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *Outputs) DeepCopy() *Outputs { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *Outputs) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // OutputsList is a list of Outputs.
-//
-// +kubebuilder:object:root=true
 type OutputsList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -120,9 +182,16 @@ type OutputsList struct {
 	Items []Outputs `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *OutputsList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *ProjectLimits) DeepCopy() *ProjectLimits { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *ProjectLimits) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // ProjectLimitsList is a list of ProjectLimits.
-//
-// +kubebuilder:object:root=true
 type ProjectLimitsList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -130,9 +199,16 @@ type ProjectLimitsList struct {
 	Items []ProjectLimits `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *ProjectLimitsList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *ReferenceGrant) DeepCopy() *ReferenceGrant { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *ReferenceGrant) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // ReferenceGrantList is a list of ReferenceGrant.
-//
-// +kubebuilder:object:root=true
 type ReferenceGrantList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -140,9 +216,16 @@ type ReferenceGrantList struct {
 	Items []ReferenceGrant `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *ReferenceGrantList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *RegistrationToken) DeepCopy() *RegistrationToken { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *RegistrationToken) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // RegistrationTokenList is a list of RegistrationToken.
-//
-// +kubebuilder:object:root=true
 type RegistrationTokenList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -150,9 +233,16 @@ type RegistrationTokenList struct {
 	Items []RegistrationToken `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *RegistrationTokenList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *Repository) DeepCopy() *Repository { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *Repository) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // RepositoryList is a list of Repository.
-//
-// +kubebuilder:object:root=true
 type RepositoryList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -160,9 +250,16 @@ type RepositoryList struct {
 	Items []Repository `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *RepositoryList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *User) DeepCopy() *User { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *User) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // UserList is a list of User.
-//
-// +kubebuilder:object:root=true
 type UserList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -170,12 +267,22 @@ type UserList struct {
 	Items []User `json:"items"`
 }
 
+// DeepCopyObject implements runtime.Object.
+func (in *UserList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *Webhook) DeepCopy() *Webhook { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *Webhook) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // WebhookList is a list of Webhook.
-//
-// +kubebuilder:object:root=true
 type WebhookList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	// Items of the list.
 	Items []Webhook `json:"items"`
 }
+
+// DeepCopyObject implements runtime.Object.
+func (in *WebhookList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }

@@ -11,7 +11,7 @@
 //	list     -> Services, Clusters: filter, count facets, sort, cut the window
 //	         -> hub/fleet reads the rows of the window by id
 //
-// Freshness and the tunnel are not held: hub/fleet/live and hub/tunnel know them, and a
+// Freshness and the tunnel are not held: hub/fleet and hub/tunnel know them, and a
 // query asks them once per cluster. hub/console/fleetapi is the caller; hub/fleet/watch
 // listens. It decides nothing about access, but every query takes the caller's reach
 // and counts nothing outside of it.

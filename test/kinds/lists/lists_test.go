@@ -23,6 +23,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/axle-cd/axle/api/deepcopy"
 )
 
 // AddToScheme adds the kinds of this group to a scheme.
@@ -34,15 +36,22 @@ func AddToScheme(s *runtime.Scheme) error {
 `
 
 const list = `
+// DeepCopy returns a copy that shares nothing.
+func (in *%[1]s) DeepCopy() *%[1]s { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *%[1]s) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
 // %[1]sList is a list of %[1]s.
-//
-// +kubebuilder:object:root=true
 type %[1]sList struct {
 	metav1.TypeMeta ` + "`json:\",inline\"`" + `
 	metav1.ListMeta ` + "`json:\"metadata,omitempty\"`" + `
 	// Items of the list.
 	Items []%[1]s ` + "`json:\"items\"`" + `
 }
+
+// DeepCopyObject implements runtime.Object.
+func (in *%[1]sList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
 `
 
 // kinds returns the types of a folder that are marked as kinds, sorted.

@@ -1,10 +1,4 @@
-// Package live is what a replica keeps in memory of clusters: when they polled, sums of
-// what they reported, and how often their flags were told. It follows the feed and stores
-// nothing. hub/fleet embeds it.
-//
-// Invariants: answering a poll or a metric reads no database; a change costs in proportion
-// to the clusters that changed.
-package live
+package fleet
 
 import (
 	"context"
@@ -19,8 +13,8 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 )
 
-// Store reads what Memory is made of.
-type Store interface {
+// MemoryStore reads what Memory is made of.
+type MemoryStore interface {
 	// PollIntervals returns the intervals of registered clusters, of all when
 	// ids is nil; 0 for a cluster whose agent has not reported it yet.
 	PollIntervals(ctx context.Context, ids []string) (map[string]int64, error)
@@ -28,9 +22,14 @@ type Store interface {
 	StatusSums(ctx context.Context, clusterIDs []string) (map[string]reported.Sum, error)
 }
 
-// Memory is safe for concurrent use.
+// Memory is what a replica keeps of clusters: when they polled, sums of what they
+// reported, and how often their flags were told. It follows the feed and stores nothing.
+// It is safe for concurrent use.
+//
+// Answering a poll or a metric reads no database; a change costs in proportion to the
+// clusters that changed.
 type Memory struct {
-	store  Store
+	store  MemoryStore
 	clock  clock.Clock
 	Polls  *liveness.Polls
 	Hashes *reported.Clusters
@@ -38,9 +37,9 @@ type Memory struct {
 	FlagsTold installed.Told
 }
 
-// New returns a Memory whose freshness starts Unknown. The interval is assumed for an
+// newMemory returns a Memory whose freshness starts Unknown. The interval is assumed for an
 // agent until it reports its own.
-func New(store Store, c clock.Clock, interval time.Duration) *Memory {
+func newMemory(store MemoryStore, c clock.Clock, interval time.Duration) *Memory {
 	return &Memory{store: store, clock: c, Polls: liveness.New(clock.Micros(c.Now()), interval), Hashes: reported.New()}
 }
 

@@ -1,11 +1,10 @@
-package keep_test
+package poll
 
 import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/axle-cd/axle/agent/keep"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/position"
 )
@@ -22,10 +21,10 @@ func waiting(digest, spec string) *agentv1.DesiredService {
 // that waits gets nothing that it does not have.
 func TestWaitingServiceKeepsWhatItsClusterHas(t *testing.T) {
 	t.Parallel()
-	has := keep.Applied{TarballDigest: "new", SpecDigest: "s1"}
+	has := inventoried{TarballDigest: "new", SpecDigest: "s1"}
 	for name, test := range map[string]struct {
 		had, offered, want *agentv1.DesiredService
-		applied            keep.Applied
+		applied            inventoried
 		spec               string
 		waits              bool
 	}{
@@ -41,7 +40,7 @@ func TestWaitingServiceKeepsWhatItsClusterHas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want, why := keep.Choose(test.had, test.offered, test.applied, test.spec)
+			want, why := chosen(test.had, test.offered, test.applied, test.spec)
 			if !proto.Equal(want, test.want) || (why != "") != test.waits {
 				t.Errorf("got %v and %q, wanted %v", want, why, test.want)
 			}
@@ -55,22 +54,22 @@ func TestInventoryWinsOverAnOlderDisk(t *testing.T) {
 	t.Parallel()
 	disk := position.Position{Incarnation: "0a-00", Sequence: 5}
 	for name, test := range map[string]struct {
-		applied keep.Applied
+		applied inventoried
 		older   bool
 	}{
 		"no inventory":             {},
-		"of the same list":         {applied: keep.Applied{TarballDigest: "x", Seen: "0a-00.5"}},
-		"of an earlier list":       {applied: keep.Applied{TarballDigest: "x", Seen: "0a-00.4"}},
-		"of a later list":          {applied: keep.Applied{TarballDigest: "x", Seen: "0a-00.6"}, older: true},
-		"of a later life":          {applied: keep.Applied{TarballDigest: "x", Seen: "0b-00.1"}, older: true},
-		"of no list, other files":  {applied: keep.Applied{TarballDigest: "x"}, older: true},
-		"of no list, the same":     {applied: keep.Applied{TarballDigest: "old"}},
-		"of something unreadable":  {applied: keep.Applied{TarballDigest: "old", Seen: "?"}},
-		"of a later list, no news": {applied: keep.Applied{TarballDigest: "old", Seen: "0a-00.6"}, older: true},
+		"of the same list":         {applied: inventoried{TarballDigest: "x", Seen: "0a-00.5"}},
+		"of an earlier list":       {applied: inventoried{TarballDigest: "x", Seen: "0a-00.4"}},
+		"of a later list":          {applied: inventoried{TarballDigest: "x", Seen: "0a-00.6"}, older: true},
+		"of a later life":          {applied: inventoried{TarballDigest: "x", Seen: "0b-00.1"}, older: true},
+		"of no list, other files":  {applied: inventoried{TarballDigest: "x"}, older: true},
+		"of no list, the same":     {applied: inventoried{TarballDigest: "old"}},
+		"of something unreadable":  {applied: inventoried{TarballDigest: "old", Seen: "?"}},
+		"of a later list, no news": {applied: inventoried{TarballDigest: "old", Seen: "0a-00.6"}, older: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want, why := keep.Older(disk, entry("old", "s1"), test.applied)
+			want, why := older(disk, entry("old", "s1"), test.applied)
 			if (why != "") != test.older || (want.GetTarballDigest() == "") != test.older {
 				t.Errorf("got %v and %q", want, why)
 			}

@@ -1,11 +1,4 @@
-// Package lineage says how a hub's incarnation follows from the one that an agent knew
-// before, and whether deletes wait because the hub may have lost data.
-//
-// It keeps nothing: agent/poll stores the hold and asks it before each delete.
-//
-// Invariant: after a restore nothing is deleted until a person confirms, and until the
-// hub has a whole report.
-package lineage
+package poll
 
 // Lineage says how the hub's incarnation follows from the one known before.
 type Lineage string
@@ -17,8 +10,9 @@ const (
 	Restored Lineage = "restored"
 )
 
-// Hold is what every delete waits for: prunes, drains and detaches. It
-// survives a restart.
+// Hold is what every delete waits for: prunes, drains and detaches. It survives a
+// restart. After a restore nothing is deleted until a person confirms, and until the hub
+// has a whole report.
 //
 //	(none) --Resumed--> reports --(a whole report was taken)--> (none)
 //	(any) --Restored--> restored --(the list says confirmed)--> reports
@@ -26,8 +20,8 @@ type Hold string
 
 // The holds.
 const (
-	// None: deletes do not wait.
-	None Hold = ""
+	// NoHold: deletes do not wait.
+	NoHold Hold = ""
 	// ForReports waits until the hub knows again what this cluster runs.
 	ForReports Hold = "reports"
 	// ForPerson waits for a person: the hub may have lost services that this

@@ -1,8 +1,4 @@
-// Package leaves reads JSON for hub/fleet: each leaf of a value under its path, which
-// spec digests hash, and values as texts. It knows nothing of services.
-//
-// Invariant: two values that differ have different leaves.
-package leaves
+package fleet
 
 import (
 	"bytes"
@@ -13,25 +9,26 @@ import (
 	"strings"
 )
 
-// Prefixed returns a text after its length, so that no two lists of texts are the
+// prefixed returns a text after its length, so that no two lists of texts are the
 // same bytes.
-func Prefixed(s string) []byte {
+func prefixed(s string) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(s))), s...)
 }
 
-// Text and Number are the forms of a text and of a whole number.
-func Text(s string) string  { return "s" + s }
-func Number(n int64) string { return "n" + strconv.FormatInt(n, 10) }
+// leafText and leafNumber are the forms of a text and of a whole number.
+func leafText(s string) string  { return "s" + s }
+func leafNumber(n int64) string { return "n" + strconv.FormatInt(n, 10) }
 
-// PathPart escapes a name for a path.
-func PathPart(s string) string { return pathParts.Replace(s) }
+// pathPart escapes a name for a path.
+func pathPart(s string) string { return pathParts.Replace(s) }
 
 // pathParts is made once: a change of a global service digests thousands of specs.
 var pathParts = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Flatten adds every leaf of v's JSON under its path. Empty objects and lists
-// count, so that "helm: {}" differs from no helm.
-func Flatten(into map[string]string, at string, v any) error {
+// flatten adds every leaf of v's JSON under its path. Empty objects and lists
+// count, so that "helm: {}" differs from no helm: two values that differ have different
+// leaves.
+func flatten(into map[string]string, at string, v any) error {
 	encoded, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", at, err)
@@ -42,24 +39,24 @@ func Flatten(into map[string]string, at string, v any) error {
 	if err := decoder.Decode(&tree); err != nil {
 		return fmt.Errorf("decode %s: %w", at, err)
 	}
-	walk(into, at, tree)
+	addLeaves(into, at, tree)
 	return nil
 }
 
-func walk(into map[string]string, at string, node any) {
+func addLeaves(into map[string]string, at string, node any) {
 	switch n := node.(type) {
 	case map[string]any:
 		into[at] = "o"
 		for key, value := range n {
-			walk(into, at+"/"+PathPart(key), value)
+			addLeaves(into, at+"/"+pathPart(key), value)
 		}
 	case []any:
 		into[at] = "l" + strconv.Itoa(len(n))
 		for i, value := range n {
-			walk(into, at+"/"+strconv.Itoa(i), value)
+			addLeaves(into, at+"/"+strconv.Itoa(i), value)
 		}
 	case string:
-		into[at] = Text(n)
+		into[at] = leafText(n)
 	case json.Number:
 		into[at] = "n" + n.String()
 	case bool:
@@ -67,9 +64,9 @@ func walk(into map[string]string, at string, node any) {
 	}
 }
 
-// AsText returns a value for a map of texts: a text unchanged, anything else as
+// asText returns a value for a map of texts: a text unchanged, anything else as
 // JSON.
-func AsText(value any) (string, error) {
+func asText(value any) (string, error) {
 	if text, ok := value.(string); ok {
 		return text, nil
 	}
@@ -80,8 +77,8 @@ func AsText(value any) (string, error) {
 	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n"))), err
 }
 
-// Object decodes an object and keeps numbers as written.
-func Object(text string) (map[string]any, error) {
+// jsonObject decodes an object and keeps numbers as written.
+func jsonObject(text string) (map[string]any, error) {
 	object := map[string]any{}
 	if text == "" {
 		return object, nil

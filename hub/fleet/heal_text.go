@@ -1,17 +1,12 @@
-// Package heals describes for people the objects that agents healed. hub/fleet
-// makes events of the descriptions; this package does no I/O.
-//
-// Invariants: a description names objects, fields and who wrote them, never a
-// value; one report gives at most one sentence per service.
-package heals
+package fleet
 
 import (
 	"fmt"
 	"strings"
 )
 
-// maxFields limits the fields that a sentence names.
-const maxFields = 5
+// maxHealedFields limits the fields that a sentence names.
+const maxHealedFields = 5
 
 // Heal is an object of a service that its agent healed.
 type Heal struct {
@@ -23,19 +18,19 @@ type Heal struct {
 	// Object is "Kind namespace/name".
 	Object string
 	// Fields are the fields that differed; none when the object was gone.
-	Fields []Field
+	Fields []DriftedField
 	// Times is how often the same object was healed meanwhile; 0 and 1 mean
 	// once.
 	Times int
 }
 
-// Field is a field that differed from its declaration. Manager wrote it last,
+// DriftedField is a field that differed from its declaration. Manager wrote it last,
 // empty when the API server does not say.
-type Field struct{ Path, Manager string }
+type DriftedField struct{ Path, Manager string }
 
-// After returns the heals with a number above that of the last recorded one, by
+// newHeals returns the heals with a number above that of the last recorded one, by
 // service, and the highest number.
-func After(all []Heal, taken int64) (byService map[string][]Heal, last int64) {
+func newHeals(all []Heal, taken int64) (byService map[string][]Heal, last int64) {
 	byService, last = map[string][]Heal{}, taken
 	for _, h := range all {
 		if h.Number > taken {
@@ -46,8 +41,9 @@ func After(all []Heal, taken int64) (byService map[string][]Heal, last int64) {
 	return byService, last
 }
 
-// Sentence describes what was healed; of several objects it names the first.
-func Sentence(all []Heal) string {
+// healSentence describes heals of one service in one report: objects, fields and who
+// wrote them, never a value. Of several objects it names the first.
+func healSentence(all []Heal) string {
 	switch more := len(all) - 1; more {
 	case 0:
 		return all[0].String()
@@ -63,14 +59,14 @@ func (h Heal) String() string {
 	text := h.Object + " was gone and was created again"
 	if n := len(h.Fields); n > 0 {
 		var fields []string
-		for _, f := range h.Fields[:min(n, maxFields)] {
+		for _, f := range h.Fields[:min(n, maxHealedFields)] {
 			if f.Manager != "" {
 				f.Path += " (by " + f.Manager + ")"
 			}
 			fields = append(fields, f.Path)
 		}
-		if n > maxFields {
-			fields = append(fields, fmt.Sprintf("and %d more", n-maxFields))
+		if n > maxHealedFields {
+			fields = append(fields, fmt.Sprintf("and %d more", n-maxHealedFields))
 		}
 		text = h.Object + ": put back " + strings.Join(fields, ", ")
 	}
