@@ -136,8 +136,8 @@ func TestAURLFoundInAnotherProjectIsAtRisk(t *testing.T) {
 		t.Errorf("changed, by who may: %d, follows %s", status, repository())
 	}
 	b.register("owner", "shop", "ours", "git", url)
-	if status := apply("owner", "api"); status != http.StatusOK || repository() != "ours" {
-		t.Errorf("registered in the project, and changed: %d, follows %s", status, repository())
+	if status := apply("owner", "web"); status != http.StatusOK || repository() != "ours" {
+		t.Errorf("registered in the project, and applied as it is: %d, follows %s", status, repository())
 	}
 	if left := risks(); left != nil {
 		t.Errorf("at risk after that: %v", left)

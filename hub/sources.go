@@ -60,15 +60,18 @@ func (s sources) Bind(ctx context.Context, want fleet.SourceWant) (repositoryID 
 }
 
 // bound returns the repository that a reference is bound to. NotFound if it has to be
-// found. A URL that the project registered since is that of its own repository, for a
-// source that is new, and where the hub follows the URL by itself and never could read it.
+// found. A URL that the project registered since is that of its own repository: for a
+// source that is new, where the source follows what others may change, and where the hub
+// follows the URL by itself and never could read it.
 func (s sources) bound(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
 	if want.Bound == "" {
 		return gitcache.Repository{}, errcode.New(errcode.NotFound, "the source is bound to no repository")
 	}
 	r, err := s.cache.Repository(ctx, want.Bound)
 	own := !r.Options.Internal && projectOf(r) == want.ProjectID
-	if err != nil || own || want.Repository != "" || !want.Anew && !(r.Options.Internal && r.Health.FetchedAt.IsZero()) {
+	asWritten, neverRead := r.Options.Internal && isAt(r, want), r.Options.Internal && r.Health.FetchedAt.IsZero()
+	keeps := !want.Anew && !neverRead && (want.Former || asWritten)
+	if err != nil || own || want.Repository != "" || keeps {
 		return r, err
 	}
 	registered, err := s.registered(ctx, want)

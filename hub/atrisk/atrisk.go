@@ -86,7 +86,7 @@ func Clusters(f Fleet) Part {
 			default:
 				continue
 			}
-			risks = append(risks, Risk{"handle", "cluster " + c.Name, why, "axle clusters update " + quote(c.Name) + " --handle " + quote(c.Name)})
+			risks = append(risks, Risk{"handle", "cluster " + c.Name, why, "axle clusters update " + Quote(c.Name) + " --handle " + Quote(c.Name)})
 		}
 		return risks, nil
 	}
@@ -94,13 +94,13 @@ func Clusters(f Fleet) Part {
 
 // confirmTags is the command with which an administrator sets the tags that a cluster has.
 func confirmTags(c fleet.Cluster) string {
-	command := "axle clusters update " + quote(c.Name)
+	command := "axle clusters update " + Quote(c.Name)
 	for _, key := range slices.Sorted(maps.Keys(c.Tags)) {
 		tag := key + "=" + c.Tags[key]
 		if strings.Count(tag, "=") > 1 || strings.ContainsAny(tag, `",`) { // the flag takes a line of CSV
 			tag = `"` + strings.ReplaceAll(tag, `"`, `""`) + `"`
 		}
-		command += " --tag " + quote(tag)
+		command += " --tag " + Quote(tag)
 	}
 	return command
 }
@@ -119,7 +119,7 @@ func Groups(d Directory) Part {
 			if g.Doubtful() {
 				risks = append(risks, Risk{"group", "group " + g.Name,
 					"a name with a colon may mean something to Kubernetes or to a cluster's own login, and the hub impersonates groups by their names; move its members and bindings to a group with another name",
-					"axle groups delete " + quote(g.Name)})
+					"axle groups delete " + Quote(g.Name)})
 			}
 		}
 		return risks, err
@@ -140,7 +140,7 @@ func Services(s Agents) Part {
 			if !v.Builtin() {
 				risks = append(risks, Risk{"service", "service " + v.Ref().String(),
 					"it has the name of the hub's own service, so the hub does not upgrade the agent there; declare it under another name",
-					"axle services delete " + quote(v.Ref().String()) + " --detach"})
+					"axle services delete " + Quote(v.Ref().String()) + " --detach"})
 			}
 		}
 		return risks, err
@@ -149,9 +149,9 @@ func Services(s Agents) Part {
 
 var plain = regexp.MustCompile(`^[A-Za-z0-9._:/@=+,-]+$`)
 
-// quote makes a word that a shell takes as it is: tags and groups are not named by who
+// Quote makes a word that a shell takes as it is: tags and groups are not named by who
 // copies the command.
-func quote(word string) string {
+func Quote(word string) string {
 	if plain.MatchString(word) {
 		return word
 	}

@@ -103,7 +103,18 @@ func TestRepositoryUsers(t *testing.T) {
 		}
 		bound, err := env.Store.BoundTemplates(t.Context())
 		if err != nil || len(bound) != 2 || bound[0].Name != "agent" || !slices.Equal(bound[0].Repositories, []string{"repo_template"}) {
-			t.Errorf("templates: %+v, %v", bound, err)
+			t.Fatalf("templates: %+v, %v", bound, err)
+		}
+		// As a target of a template that is bound to other repositories it is listed, too.
+		d.Exec(t, "UPDATE services SET managed_by_tool = 'hub', managed_by_id = '"+bound[0].ID+"' WHERE id = '"+several.ID+"'")
+		ids, err = env.Store.ServicesBoundElsewhere(t.Context())
+		if diff := cmp.Diff([]string{several.ID}, ids); diff != "" || err != nil {
+			t.Errorf("targets with a repository of another project, %v (-want +got):\n%s", err, diff)
+		}
+		for i, want := range []bool{true, false} {
+			if strays, err := env.Store.Strays(t.Context(), bound[i].ID); strays != want || err != nil {
+				t.Errorf("%s has strays: %v, %v", bound[i].Name, strays, err)
+			}
 		}
 	})
 }

@@ -40,7 +40,7 @@ var All = []Attack{
 	chartURL, chartURLOfAGlobalService, computedName, repositoryNames, deletedAndTaken, handles, groups, tags, hubMadeNames,
 	readTokenListsSecrets, readTokenRevokes, unknownUpgrade, openWatch, accounts, hubCluster,
 	hashes, errorTexts, supportBundle, redirects, kelvin, unverified, federated,
-	dearLiquid, dearRegex, dearRouters,
+	dearLiquid, dearRegex, dearRouters, yamlAliases,
 }
 
 // limit bounds one attack, cleanUpLimit all that it cleans up and undoLimit one thing of it.

@@ -69,12 +69,18 @@ func (s shifted) After(d time.Duration) <-chan time.Time { return time.After(d) 
 // the record, without some folders of the cache. The upstream is gone.
 func oldHub(t *testing.T, minor int, r record, without ...string) *hubtest.Hub {
 	t.Helper()
+	return hubOn(t, folder(minor), r.At, "none", without...)
+}
+
+// hubOn is oldHub for any folder with a database, a key and a cache.
+func hubOn(t *testing.T, from string, at int64, adminToken string, without ...string) *hubtest.Hub {
+	t.Helper()
 	data := t.TempDir()
-	packed, err := os.ReadFile(filepath.Join(folder(minor), databaseFile))
+	packed, err := os.ReadFile(filepath.Join(from, databaseFile))
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(data, "hub.db"), decompress(t, packed), 0o600))
-	copyFile(t, filepath.Join(folder(minor), keyFile), filepath.Join(data, keyFile))
-	packed, err = os.ReadFile(filepath.Join(folder(minor), cacheFile))
+	copyFile(t, filepath.Join(from, keyFile), filepath.Join(data, keyFile))
+	packed, err = os.ReadFile(filepath.Join(from, cacheFile))
 	must(t, err)
 	must(t, os.Mkdir(filepath.Join(data, "cache"), 0o700))
 	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", filepath.Join(data, "cache"))
@@ -83,8 +89,8 @@ func oldHub(t *testing.T, minor int, r record, without ...string) *hubtest.Hub {
 	for _, dir := range without {
 		must(t, os.RemoveAll(filepath.Join(data, "cache", dir)))
 	}
-	at := shifted{time.Until(time.UnixMicro(r.At))}
-	return hubtest.New(t, hubtest.Config{DataDir: data, AdminToken: "none", Hub: hubtest.HubConfig{AllowHTTPUpstreams: true, Clock: at}})
+	clock := shifted{time.Until(time.UnixMicro(at))}
+	return hubtest.New(t, hubtest.Config{DataDir: data, AdminToken: adminToken, Hub: hubtest.HubConfig{AllowHTTPUpstreams: true, Clock: clock}})
 }
 
 func copyFile(t *testing.T, from, to string) {

@@ -60,7 +60,7 @@ type Place struct {
 func Bind(ctx context.Context, sources Sources, spec specv1.Spec, projectID string, had Bound, trusted bool) ([]string, error) {
 	var repositories []string
 	for _, want := range specrules.Bind(spec, had.Spec, had.Repositories) {
-		want.ProjectID, want.Anew = projectID, want.Anew && !trusted
+		want.ProjectID, want.Anew, want.Former = projectID, want.Anew && !trusted, trusted
 		if want.Anew && strings.HasPrefix(want.URL, "hub:") {
 			return nil, want.Missing() // files for the hub's own services
 		}

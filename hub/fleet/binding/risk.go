@@ -18,8 +18,15 @@ type Repository struct {
 type Risk struct {
 	// Object is "service CLUSTER/NAME" or "global service NAME", and Project its project.
 	Object, Project string
-	// Field is the field of the spec, and URL what it says.
+	// Field is the field of the spec, and URL what it says; Chart is set for a chart's.
 	Field, URL string
+	Chart      bool
+	// Template is the global service that a service is a target of, and that follows
+	// another repository.
+	Template string
+	// Registered is set when the project has registered the URL, so that the source
+	// follows that once it is declared again.
+	Registered bool
 	Repository
 }
 
@@ -35,10 +42,20 @@ func Risks(b Bound, projectID string, repositories map[string]Repository) []Risk
 		others := r.Name != "" && r.ProjectID != projectID
 		moved := r.Name == "" && plain(r.URL) != plain(d.URL)
 		if known && d.Repository == "" && (others || moved) {
-			risks = append(risks, Risk{Field: d.SourceWant.At + ".url", URL: d.URL, Repository: r})
+			risks = append(risks, Risk{Field: d.SourceWant.At + ".url", URL: d.URL, Chart: d.Chart != "", Registered: registered(repositories, projectID, d.URL), Repository: r})
 		}
 	}
 	return risks
+}
+
+// registered reports whether a project registered a URL.
+func registered(repositories map[string]Repository, projectID, url string) bool {
+	for _, r := range repositories {
+		if r.Name != "" && r.ProjectID == projectID && plain(r.URL) == plain(url) {
+			return true
+		}
+	}
+	return false
 }
 
 // plain is a URL without what does not name another repository.

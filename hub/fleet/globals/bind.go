@@ -43,6 +43,16 @@ func (g *Globals) bindFormer(ctx context.Context, v *Global) error {
 	return g.config.Bindings.PutBindings(ctx, v.ID, v.SpecVersion, v.Repositories)
 }
 
+// gather asks for a comparison when a target follows what its template is not bound to:
+// whoever applies a template as it is stands by what it is bound to.
+func (g *Globals) gather(ctx context.Context, id string) error {
+	strays, err := g.config.Bindings.Strays(ctx, id)
+	if err != nil || !strays {
+		return err
+	}
+	return g.compareAll(ctx, id)
+}
+
 // bindAll binds all templates of before bindings were kept. One whose repository is gone
 // is left: its targets say so.
 func (g *Globals) bindAll(ctx context.Context) error {

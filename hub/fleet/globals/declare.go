@@ -253,7 +253,7 @@ func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, flee
 			return before, "", err
 		}
 		if reflect.DeepEqual(next, before) {
-			return before, fleet.Unchanged, nil
+			return before, fleet.Unchanged, g.gather(ctx, before.ID)
 		}
 	}
 	next.DeclaredBy, next.UpdatedAt = by, g.now()

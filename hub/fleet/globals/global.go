@@ -260,6 +260,9 @@ type BindingStore interface {
 	// Unbound returns the ids of the global services that have a template without
 	// bindings, of before they were kept.
 	Unbound(ctx context.Context) ([]string, error)
+	// Strays reports whether a target follows a repository that its template is not
+	// bound to.
+	Strays(ctx context.Context, globalID string) (bool, error)
 	// PutBindings stores the bindings of a version of a template.
 	PutBindings(ctx context.Context, id string, version int64, repositories []string) error
 	// First returns the id of the first target of a global service that got content,

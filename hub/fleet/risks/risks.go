@@ -6,21 +6,23 @@ package risks
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/binding"
 	"github.com/axle-cd/axle/hub/store"
 )
 
-// Sources lists them: services first, each in order of name.
+// Sources lists them in order of their objects.
 func Sources(ctx context.Context, s *store.Store) (all []binding.Risk, err error) {
 	repositories, err := repositories(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	add := func(object, project, projectID string, b binding.Bound) {
+	add := func(object, project, projectID, template string, b binding.Bound) {
 		for _, risk := range binding.Risks(b, projectID, repositories) {
-			risk.Object, risk.Project = object, project
+			risk.Object, risk.Project, risk.Template = object, project, template
 			all = append(all, risk)
 		}
 	}
@@ -32,13 +34,16 @@ func Sources(ctx context.Context, s *store.Store) (all []binding.Risk, err error
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range services {
-		add("service "+v.Ref().String(), v.Project, v.ProjectID, v.Bound())
-	}
 	templates, err := s.BoundTemplates(ctx)
+	names := map[string]string{}
 	for _, g := range templates {
-		add("global service "+g.Name, g.Project, g.Finds(), binding.Bound{Spec: g.Spec, Repositories: g.Repositories})
+		names[g.ID] = g.Name
+		add("global service "+g.Name, g.Project, g.Finds(), "", binding.Bound{Spec: g.Spec, Repositories: g.Repositories})
 	}
+	for _, v := range services {
+		add("service "+v.Ref().String(), v.Project, v.ProjectID, names[v.ManagedBy.ID], v.Bound())
+	}
+	slices.SortFunc(all, func(a, b binding.Risk) int { return strings.Compare(a.Object, b.Object) })
 	return all, err
 }
 

@@ -24,6 +24,8 @@ type SourceWant struct {
 	// Anew says that the source, or what it takes of its repository, is new: whoever
 	// writes it must be able to read the repository.
 	Anew bool
+	// Former says that nobody writes it now: what it is bound to stays.
+	Former bool
 	// Repository is its name; when empty, URL finds it.
 	Repository string
 	URL        string

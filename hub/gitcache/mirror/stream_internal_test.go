@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/axle-cd/axle/hub/gitcache/references"
+	"github.com/axle-cd/axle/internal/cost"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -80,17 +81,17 @@ func TestDearPatternsOfAttributesEndTheListing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	walk := func(lines references.Attributes) (err error) {
-		l := &lister{content: &Content{lfs: true}, limit: 1 << 20}
+	walk := func(lines references.Attributes, taken int) (err error) {
+		l := &lister{content: &Content{lfs: true}, limit: 1 << 20, steps: taken}
 		for n := 0; err == nil && n < 100_000; n++ {
 			err = l.walk(t.Context(), fmt.Sprintf("dir/%s%dc", strings.Repeat("a", 200), n), treeEntry{mode: modeFile}, 0, []scope{{"dir", lines}})
 		}
 		return err
 	}
-	if err := walk(dear); !errcode.Is(err, errcode.Unprocessable) || !strings.Contains(err.Error(), "dir/.gitattributes") || !strings.Contains(err.Error(), "take too long") {
+	if err := walk(dear, maxFilterSteps-10*cost.Budget); !errcode.Is(err, errcode.Unprocessable) || !strings.Contains(err.Error(), "dir/.gitattributes") || !strings.Contains(err.Error(), "take too long") {
 		t.Errorf("dear patterns: %v", err)
 	}
-	if err := walk(cheap); err != nil {
+	if err := walk(cheap, 0); err != nil {
 		t.Errorf("a hundred patterns on 100,000 files: %v", err)
 	}
 }

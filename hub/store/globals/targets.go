@@ -83,6 +83,13 @@ func (t *Table) First(ctx context.Context, id string) (string, error) {
 	return first, err
 }
 
+// Strays implements globals.BindingStore.
+func (t *Table) Strays(ctx context.Context, id string) (bool, error) {
+	_, found, err := query.One(ctx, t.db, query.Value[string], "SELECT s.id FROM services s JOIN repositories r ON r.id = s.repository_id"+rows.Strays+"AND g.id = $1 UNION ALL "+
+		"SELECT s.id FROM service_sources x JOIN services s ON s.id = x.service_id JOIN repositories r ON r.id = x.repository_id"+rows.Strays+"AND g.id = $1 LIMIT 1", id)
+	return found, err
+}
+
 // Candidates implements globals.TargetStore.
 func (t *Table) Candidates(ctx context.Context, name string, clusterIDs []string) (all []globals.Candidate, err error) {
 	err = query.Chunks(clusterIDs, func(args []any) error {

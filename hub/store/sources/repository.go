@@ -343,10 +343,14 @@ func (s *Table) DeleteRepository(ctx context.Context, id string) error {
 // another project, or one that the hub follows by itself, in order. It leaves out those of
 // global services.
 func (s *Table) ServicesBoundElsewhere(ctx context.Context) ([]string, error) {
+	const others = `s.project_id <> CASE WHEN r.project_id = '' THEN CAST($1 AS TEXT) ELSE r.project_id END `
+	const strays = rows.Strays + `AND r.options NOT LIKE '%"internal":true%' AND ` + others
 	const elsewhere = ` WHERE s.managed_by_tool <> 'hub' AND (r.options LIKE '%"internal":true%'
-		OR s.project_id <> CASE WHEN r.project_id = '' THEN CAST($1 AS TEXT) ELSE r.project_id END) `
+		OR ` + others + `) `
 	return query.All(ctx, s.db, query.Value[string], "SELECT s.id FROM services s JOIN repositories r ON r.id = s.repository_id"+elsewhere+
-		"UNION SELECT s.id FROM service_sources x JOIN services s ON s.id = x.service_id JOIN repositories r ON r.id = x.repository_id"+elsewhere+"ORDER BY 1", fleet.DefaultProjectID)
+		"UNION SELECT s.id FROM service_sources x JOIN services s ON s.id = x.service_id JOIN repositories r ON r.id = x.repository_id"+elsewhere+
+		"UNION SELECT s.id FROM services s JOIN repositories r ON r.id = s.repository_id"+strays+
+		"UNION SELECT s.id FROM service_sources x JOIN services s ON s.id = x.service_id JOIN repositories r ON r.id = x.repository_id"+strays+"ORDER BY 1", fleet.DefaultProjectID)
 }
 
 // WriteHealth records an upstream's health, and appends to the feed when state

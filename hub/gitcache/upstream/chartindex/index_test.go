@@ -167,7 +167,7 @@ func TestGarbage(t *testing.T) {
 		"twice":       "entries:\n  a:\n  - version: 1.0.0\nentries:\n  b:\n",
 		"binary":      "\x1f\x8b\x08\x00\x00\x00",
 		"json number": `{"entries": 7}`,
-		"aliases":     "{entries: {app: [{version: 1.0.0, urls: [a], description: &a " + strings.Repeat("x", 10_000) + "}" + strings.Repeat(", {version: 1.0.0, urls: [a], description: *a}", 1000) + "]}}\n",
+		"aliases":     "apiVersion: v1\nentries: {app: [{version: 1.0.0, urls: [a], description: &a " + strings.Repeat("x", 10_000) + "}" + strings.Repeat(", {version: 1.0.0, urls: [a], description: *a}", 1000) + "]}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

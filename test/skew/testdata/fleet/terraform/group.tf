@@ -1,0 +1,4 @@
+resource "axle_group" "sre" {
+  name        = "sre"
+  description = "Site reliability"
+}

@@ -1,0 +1,3 @@
+resource "axle_service_account" "ci" {
+  name = "ci"
+}

@@ -1,0 +1,3 @@
+resource "axle_user" "ann" {
+  email = "ann@example.com"
+}
