@@ -108,7 +108,7 @@ generate: generate-code ## make all generated files anew
 	$(UPDATE) ./test/skew ./test/kinds ./test/apidocs ./test/pages ./terraform ./internal/archtest -run '^($(PAGES))$$' -update
 
 generate-code: $(INSTALLED) ## the part of make generate that is compiled: protocols, kinds and their definitions
-	$(UPDATE) ./api/spec/v1 ./test/kinds/lists -run '^(TestMessagesAreTheSpec|TestListsAreCurrent)$$' -update
+	$(UPDATE) ./api/spec/v1 ./test/kinds/lists -run '^(TestMessagesAreTheSpec|TestListsAreCurrent|TestRulesOfTheConsoleAreCurrent)$$' -update
 	$(BUF) generate
 	$(TOOL) controller-gen crd:allowDangerousTypes=true paths=./api/v1alpha1/... paths=./api/axle/... output:crd:dir=deploy/crds
 	gofmt -w $$(git ls-files '*.go')
@@ -137,7 +137,7 @@ lint: suite $(INSTALLED) ## look for what the compiler does not, and for what pa
 check-generated: generate ## fail when a generated file was not committed
 check-generated-code: generate-code ## the part of make check-generated that make test does not check
 check-generated check-generated-code:
-	@git diff --exit-code --stat && test -z "$$(git ls-files --others --exclude-standard api deploy docs | tee /dev/stderr)" || { echo "generated files differ: commit the result of make generate"; exit 1; }
+	@git diff --exit-code --stat && test -z "$$(git ls-files --others --exclude-standard api deploy docs web/src | tee /dev/stderr)" || { echo "generated files differ: commit the result of make generate"; exit 1; }
 
 bench: kubedev build ## measure; results as a table and as JSON in docs/benchmarks
 	@go run ./cmd/dev bench $(ARGS)

@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/cli/diff"
 	"github.com/axle-cd/axle/cli/examples"
 	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/explain"
 	"github.com/axle-cd/axle/cli/export"
 	"github.com/axle-cd/axle/cli/hub"
 	"github.com/axle-cd/axle/cli/install"
@@ -64,7 +65,7 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	)
 	root.AddCommand(install.Command(a, runner(a)), install.Upgrade(a), install.Preflight(a), install.Uninstall(a))
 	root.AddCommand(
-		bundle.Command(a), diff.Command(a, services.Diff(a), apply.Planner(a), services.Asker), export.Get(a), export.Command(a),
+		bundle.Command(a), diff.Command(a, services.Diff(a), apply.Planner(a), services.Asker), export.Get(a), export.Command(a), explain.Command(a),
 	)
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats, cobra.ShellCompDirectiveNoFileComp))
 	_ = root.RegisterFlagCompletionFunc("context", command.CompleteHubs(a))

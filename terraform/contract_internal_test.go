@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/axle-cd/axle/api/kinds"
+	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/terraform/shape"
 )
 
@@ -102,7 +103,7 @@ func TestEveryListIsADataSource(t *testing.T) {
 func TestAttributes(t *testing.T) {
 	for _, k := range all {
 		for _, key := range k.keys {
-			if n := shape.Find(k.attributes, key); n == nil || !n.Replaces {
+			if n := shape.Find(k.attributes, key); n == nil || !n.Immutable {
 				t.Errorf("%s: the key %s is no attribute, or can change", k.name, key)
 			}
 		}
@@ -122,28 +123,12 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// TestRulesAreUsed fails for a rule about a field that is not there, such as a renamed
-// one, whose attribute would lose what the rule says.
-func TestRulesAreUsed(t *testing.T) {
-	for key := range rules {
-		message, field, _ := strings.Cut(key, ".")
-		d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName("axle.hub.v1." + message))
-		if err != nil {
-			t.Errorf("rule %s: %v", key, err)
-			continue
-		}
-		if d.(protoreflect.MessageDescriptor).Fields().ByName(protoreflect.Name(field)) == nil {
-			t.Errorf("rule %s: there is no such field", key)
-		}
-	}
-}
-
 func TestHandle(t *testing.T) {
 	for text, want := range map[string]string{
 		"Prod EU (1)": "prod-eu-1", "edge-1": "edge-1", "--a__b--": "a-b", "arn:aws:eks:eu-1:1:cluster/prod": "arn-aws-eks-eu-1-1-cluster-prod",
 		"Übung": "bung", "": "", "!!": "", strings.Repeat("ab-", 40): strings.TrimSuffix(strings.Repeat("ab-", 21), "-"),
 	} {
-		if got := handleOf(text); got != want || got != "" && name(got) != nil {
+		if got := handleOf(text); got != want || got != "" && !rule.Label.Valid(got) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -152,8 +137,46 @@ func TestHandle(t *testing.T) {
 func FuzzHandle(f *testing.F) {
 	f.Add("Prod EU (1)")
 	f.Fuzz(func(t *testing.T, text string) {
-		if got := handleOf(text); got != "" && (name(got) != nil || slices.Contains([]byte(got), '.')) {
+		if got := handleOf(text); got != "" && (!rule.Label.Valid(got) || slices.Contains([]byte(got), '.')) {
 			t.Errorf("%q: %q is no name", text, got)
 		}
 	})
+}
+
+// TestNamesAreThoseOfTheHub tries names that the hub takes for one kind and not for another.
+func TestNamesAreThoseOfTheHub(t *testing.T) {
+	long := strings.Repeat("a", 200)
+	tests := map[string]struct{ good, bad []string }{
+		"project":             {[]string{"shop-1"}, []string{"shop.eu", "shop-", "Shop", long}},
+		"cluster":             {[]string{"edge-1"}, []string{"edge.1", "edge-", long}},
+		"repository":          {[]string{"fleet.git", long}, []string{"Fleet", "fleet_1"}},
+		"webhook":             {[]string{"github.shop", long}, []string{"GitHub", "a-"}},
+		"global_service":      {[]string{"web"}, []string{"web.eu"}},
+		"managed_namespace":   {[]string{"shop"}, []string{"shop.eu"}},
+		"service_context":     {[]string{"Prod_1.eu"}, []string{"-prod", long}},
+		"login_provider":      {[]string{"okta"}, []string{"okta.eu", strings.Repeat("a", 41)}},
+		"notification_sink":   {[]string{"team.ops", long}, []string{"Ops", "a_b"}},
+		"notification_router": {[]string{"team.ops", long}, []string{"Ops", "a_b"}},
+	}
+	for _, k := range all {
+		tc, ok := tests[k.name]
+		if !ok {
+			continue
+		}
+		delete(tests, k.name)
+		check := shape.Find(k.attributes, "name").Check()
+		for _, name := range tc.good {
+			if err := check(name); err != nil {
+				t.Errorf("%s: %v", k.name, err)
+			}
+		}
+		for _, name := range tc.bad {
+			if check(name) == nil {
+				t.Errorf("%s: %q is planned, and no hub makes it", k.name, name)
+			}
+		}
+	}
+	if len(tests) > 0 {
+		t.Errorf("not tried: %v", tests)
+	}
 }

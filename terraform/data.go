@@ -13,6 +13,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	description "github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/terraform/shape"
 	"github.com/axle-cd/axle/terraform/shape/data"
 )
@@ -63,7 +64,7 @@ func listOf(object proto.Message) *call {
 }
 
 // dataRules are those of requests and answers of reads.
-var dataRules = shape.Rules{
+var dataRules = description.Fields{
 	"ListServicesRequest.page_size":           {Skip: true},
 	"ListServicesRequest.page_token":          {Skip: true},
 	"ListServicesRequest.brief":               {Skip: true},
@@ -94,7 +95,7 @@ func (l *list) filters() []*shape.Node {
 
 func (l *list) rows() *shape.Node {
 	field := rowsField(l.call.out.ProtoReflect().Descriptor())
-	return &shape.Node{Name: l.name, Kind: shape.Objects, Children: shape.Of(field.Message(), dataRules), Rule: shape.Rule{Says: l.says}}
+	return &shape.Node{Name: l.name, Kind: shape.Objects, Children: shape.Of(field.Message(), dataRules), Field: description.Field{Text: l.says}}
 }
 
 // Metadata implements datasource.DataSource.
@@ -193,7 +194,7 @@ func (o *one) shown() []*shape.Node {
 	taken := map[string]bool{}
 	for _, n := range keys {
 		taken[n.Name] = true
-		taken[string(n.Other)] = true
+		taken[n.Other] = true
 		taken[string(n.Path[len(n.Path)-1])] = true
 	}
 	all := keys
@@ -212,7 +213,7 @@ func (o *one) Metadata(_ context.Context, _ datasource.MetadataRequest, answer *
 
 // Schema implements datasource.DataSource.
 func (o *one) Schema(_ context.Context, _ datasource.SchemaRequest, answer *datasource.SchemaResponse) {
-	answer.Schema = schema.Schema{MarkdownDescription: o.says, Attributes: data.Attributes(o.shown(), nil, o.keys)}
+	answer.Schema = schema.Schema{MarkdownDescription: o.text(), Attributes: data.Attributes(o.shown(), nil, o.keys)}
 }
 
 // Configure implements datasource.DataSourceWithConfigure.

@@ -4,7 +4,7 @@
 //
 // One resource serves all kinds. The table kinds says by which calls a kind is written
 // and read; package shape makes the attributes of the requests. What a message cannot say
-// is in rules. cmd/terraform-provider-axle serves the provider; it talks to the hub by
+// is in api/object. cmd/terraform-provider-axle serves the provider; it talks to the hub by
 // sdk alone and decides nothing about rights or managers.
 //
 // Invariants: each write says that terraform/MANAGER writes, and takes nothing over that

@@ -64,7 +64,7 @@ func texts(ctx context.Context, v types.Set, d *diag.Diagnostics) (out []string)
 	return out
 }
 
-var lasting = []validator.String{shape.Checked(length)}
+var lasting = []validator.String{shape.Checked(shape.Duration)}
 
 // token is an API token for the time of one run.
 type token struct{ opened }

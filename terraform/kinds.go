@@ -8,6 +8,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	description "github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/terraform/shape"
 )
@@ -15,8 +16,8 @@ import (
 // kind is a kind of object of the hub. Its attributes are the fields of the request of
 // create, and those of the object in shows.
 type kind struct {
-	// name is that of the resource without axle_, says what an object is.
-	name, says string
+	// name is that of the resource without axle_.
+	name string
 	// object is the message that describes one in answers.
 	object proto.Message
 	create *call
@@ -63,19 +64,19 @@ type kind struct {
 
 var all = []*kind{
 	{
-		name: "project", says: "A project groups clusters, repositories and services for access.", object: &hubv1.Project{}, formerly: "plural_project",
+		name: "project", object: &hubv1.Project{}, formerly: "plural_project",
 		create: via(projects, hubv1connect.ProjectsClient.Create), update: via(projects, hubv1connect.ProjectsClient.Update), remove: via(projects, hubv1connect.ProjectsClient.Delete),
 		get: via(projects, hubv1connect.ProjectsClient.Get), list: via(projects, hubv1connect.ProjectsClient.List), keys: []string{"name"},
 	},
 	{
-		name: "project_limits", says: "What the services of a project may touch, and when. Limits have a manager of their own, so that the project can be somebody else's.", object: &hubv1.Project{},
+		name: "project_limits", object: &hubv1.Project{},
 		create: via(projects, hubv1connect.ProjectsClient.Update), update: via(projects, hubv1connect.ProjectsClient.Update), remove: via(projects, hubv1connect.ProjectsClient.Update),
 		get: via(projects, hubv1connect.ProjectsClient.Get), list: via(projects, hubv1connect.ProjectsClient.List), keys: []string{"project"}, manager: "limits_managed_by",
 		updating: withLimits, creating: withLimits,
 		removing: func(r proto.Message) { r.(*hubv1.UpdateProjectRequest).Limits = &hubv1.ProjectLimits{} },
 	},
 	{
-		name: "cluster", says: "A Kubernetes cluster where services run. With `agent`, the provider installs the agent as well.", object: &hubv1.Cluster{}, formerly: "plural_cluster", installs: true,
+		name: "cluster", object: &hubv1.Cluster{}, formerly: "plural_cluster", installs: true,
 		create: via(clusters, hubv1connect.ClustersClient.Create), update: via(clusters, hubv1connect.ClustersClient.Update), remove: via(clusters, hubv1connect.ClustersClient.Delete),
 		get: via(clusters, hubv1connect.ClustersClient.Get), list: via(clusters, hubv1connect.ClustersClient.List), keys: []string{"name"}, also: "handle",
 		updating: func(r proto.Message) {
@@ -84,7 +85,7 @@ var all = []*kind{
 		},
 	},
 	{
-		name: "repository", says: "A repository of any type that services follow: Git, chart repository, OCI registry or bucket.", object: &hubv1.Repository{}, formerly: "plural_git_repository", plural: "repositories",
+		name: "repository", object: &hubv1.Repository{}, formerly: "plural_git_repository", plural: "repositories",
 		create: via(repositories, hubv1connect.RepositoriesClient.Create), update: via(repositories, hubv1connect.RepositoriesClient.Update), remove: via(repositories, hubv1connect.RepositoriesClient.Delete),
 		get: via(repositories, hubv1connect.RepositoriesClient.Get), list: via(repositories, hubv1connect.RepositoriesClient.List), keys: []string{"name"}, also: "url",
 		updating: func(r proto.Message) {
@@ -95,27 +96,27 @@ var all = []*kind{
 		},
 	},
 	{
-		name: "webhook", says: "What an upstream calls after a push.", object: &hubv1.Webhook{}, formerly: "plural_scm_webhook", shows: []string{"url"}, takes: true,
+		name: "webhook", object: &hubv1.Webhook{}, formerly: "plural_scm_webhook", shows: []string{"url"}, takes: true,
 		create: via(webhooks, hubv1connect.WebhooksClient.Create), update: via(webhooks, hubv1connect.WebhooksClient.Create), remove: via(webhooks, hubv1connect.WebhooksClient.Delete),
 		list: via(webhooks, hubv1connect.WebhooksClient.List), keys: []string{"name"},
 	},
 	{
-		name: "service", says: "A service is deployed to one cluster.", object: &hubv1.Service{}, formerly: "plural_service_deployment",
+		name: "service", object: &hubv1.Service{}, formerly: "plural_service_deployment",
 		create: via(services, hubv1connect.ServicesClient.Create), update: via(services, hubv1connect.ServicesClient.Update), remove: via(services, hubv1connect.ServicesClient.Delete),
 		get: via(services, hubv1connect.ServicesClient.Get), list: via(services, hubv1connect.ServicesClient.List), keys: []string{"cluster", "name"}, scope: map[string]protoreflect.Name{"cluster": "cluster"},
 	},
 	{
-		name: "global_service", upserts: true, made: "=", says: "One service on every cluster that it selects.", object: &hubv1.GlobalService{}, formerly: "plural_global_service",
+		name: "global_service", upserts: true, made: "=", object: &hubv1.GlobalService{}, formerly: "plural_global_service",
 		create: via(globals, hubv1connect.GlobalServicesClient.Apply), update: via(globals, hubv1connect.GlobalServicesClient.Apply), remove: via(globals, hubv1connect.GlobalServicesClient.Delete),
 		get: via(globals, hubv1connect.GlobalServicesClient.Get), keys: []string{"name"},
 	},
 	{
-		name: "managed_namespace", upserts: true, made: "=-core", says: "One namespace on every cluster that it selects, and optionally a service in it.", object: &hubv1.ManagedNamespace{},
+		name: "managed_namespace", upserts: true, made: "=-core", object: &hubv1.ManagedNamespace{},
 		create: via(namespaces, hubv1connect.ManagedNamespacesClient.Apply), update: via(namespaces, hubv1connect.ManagedNamespacesClient.Apply), remove: via(namespaces, hubv1connect.ManagedNamespacesClient.Delete),
 		get: via(namespaces, hubv1connect.ManagedNamespacesClient.Get), keys: []string{"name"},
 	},
 	{
-		name: "service_context", says: "Named values that services share.", object: &hubv1.Context{}, formerly: "plural_service_context",
+		name: "service_context", object: &hubv1.Context{}, formerly: "plural_service_context",
 		create: via(contexts, hubv1connect.ContextsClient.Create), update: via(contexts, hubv1connect.ContextsClient.Update), remove: via(contexts, hubv1connect.ContextsClient.Delete),
 		get: via(contexts, hubv1connect.ContextsClient.Get), list: via(contexts, hubv1connect.ContextsClient.List), keys: []string{"name"},
 		updating: func(r proto.Message) {
@@ -124,7 +125,7 @@ var all = []*kind{
 		},
 	},
 	{
-		name: "outputs", upserts: true, says: "Values that services import.", object: &hubv1.Context{}, plural: "all_outputs",
+		name: "outputs", upserts: true, object: &hubv1.Context{}, plural: "all_outputs",
 		create: via(outputs, hubv1connect.OutputsClient.Put), update: via(outputs, hubv1connect.OutputsClient.Put), remove: via(outputs, hubv1connect.OutputsClient.Delete),
 		list: via(outputs, hubv1connect.OutputsClient.List), keys: []string{"name"},
 		updating: func(r proto.Message) {
@@ -133,51 +134,51 @@ var all = []*kind{
 		},
 	},
 	{
-		name: "agent_upgrade", says: "The version of the agents, and the waves in which they get it. Agents keep their version when the resource is destroyed.", object: &hubv1.AgentUpgrade{},
+		name: "agent_upgrade", object: &hubv1.AgentUpgrade{},
 		create: via(agents, hubv1connect.AgentsClient.StartUpgrade), update: via(agents, hubv1connect.AgentsClient.StartUpgrade), get: via(agents, hubv1connect.AgentsClient.UpgradeStatus),
 		exists: func(o proto.Message) bool { return o.(*hubv1.AgentUpgrade).GetPhase() != "" },
 	},
 	{
-		name: "hub_settings", says: "The sync windows that apply to every service.", object: &hubv1.SyncWindowList{},
+		name: "hub_settings", object: &hubv1.SyncWindowList{},
 		create: via(hub, hubv1connect.HubClient.SetSyncWindows), update: via(hub, hubv1connect.HubClient.SetSyncWindows), remove: via(hub, hubv1connect.HubClient.SetSyncWindows),
 		get: via(hub, hubv1connect.HubClient.GetSyncWindows),
 	},
 	{
-		name: "user", says: "A user of the hub before their first login.", object: &hubv1.User{}, formerly: "plural_user",
+		name: "user", object: &hubv1.User{}, formerly: "plural_user",
 		create: via(users, hubv1connect.UsersClient.Create), remove: via(users, hubv1connect.UsersClient.Delete), list: via(users, hubv1connect.UsersClient.List), keys: []string{"email"},
 		exists: func(o proto.Message) bool { return o.(*hubv1.User).GetKind() == "user" },
 	},
 	{
-		name: "admin_grant", says: "The administrator rights of a user or a service account.", object: &hubv1.User{},
+		name: "admin_grant", object: &hubv1.User{},
 		create: via(users, hubv1connect.UsersClient.SetAdmin), remove: via(users, hubv1connect.UsersClient.SetAdmin), list: via(users, hubv1connect.UsersClient.List), keys: []string{"user"}, manager: "admin_managed_by",
 		creating: func(r proto.Message) { r.(*hubv1.SetAdminRequest).Admin = true },
 		exists:   func(o proto.Message) bool { return o.(*hubv1.User).GetAdmin() },
 	},
 	{
-		name: "group", says: "A group of users and service accounts.", object: &hubv1.Group{}, formerly: "plural_group",
+		name: "group", object: &hubv1.Group{}, formerly: "plural_group",
 		create: via(groups, hubv1connect.GroupsClient.Create), remove: via(groups, hubv1connect.GroupsClient.Delete), get: via(groups, hubv1connect.GroupsClient.Get), list: via(groups, hubv1connect.GroupsClient.List), keys: []string{"name"},
 	},
 	{
-		name: "group_member", says: "The membership of one user or service account in a group.", object: &hubv1.AddMemberRequest{}, formerly: "plural_group_member",
+		name: "group_member", object: &hubv1.AddMemberRequest{}, formerly: "plural_group_member",
 		create: via(groups, hubv1connect.GroupsClient.AddMember), remove: via(groups, hubv1connect.GroupsClient.RemoveMember),
 		list: via(groups, hubv1connect.GroupsClient.Get), keys: []string{"group", "user"}, scope: map[string]protoreflect.Name{"group": "name"}, rows: memberOf,
 	},
 	{
-		name: "access_binding", says: "Rights of a user, service account or group at a place: the hub, a project, a cluster or a service.", object: &hubv1.CreateBindingRequest{},
+		name: "access_binding", object: &hubv1.CreateBindingRequest{},
 		create: via(bindings, hubv1connect.BindingsClient.Create), remove: via(bindings, hubv1connect.BindingsClient.Delete), list: via(bindings, hubv1connect.BindingsClient.List),
 		keys:  []string{"subject_kind", "subject", "project", "cluster", "service"},
 		scope: map[string]protoreflect.Name{"project": "at.project", "cluster": "at.cluster", "service": "at.service"}, rows: boundTo, change: rebind,
 	},
 	{
-		name: "service_account", says: "An identity of programs.", object: &hubv1.ServiceAccount{}, formerly: "plural_service_account",
+		name: "service_account", object: &hubv1.ServiceAccount{}, formerly: "plural_service_account",
 		create: via(accounts, hubv1connect.ServiceAccountsClient.Create), remove: via(accounts, hubv1connect.ServiceAccountsClient.Delete), list: via(accounts, hubv1connect.ServiceAccountsClient.List), keys: []string{"name"},
 	},
 	{
-		name: "federation_trust", says: "An issuer whose tokens act as a service account of the hub.", object: &hubv1.Trust{},
+		name: "federation_trust", object: &hubv1.Trust{},
 		create: via(trusts, hubv1connect.FederationClient.Create), remove: via(trusts, hubv1connect.FederationClient.Delete), list: via(trusts, hubv1connect.FederationClient.List), keys: []string{"name"},
 	},
 	{
-		name: "login_provider", says: "An OpenID Connect issuer that people log in with.", object: &hubv1.Provider{}, shows: []string{"callback_url", "logout_url"},
+		name: "login_provider", object: &hubv1.Provider{}, shows: []string{"callback_url", "logout_url"},
 		create: via(providers, hubv1connect.ProvidersClient.Create), update: via(providers, hubv1connect.ProvidersClient.Update), remove: via(providers, hubv1connect.ProvidersClient.Delete),
 		list: via(providers, hubv1connect.ProvidersClient.List), keys: []string{"name"},
 		updating: func(r proto.Message) {
@@ -187,12 +188,12 @@ var all = []*kind{
 		},
 	},
 	{
-		name: "notification_sink", upserts: true, says: "A destination of notifications.", object: &hubv1.NotificationSink{},
+		name: "notification_sink", upserts: true, object: &hubv1.NotificationSink{},
 		create: via(sinks, hubv1connect.NotificationSinksClient.Apply), update: via(sinks, hubv1connect.NotificationSinksClient.Apply), remove: via(sinks, hubv1connect.NotificationSinksClient.Delete),
 		get: via(sinks, hubv1connect.NotificationSinksClient.Get), list: via(sinks, hubv1connect.NotificationSinksClient.List), keys: []string{"name"}, shows: []string{"host", "signed"},
 	},
 	{
-		name: "notification_router", upserts: true, says: "Which events go to which notification sinks.", object: &hubv1.NotificationRouter{},
+		name: "notification_router", upserts: true, object: &hubv1.NotificationRouter{},
 		create: via(routers, hubv1connect.NotificationRoutersClient.Apply), update: via(routers, hubv1connect.NotificationRoutersClient.Apply), remove: via(routers, hubv1connect.NotificationRoutersClient.Delete),
 		get: via(routers, hubv1connect.NotificationRoutersClient.Get), list: via(routers, hubv1connect.NotificationRoutersClient.List), keys: []string{"name"},
 	},
@@ -229,14 +230,21 @@ func withLimits(r proto.Message) {
 	}
 }
 
+// text is a sentence about the kind.
+func (k *kind) text() string {
+	described, _ := description.Of(string(k.create.in.ProtoReflect().Descriptor().Name()))
+	return described.Text
+}
+
 func init() {
+	described := description.Described()
 	for _, k := range all {
-		k.attributes = shape.Of(k.create.in.ProtoReflect().Descriptor(), withManagement)
+		k.attributes = shape.Of(k.create.in.ProtoReflect().Descriptor(), described)
 		shown := shape.Of(k.object.ProtoReflect().Descriptor(), nil)
 		for _, n := range k.attributes {
 			// What no update can say makes another object.
 			if n.VersionOf == "" && !n.WriteOnly && k.change == nil && (k.update == nil || !n.Has(k.update.in.ProtoReflect().Descriptor())) {
-				n.Replaces = true
+				n.Immutable = true
 			}
 		}
 		for _, name := range k.shows {

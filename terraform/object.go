@@ -61,7 +61,7 @@ func (o *object) Schema(ctx context.Context, _ resource.SchemaRequest, answer *r
 		attributes["agent"] = agent.Attribute()
 	}
 	answer.Schema = schema.Schema{
-		MarkdownDescription: o.says, Attributes: attributes,
+		MarkdownDescription: o.text(), Attributes: attributes,
 		Blocks: map[string]schema.Block{"timeouts": timeouts.Block(ctx, timeouts.Opts{Create: true, Update: true, Delete: true})},
 	}
 }

@@ -13,14 +13,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/sdk"
-	"github.com/axle-cd/axle/terraform/shape"
 )
 
 // toJSON is for texts and maps of texts, which always have one.
@@ -53,15 +51,14 @@ func (*serviceWait) Metadata(_ context.Context, _ resource.MetadataRequest, answ
 // Schema implements resource.Resource.
 func (*serviceWait) Schema(_ context.Context, _ resource.SchemaRequest, answer *resource.SchemaResponse) {
 	replaces := []planmodifier.String{stringplanmodifier.RequiresReplace()}
-	lasts := []validator.String{shape.Checked(length)}
 	answer.Schema = schema.Schema{
 		MarkdownDescription: "Waits until a service is synced and healthy; what depends on it is applied after that. It waits again when it is replaced, such as by `triggers`.",
 		Attributes: map[string]schema.Attribute{
 			"cluster":  schema.StringAttribute{Required: true, PlanModifiers: replaces, MarkdownDescription: "The cluster, by name."},
 			"service":  schema.StringAttribute{Required: true, PlanModifiers: replaces, MarkdownDescription: "The service, by name."},
 			"triggers": schema.MapAttribute{ElementType: types.StringType, Optional: true, PlanModifiers: []planmodifier.Map{mapplanmodifier.RequiresReplace()}, MarkdownDescription: "Any values; a change waits again."},
-			"warmup":   schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("5m"), Validators: lasts, MarkdownDescription: "How long a service may be without a healthy state before a failure counts. The default is `5m`."},
-			"timeout":  schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("10m"), Validators: lasts, MarkdownDescription: "How long to wait. The default is `10m`."},
+			"warmup":   schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("5m"), Validators: lasting, MarkdownDescription: "How long a service may be without a healthy state before a failure counts. The default is `5m`."},
+			"timeout":  schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("10m"), Validators: lasting, MarkdownDescription: "How long to wait. The default is `10m`."},
 			"id":       schema.StringAttribute{Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}, MarkdownDescription: "CLUSTER/SERVICE."},
 			"revision": schema.StringAttribute{Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}, MarkdownDescription: "The revision of the source that ran when it was healthy."},
 		},

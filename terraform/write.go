@@ -73,7 +73,7 @@ func (k *kind) taken(doing string, plan map[string]tftypes.Value, state tftypes.
 // replaced reports whether the plan makes another object in place of that of the state.
 func (k *kind) replaced(v shape.Values) bool {
 	return v.State != nil && slices.ContainsFunc(k.attributes, func(n *shape.Node) bool {
-		return n.Replaces && !v.Plan[n.Name].Equal(v.State[n.Name])
+		return n.Immutable && !v.Plan[n.Name].Equal(v.State[n.Name])
 	})
 }
 

@@ -9,13 +9,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 const (
@@ -24,8 +24,6 @@ const (
 	// maxModuleBytes is the largest WebAssembly module.
 	maxModuleBytes = 32 << 20
 )
-
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
 
 // tool is declared by the agent's administrator under a name.
 type tool struct {
@@ -97,7 +95,7 @@ func (t *tools) list() error {
 	for _, entry := range entries {
 		path := filepath.Join(t.folder, entry.Name())
 		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() || !toolName.MatchString(entry.Name()) {
+		if err != nil || !info.Mode().IsRegular() || !rule.Tool.Valid(entry.Name()) {
 			continue
 		}
 		switch name, isModule := strings.CutSuffix(entry.Name(), ".wasm"); {
@@ -125,7 +123,7 @@ func (t *tools) declare(text []byte) error {
 		path := filepath.Join(t.folder, file)
 		info, err := os.Stat(path)
 		switch {
-		case !toolName.MatchString(name):
+		case !rule.Tool.Valid(name):
 			return fmt.Errorf("%s: %q is not a valid tool name; use letters, digits, dots and dashes", toolsFile, name)
 		case (one.Module == "") == (len(one.Command) == 0):
 			return fmt.Errorf("%s: the tool %q needs either command or module", toolsFile, name)

@@ -2,6 +2,7 @@ package access
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -13,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -129,7 +131,7 @@ func canI(a *command.App) *cobra.Command {
 is 1 if you may not. An administrator can check another user with --as.`,
 		Example: `  axle auth can-i write --cluster edge-1
   axle auth can-i read --service edge-1/web --as ann@example.com -o json`,
-		ValidArgs: []string{"read", "write", "create", "git", "admin"},
+		ValidArgs: append(slices.Clone(rule.Actions), "admin"),
 		RunE: func(c *cobra.Command, args []string) error {
 			place, err := where.place(false)
 			if err != nil {

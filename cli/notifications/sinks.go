@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -176,11 +177,11 @@ func (s *sinkFlags) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&s.urlFile, "url-file", "", "file with the URL of the destination, - for standard input, or env:NAME; it is a secret, and is never shown again")
 	f.StringVar(&s.secretFile, "secret-file", "", "WEBHOOK: file with the key that signs deliveries, at least 16 bytes; or - or env:NAME")
-	f.StringVar(&s.settings.Priority, "priority", "", "PLURAL: LOW, MEDIUM or HIGH")
+	f.StringVar(&s.settings.Priority, "priority", "", "PLURAL: "+rule.Or(rule.Priorities))
 	f.StringSliceVar(&s.settings.Users, "user", nil, "PLURAL: e-mail of a user who sees the notifications; may be repeated")
 	f.StringSliceVar(&s.settings.Groups, "group", nil, "PLURAL: group whose members see the notifications; may be repeated")
 	f.BoolVar(&s.request.DryRun, "dry-run", false, "check everything, store nothing")
-	command.Complete(c, "priority", "LOW", "MEDIUM", "HIGH")
+	command.Complete(c, "priority", rule.Priorities...)
 }
 
 func (s *sinkFlags) send(c *cobra.Command, a *command.App, client *sdk.Client, name string) (err error) {
@@ -227,7 +228,7 @@ write that project; without --project, it needs rights on the whole hub.`,
 	s.flags(c)
 	c.Flags().StringVar(&s.settings.Type, "type", "", "SLACK, TEAMS, WEBHOOK (any URL that accepts JSON) or PLURAL (in Axle itself)")
 	c.Flags().StringVar(&s.settings.Project, "project", "", "project of the sink (default: the hub as a whole)")
-	command.Complete(c, "type", "SLACK", "TEAMS", "WEBHOOK", "PLURAL")
+	command.Complete(c, "type", rule.SinkTypes...)
 	_ = c.MarkFlagRequired("type")
 	return c
 }

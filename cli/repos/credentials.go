@@ -7,6 +7,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 const repoAddLong = `Register a repository and wait for its first fetch.
@@ -60,7 +61,7 @@ func (l *repoLogin) flags(c *cobra.Command) {
 		l.files = append(l.files, secretFile{flag, path, into, trim})
 	}
 	f.StringVar(&l.auth, "auth", "", "none, basic, token, ssh, app, bearer, aws, gcp or azure (default: derived from the credentials)")
-	command.Complete(c, "auth", "none", "basic", "token", "ssh", "app", "bearer", "aws", "gcp", "azure")
+	command.Complete(c, "auth", rule.RepositoryAuth...)
 	f.StringVar(&r.Username, "username", "", "user name for https; any name if the password is a token")
 	file("password-file", &r.Password, true, "file with the password or token; - for standard input, env:NAME for an environment variable")
 	file("ssh-key-file", &r.PrivateKey, false, "file with the private key for ssh")
@@ -91,7 +92,7 @@ func (l *repoLogin) flags(c *cobra.Command) {
 	f.BoolVar(&o.HubIdentity, "hub-identity", false, "use the hub's own cloud role in place of keys (administrators only)")
 	f.Int64Var(&o.MaxBytes, "max-bytes", 0, "maximum bytes that the hub keeps of it on disk (default: the hub's limit)")
 	f.StringVar(&l.verify, "verify", "", "signature to require: head or tag for git, provenance for helm, cosign or provenance for oci")
-	command.Complete(c, "verify", "head", "tag", "provenance", "cosign")
+	command.Complete(c, "verify", rule.Verifications...)
 	f.StringArrayVar(&l.verifyFiles, "verify-key-file", nil, "file with trusted public keys; may be repeated")
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -239,7 +240,7 @@ func addCommand(a *command.App) *cobra.Command {
 		}),
 	}
 	c.Flags().StringVar(&request.Type, "type", "git", "git, helm (charts over http), oci (charts or manifests in a registry) or bucket (S3 and compatible)")
-	command.Complete(c, "type", "git", "helm", "oci", "bucket")
+	command.Complete(c, "type", rule.RepositoryTypes...)
 	c.Flags().StringVar(&request.Project, "project", "", "project of the repository (default: default)")
 	c.Flags().DurationVar(&wait, "timeout", 5*time.Minute, "how long to wait for the first fetch; 0 does not wait")
 	login.flags(c)

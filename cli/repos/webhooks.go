@@ -14,11 +14,9 @@ import (
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/sdk"
 )
-
-// webhookProviders are the values of --provider.
-var webhookProviders = []string{"azure", "bitbucket", "generic", "gitea", "github", "gitlab"}
 
 // Webhooks returns the command axle webhooks.
 func Webhooks(a *command.App) *cobra.Command {
@@ -101,10 +99,10 @@ when the webhook is restricted to one repository.`,
 	}
 	command.TakeOverFlag(c, request.GetManagement())
 	f := c.Flags()
-	f.StringVar(&request.Provider, "provider", "", strings.Join(webhookProviders, ", "))
+	f.StringVar(&request.Provider, "provider", "", strings.Join(rule.WebhookProviders, ", "))
 	f.StringVar(&request.Repository, "repository", "", "the only repository that it may refresh (default: any whose URL a delivery names)")
 	f.StringVar(&secretFile, "secret-file", "", "file with the secret (default: generate one)")
 	_ = c.MarkFlagRequired("provider")
-	_ = c.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(webhookProviders, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(rule.WebhookProviders, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -267,7 +268,7 @@ func (g *globalFlags) flags(c *cobra.Command) {
 	g.specFlags.flags(c)
 	f := c.Flags()
 	f.StringToStringVar(&g.settings.Tags, "tag", nil, "only clusters with this tag, KEY=VALUE; may be repeated")
-	f.StringVar(&g.settings.Distro, "distro", "", "only clusters of this vendor: GENERIC, EKS, AKS, GKE, RKE, K3S or OPENSHIFT")
+	f.StringVar(&g.settings.Distro, "distro", "", "only clusters of this vendor: "+rule.Or(rule.Distros))
 	f.StringVar(&g.settings.Project, "project", "", "only clusters of this project (default: of all projects, which needs rights on the whole hub)")
 	f.BoolVar(&g.mgmt, "mgmt", true, "with =false: not the hub's own cluster")
 	f.StringSliceVar(&g.settings.IgnoreClusters, "ignore-cluster", nil, "handle of a cluster to leave out; may be repeated")
@@ -279,8 +280,8 @@ func (g *globalFlags) flags(c *cobra.Command) {
 	f.DurationVar(&g.soak, "soak", 0, "how long a wave must be healthy before the next one begins (default: 15m)")
 	f.DurationVar(&g.late, "fail-after", 0, "when a cluster that is not healthy counts as failed (default: 10m)")
 	f.Int32Var(&g.plan.FailPercent, "max-failed", 0, "percentage of a wave that may fail before the rollout stops (default: 5)")
-	command.Complete(c, "distro", "GENERIC", "EKS", "AKS", "GKE", "RKE", "K3S", "OPENSHIFT")
-	command.Complete(c, "cascade", "delete", "detach")
+	command.Complete(c, "distro", rule.Distros...)
+	command.Complete(c, "cascade", rule.Cascades...)
 }
 
 // request is what the flags declare.

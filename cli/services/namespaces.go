@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -162,12 +163,12 @@ func (n *namespaceFlags) flags(c *cobra.Command) {
 	f.StringToStringVar(&n.settings.Annotations, "annotation", nil, "annotation of the namespace, KEY=VALUE; may be repeated")
 	f.StringSliceVar(&n.settings.PullSecrets, "pull-secret", nil, "image pull secret in the namespace, for its default service account; may be repeated")
 	f.StringToStringVar(&n.settings.Tags, "tag", nil, "only clusters with this tag, KEY=VALUE; may be repeated")
-	f.StringVar(&n.settings.Distro, "distro", "", "only clusters of this vendor: GENERIC, EKS, AKS, GKE, RKE, K3S or OPENSHIFT")
+	f.StringVar(&n.settings.Distro, "distro", "", "only clusters of this vendor: "+rule.Or(rule.Distros))
 	f.StringVar(&n.settings.Project, "project", "", "only clusters of this project (default: of all projects, which needs rights on the whole hub)")
 	f.StringVar(&n.settings.Cascade, "cascade", "", "delete: also delete the namespace, with everything in it, from clusters that are no longer selected (default: it stays)")
 	f.BoolVar(&n.dryRun, "dry-run", false, "check everything, store nothing")
-	command.Complete(c, "distro", "GENERIC", "EKS", "AKS", "GKE", "RKE", "K3S", "OPENSHIFT")
-	command.Complete(c, "cascade", "delete", "detach")
+	command.Complete(c, "distro", rule.Distros...)
+	command.Complete(c, "cascade", rule.Cascades...)
 }
 
 // service is the template that the flags declare, nil for none.

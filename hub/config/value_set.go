@@ -6,19 +6,17 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // maxValueSet limits a context: it is sent with the spec of each service that binds
 // it.
 const maxValueSet = 256 << 10
-
-var valueSetName = regexp.MustCompile(`^[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$`)
 
 // ValueSetView is a context or outputs. Reads return its secrets as keys with empty
 // values.
@@ -162,8 +160,8 @@ func (c ValueSetChange) home(before ValueSetRow) string {
 
 // SetValueSet creates or changes a context or outputs. An equal value set changes nothing.
 func (k *Keeper) SetValueSet(ctx context.Context, c ValueSetChange) (ValueSetView, error) {
-	if !valueSetName.MatchString(c.Name) {
-		return ValueSetView{}, errcode.New(errcode.Invalid, "name: %.80q is not a name; use up to 63 letters, digits, dashes, dots and underscores", c.Name)
+	if !rule.ValueSet.Valid(c.Name) {
+		return ValueSetView{}, errcode.New(errcode.Invalid, "name: %.80q is not a name; use %s", c.Name, rule.ValueSet.Words)
 	}
 	for {
 		before, present, err := k.valueSet(ctx, c.Kind, c.Name)

@@ -9,8 +9,8 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/git"
-	"github.com/axle-cd/axle/internal/dnsname"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // repositoryChanges is what people change.
@@ -55,8 +55,8 @@ func (c *repositories) Repository(ctx context.Context, id string) (Repository, e
 
 // checkName returns Invalid for a name that nobody can give.
 func checkName(name string) error {
-	if !dnsname.Valid(name) {
-		return errcode.New(errcode.Invalid, "name: %.80q is not a name; use %s", name, dnsname.Rule)
+	if !rule.Name.Valid(name) {
+		return errcode.New(errcode.Invalid, "name: %.80q is not a name; use %s", name, rule.Name.Words)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 type (
@@ -51,11 +52,11 @@ type Webhooks struct{ WebhookStore }
 // Create creates a webhook and returns its secret: the given one, otherwise a
 // new one. errcode.Invalid, errcode.Conflict, errcode.NotFound.
 func (h Webhooks) Create(ctx context.Context, w Webhook, secret string) (Webhook, string, error) {
-	if strings.TrimSpace(w.Name) == "" {
-		return Webhook{}, "", errcode.New(errcode.Invalid, "webhook has no name; give it one")
+	if err := h.checkName(ctx, w.Name); err != nil {
+		return Webhook{}, "", err
 	}
-	if !slices.Contains(record.Providers(), w.Provider) {
-		return Webhook{}, "", errcode.New(errcode.Invalid, "webhooks of %q are not supported; choose one of %s", w.Provider, providerNames())
+	if !slices.Contains(rule.WebhookProviders, string(w.Provider)) {
+		return Webhook{}, "", errcode.New(errcode.Invalid, "webhooks of %q are not supported; choose one of %s", w.Provider, strings.Join(rule.WebhookProviders, ", "))
 	}
 	switch {
 	case secret == "":
@@ -68,10 +69,15 @@ func (h Webhooks) Create(ctx context.Context, w Webhook, secret string) (Webhook
 	return made, secret, err
 }
 
-func providerNames() string {
-	var names []string
-	for _, p := range record.Providers() {
-		names = append(names, string(p))
+// checkName returns Invalid for a name that no new webhook has. One that was stored before
+// the rule may be created again by who takes it over.
+func (h Webhooks) checkName(ctx context.Context, name string) error {
+	if rule.Name.Valid(name) {
+		return nil
 	}
-	return strings.Join(names, ", ")
+	all, err := h.Webhooks(ctx)
+	if err != nil || slices.ContainsFunc(all, func(w Webhook) bool { return w.Name == name }) {
+		return err
+	}
+	return errcode.New(errcode.Invalid, "name: %.80q is not a name; use %s", name, rule.Name.Words)
 }

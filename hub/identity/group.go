@@ -2,13 +2,13 @@ package identity
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 const (
@@ -18,17 +18,12 @@ const (
 	maxDescription = 1000
 )
 
-// groupName matches names that are valid in a header, since groups are sent to
-// clusters. Without a colon, because a name with one is of somebody who gives such names:
-// of Kubernetes, of a cloud, of a cluster's own login (oidc:), or of the hub (axle:).
-var groupName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._/@+-]{0,198}$`)
-
 // Doubtful reports whether a group of before this rule has a name that a new one may not
 // have.
 func (g Group) Doubtful() bool { return checkGroupName(g.Name) != nil }
 
 func checkGroupName(name string) error {
-	if groupName.MatchString(name) && !strings.HasSuffix(name, " ") {
+	if rule.Group.Valid(name) {
 		return nil
 	}
 	return errcode.New(errcode.Invalid, "name: %.80q is not a valid group name; use letters, digits and . _ / @ + - and no colon: names with one, such as system:masters or kubeadm:cluster-admins, are others' (an agent puts oidc: or the like before all with --proxy-prefix)", name)

@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"regexp"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
@@ -10,6 +9,7 @@ import (
 	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubereq"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // maxUsers limits users and service accounts together: every replica holds them
@@ -20,8 +20,6 @@ const maxUsers = 100_000
 // two that each would leave only the other, the later sees the earlier.
 var administrators = event.Change{Kind: event.KindUser, Key: "administrators"}
 
-var accountName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
-
 // reserved reports whether Kubernetes or Axle reserves a name.
 func reserved(name string) bool {
 	return kubereq.Reserved(name) || strings.HasPrefix(email.Lower(name), "axle:")
@@ -31,8 +29,8 @@ func reserved(name string) bool {
 // address.
 func checkUserName(kind Kind, name string) (string, error) {
 	if kind == KindServiceAccount {
-		if !accountName.MatchString(name) {
-			return "", errcode.New(errcode.Invalid, "name: %.80q is not a valid service account name; use up to 63 small letters, digits, dashes and dots", name)
+		if !rule.Account.Valid(name) {
+			return "", errcode.New(errcode.Invalid, "name: %.80q is not a valid service account name; use %s", name, rule.Account.Words)
 		}
 		return name, nil
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/cost"
-	"github.com/axle-cd/axle/internal/dnsname"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // maxRegex limits a regular expression, in bytes, and maxFilters how many a router has:
@@ -160,8 +160,8 @@ func (n *objects) DeleteRouter(ctx context.Context, by, name string) error {
 // check returns Invalid for a router that cannot be.
 func (r Router) check() error {
 	switch {
-	case !dnsname.Valid(r.Name):
-		return invalid("name: %.80q is not a name; use %s", r.Name, dnsname.Rule)
+	case !rule.Name.Valid(r.Name):
+		return invalid("name: %.80q is not a name; use %s", r.Name, rule.Name.Words)
 	case len(r.Sinks) == 0:
 		return invalid("sinks: is empty; say where the events go")
 	case len(r.Sinks) > maxList || len(r.Events) > maxList || len(r.Filters) > maxFilters:

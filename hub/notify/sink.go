@@ -12,8 +12,8 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/hub/notify/send"
-	"github.com/axle-cd/axle/internal/dnsname"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // Type is the kind of destination of a sink.
@@ -234,10 +234,10 @@ func (n *objects) target(s Sink) (t send.Target, err error) {
 // check returns Invalid for a sink that cannot be. It never quotes a URL or a secret.
 func (r SinkRequest) check() error {
 	switch {
-	case !dnsname.Valid(r.Name):
-		return invalid("name: %.80q is not a name; use %s", r.Name, dnsname.Rule)
-	case !slices.Contains([]Type{Slack, Teams, Webhook, Plural}, r.Type):
-		return invalid("type: %.40q is not SLACK, TEAMS, WEBHOOK or PLURAL", r.Type)
+	case !rule.Name.Valid(r.Name):
+		return invalid("name: %.80q is not a name; use %s", r.Name, rule.Name.Words)
+	case !slices.Contains(rule.SinkTypes, string(r.Type)):
+		return invalid("type: %.40q is not %s", r.Type, rule.Or(rule.SinkTypes))
 	case r.Type != Webhook && (r.Secret != "" || r.Unsigned):
 		return invalid("secret: only sinks of the type WEBHOOK sign their deliveries")
 	case r.Secret != "" && r.Unsigned:
@@ -256,8 +256,8 @@ func (r SinkRequest) check() error {
 	switch {
 	case r.URL != "":
 		return invalid("url: sinks of the type PLURAL have none")
-	case !slices.Contains([]string{"", "LOW", "MEDIUM", "HIGH"}, r.Priority):
-		return invalid("priority: %.40q is not LOW, MEDIUM or HIGH", r.Priority)
+	case r.Priority != "" && !slices.Contains(rule.Priorities, r.Priority):
+		return invalid("priority: %.40q is not %s", r.Priority, rule.Or(rule.Priorities))
 	case len(r.Users)+len(r.Groups) == 0:
 		return invalid("users and groups: are empty; say who sees the notifications")
 	}

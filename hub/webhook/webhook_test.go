@@ -21,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/hub/webhook"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/gitserver"
 )
@@ -299,5 +300,23 @@ func TestSecretsAreSealedAtRest(t *testing.T) {
 	}
 	if _, _, err := b.hooks.Create(t.Context(), gitcache.Webhook{Name: "short", Provider: gitcache.GitHub}, "short"); err == nil {
 		t.Error("a short secret is taken")
+	}
+}
+
+// TestNamesOfNewWebhooks tries names of new ones, and one that was stored before the rule.
+func TestNamesOfNewWebhooks(t *testing.T) {
+	b := newBed(t)
+	for _, name := range []string{"", "GitHub prod", "a_b", "a-", strings.Repeat("a", 254)} {
+		if _, _, err := b.hooks.Create(t.Context(), gitcache.Webhook{Name: name, Provider: gitcache.GitHub}, secret); !errcode.Is(err, errcode.Invalid) || !strings.Contains(errcode.Text(err), "name:") {
+			t.Errorf("%.20q: %v", name, err)
+		}
+	}
+	b.hook(t, gitcache.Webhook{Name: "github.shop-1", Provider: gitcache.GitHub})
+	stored := gitcache.Webhook{ID: "wh_stored", Name: "GitHub prod", Provider: gitcache.GitHub}
+	if _, err := b.hooks.CreateWebhook(t.Context(), stored, secret); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.hooks.Create(t.Context(), stored, secret); !errcode.Is(err, errcode.Conflict) {
+		t.Errorf("a stored name: %v, want that it is taken", err)
 	}
 }

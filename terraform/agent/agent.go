@@ -26,6 +26,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeapply"
@@ -49,11 +50,11 @@ const (
 )
 
 // settings are the attributes of agent that say what is installed.
-var settings = shape.Of((&hubv1.AgentManifestsRequest{}).ProtoReflect().Descriptor(), shape.Rules{
+var settings = shape.Of((&hubv1.AgentManifestsRequest{}).ProtoReflect().Descriptor(), object.Fields{
 	"AgentManifestsRequest.bootstrap_token": {Skip: true},
 	"AgentManifestsRequest.namespace":       {Default: "axle-system"},
-	"AgentManifestsRequest.image":           {Says: "Image of the agent when it is installed; later the hub's upgrades own it. Empty is that of the hub's version in the hub's registry."},
-	"AgentManifestsRequest.poll_interval":   {Says: "How often it polls. Empty is `2m`.", Check: lasts},
+	"AgentManifestsRequest.image":           {Text: "Image of the agent when it is installed; later the hub's upgrades own it. Empty is that of the hub's version in the hub's registry."},
+	"AgentManifestsRequest.poll_interval":   {Text: "How often it polls. Empty is `2m`.", Format: object.Duration},
 	"AgentManifestsRequest.least_privilege": {Default: false},
 	"AgentManifestsRequest.without_admins":  {Default: false},
 	"AgentManifestsRequest.without_people":  {Default: false},
@@ -93,13 +94,6 @@ func Attribute() schema.Attribute {
 		Optional: true, Attributes: attributes,
 		MarkdownDescription: "Installs the agent: a namespace, its account with its rights, and a Deployment, by server-side apply. How to reach the cluster is in no state. So the objects are removed through the hub when the resource is destroyed, or in place with `in_cluster`; where the agent does not answer, what stays is named.",
 	}
-}
-
-func lasts(text string) error {
-	if d, err := time.ParseDuration(text); err != nil || d <= 0 {
-		return errcode.New(errcode.Invalid, "%.80q is not a duration such as 2m", text)
-	}
-	return nil
 }
 
 func waits(text string) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/terraform/shape"
 )
 
 func text(s string) tftypes.Value { return tftypes.NewValue(tftypes.String, s) }
@@ -90,6 +91,7 @@ users:
 }
 
 func TestDurations(t *testing.T) {
+	lasts := shape.Find(settings, "poll_interval").Check()
 	for given, want := range map[string][2]bool{"2m": {true, true}, "0s": {false, true}, "-1s": {false, false}, "soon": {false, false}, "": {false, false}} {
 		if got := [2]bool{lasts(given) == nil, waits(given) == nil}; got != want {
 			t.Errorf("%q: %v, want %v", given, got, want)

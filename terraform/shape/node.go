@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
 )
 
 // Kind is what a node holds.
@@ -30,42 +31,9 @@ const (
 	ObjectMap
 )
 
-// Rule is what a message does not say about one of its fields.
-type Rule struct {
-	// Skip leaves the field out, Flat puts the fields of its message in its place.
-	Skip, Flat bool
-	// Required must be given. Computed may be left to the hub, and Derived is Computed
-	// from other fields anew with each change.
-	Required, Computed, Derived bool
-	// Replaces makes another object when it changes.
-	Replaces bool
-	// Secret is written and never read: NAME_wo with NAME_wo_version.
-	Secret bool
-	// Unordered is a set.
-	Unordered bool
-	// JSON texts are compared by their meaning, Fold ones without regard to case.
-	JSON, Fold bool
-	// As is the attribute's name, when it is not the field's. Other is the field's name
-	// in other messages of the same object.
-	As    string
-	Other protoreflect.Name
-	// Default is shown in plans: a string, a bool or an int64. SameAs is the attribute
-	// of the resource whose value it is by default.
-	Default any
-	SameAs  string
-	// OneOf are the values that there are; Check says what is wrong with one.
-	OneOf []string
-	Check func(text string) error
-	// Says replaces the comment of the field.
-	Says string
-}
-
-// Rules are those of fields, by Message.field.
-type Rules map[string]Rule
-
 // Node is one attribute.
 type Node struct {
-	Rule
+	object.Field
 	Name string
 	Kind Kind
 	// Elem is that of a List, Set or Map.
@@ -86,11 +54,11 @@ type Node struct {
 const maxDepth = 8
 
 // Of returns the attributes of a message.
-func Of(m protoreflect.MessageDescriptor, rules Rules) []*Node {
+func Of(m protoreflect.MessageDescriptor, rules object.Fields) []*Node {
 	return nodes(m, rules, nil, 0)
 }
 
-func nodes(m protoreflect.MessageDescriptor, rules Rules, path []protoreflect.Name, depth int) (all []*Node) {
+func nodes(m protoreflect.MessageDescriptor, rules object.Fields, path []protoreflect.Name, depth int) (all []*Node) {
 	if depth > maxDepth {
 		return nil
 	}
@@ -107,8 +75,8 @@ func nodes(m protoreflect.MessageDescriptor, rules Rules, path []protoreflect.Na
 		}
 		n := node(f, rule, rules, depth)
 		n.Path = here
-		if n.Says == "" {
-			n.Says = hubv1.Comments()[string(m.Name())+"."+string(f.Name())]
+		if n.Text == "" {
+			n.Text = hubv1.Comments()[string(m.Name())+"."+string(f.Name())]
 		}
 		if !n.Secret {
 			all = append(all, n)
@@ -116,8 +84,8 @@ func nodes(m protoreflect.MessageDescriptor, rules Rules, path []protoreflect.Na
 		}
 		writeOnly(n)
 		n.Name += "_wo"
-		all = append(all, n, &Node{Name: n.Name + "_version", Kind: Number, VersionOf: n.Name, Rule: Rule{
-			Says: fmt.Sprintf("Any number. A change sends `%s` to the hub again.", n.Name),
+		all = append(all, n, &Node{Name: n.Name + "_version", Kind: Number, VersionOf: n.Name, Field: object.Field{
+			Text: fmt.Sprintf("Any number. A change sends `%s` to the hub again.", n.Name),
 		}})
 	}
 	return all
@@ -130,8 +98,8 @@ func writeOnly(n *Node) {
 	}
 }
 
-func node(f protoreflect.FieldDescriptor, rule Rule, rules Rules, depth int) *Node {
-	n := &Node{Rule: rule, Name: string(f.Name())}
+func node(f protoreflect.FieldDescriptor, rule object.Field, rules object.Fields, depth int) *Node {
+	n := &Node{Field: rule, Name: string(f.Name())}
 	switch {
 	case f.IsMap() && f.MapValue().Message() != nil:
 		n.Kind, n.Children = ObjectMap, nodes(f.MapValue().Message(), rules, nil, depth+1)
@@ -139,7 +107,7 @@ func node(f protoreflect.FieldDescriptor, rule Rule, rules Rules, depth int) *No
 		n.Kind, n.Elem = Map, scalar(f.MapValue())
 	case f.IsList() && f.Message() != nil:
 		n.Kind, n.Children = Objects, nodes(f.Message(), rules, nil, depth+1)
-	case f.IsList() && rule.Unordered:
+	case f.IsList() && rule.Set:
 		n.Kind, n.Elem = Set, scalar(f)
 	case f.IsList():
 		n.Kind, n.Elem = List, scalar(f)

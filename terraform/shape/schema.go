@@ -40,12 +40,12 @@ func Element(k Kind) attr.Type {
 
 // Docs is the text about an attribute.
 func (n *Node) Docs() string {
-	says := n.Says
+	says := n.Text
 	switch {
 	case n.Kind == Length && !strings.Contains(says, "15m"):
 		says += " A duration such as `15m`."
-	case len(n.OneOf) > 0 && !strings.Contains(says, n.OneOf[0]):
-		says += " One of: " + strings.Join(n.OneOf, ", ") + "."
+	case len(n.Enum) > 0 && !strings.Contains(says, n.Enum[0]):
+		says += " One of: " + strings.Join(n.Enum, ", ") + "."
 	}
 	if n.SameAs != "" {
 		says += fmt.Sprintf(" The default is `%s`.", n.SameAs)
@@ -98,7 +98,7 @@ func (n *Node) number() schema.Attribute {
 		if n.keeps() {
 			a.PlanModifiers = append(a.PlanModifiers, boolplanmodifier.UseStateForUnknown())
 		}
-		if n.Replaces {
+		if n.Immutable {
 			a.PlanModifiers = append(a.PlanModifiers, boolplanmodifier.RequiresReplace())
 		}
 		return a
@@ -110,7 +110,7 @@ func (n *Node) number() schema.Attribute {
 	if n.keeps() {
 		a.PlanModifiers = append(a.PlanModifiers, int64planmodifier.UseStateForUnknown())
 	}
-	if n.Replaces {
+	if n.Immutable {
 		a.PlanModifiers = append(a.PlanModifiers, int64planmodifier.RequiresReplace())
 	}
 	return a
@@ -124,19 +124,19 @@ func (n *Node) collection() schema.Attribute {
 		if n.keeps() {
 			a.PlanModifiers = append(a.PlanModifiers, listplanmodifier.UseStateForUnknown())
 		}
-		if n.Replaces {
+		if n.Immutable {
 			a.PlanModifiers = append(a.PlanModifiers, listplanmodifier.RequiresReplace())
 		}
 		return a
 	case Set:
 		a := schema.SetAttribute{ElementType: Element(n.Elem), Required: required, Optional: optional, Computed: computed, MarkdownDescription: n.Docs()}
-		if n.check() != nil {
-			a.Validators = append(a.Validators, each{n.check()})
+		if n.Check() != nil {
+			a.Validators = append(a.Validators, each{n.Check()})
 		}
 		if n.keeps() {
 			a.PlanModifiers = append(a.PlanModifiers, setplanmodifier.UseStateForUnknown())
 		}
-		if n.Replaces {
+		if n.Immutable {
 			a.PlanModifiers = append(a.PlanModifiers, setplanmodifier.RequiresReplace())
 		}
 		return a
@@ -145,7 +145,7 @@ func (n *Node) collection() schema.Attribute {
 	if n.keeps() {
 		a.PlanModifiers = append(a.PlanModifiers, mapplanmodifier.UseStateForUnknown())
 	}
-	if n.Replaces {
+	if n.Immutable {
 		a.PlanModifiers = append(a.PlanModifiers, mapplanmodifier.RequiresReplace())
 	}
 	return a
@@ -159,19 +159,19 @@ func (n *Node) nested() schema.Attribute {
 		if n.keeps() {
 			a.PlanModifiers = append(a.PlanModifiers, objectplanmodifier.UseStateForUnknown())
 		}
-		if n.Replaces {
+		if n.Immutable {
 			a.PlanModifiers = append(a.PlanModifiers, objectplanmodifier.RequiresReplace())
 		}
 		return a
 	case Objects:
 		a := schema.ListNestedAttribute{NestedObject: schema.NestedAttributeObject{Attributes: Resource(n.Children)}, Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
-		if n.Replaces {
+		if n.Immutable {
 			a.PlanModifiers = append(a.PlanModifiers, listplanmodifier.RequiresReplace())
 		}
 		return a
 	}
 	a := schema.MapNestedAttribute{NestedObject: schema.NestedAttributeObject{Attributes: Resource(n.Children)}, Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
-	if n.Replaces {
+	if n.Immutable {
 		a.PlanModifiers = append(a.PlanModifiers, mapplanmodifier.RequiresReplace())
 	}
 	return a
@@ -180,7 +180,7 @@ func (n *Node) nested() schema.Attribute {
 func (n *Node) text() schema.Attribute {
 	required, optional, computed := n.flags()
 	a := schema.StringAttribute{Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
-	if check := n.check(); check != nil {
+	if check := n.Check(); check != nil {
 		a.Validators = []validator.String{checked{check}}
 	}
 	if d, ok := n.Default.(string); ok && !n.WriteOnly {
@@ -192,35 +192,42 @@ func (n *Node) text() schema.Attribute {
 	if n.keeps() {
 		a.PlanModifiers = append(a.PlanModifiers, stringplanmodifier.UseStateForUnknown())
 	}
-	if n.Replaces {
+	if n.Immutable {
 		a.PlanModifiers = append(a.PlanModifiers, stringplanmodifier.RequiresReplace())
 	}
 	return a
 }
 
-// check is what is checked of a text before anything is sent; nil is nothing.
-func (n *Node) check() func(string) error {
+// Check is what is checked of a text before anything is sent; nil is nothing.
+func (n *Node) Check() func(string) error {
 	switch {
-	case n.Check != nil:
-		return n.Check
-	case len(n.OneOf) > 0:
+	case n.Rule != nil:
 		return func(text string) error {
-			if slices.Contains(n.OneOf, text) {
+			if n.Rule.Valid(text) {
 				return nil
 			}
-			return errcode.New(errcode.Invalid, "%q is none of %s", text, strings.Join(n.OneOf, ", "))
+			return invalid("%.80q is not a name; use %s", text, n.Rule.Words)
+		}
+	case n.Format != "":
+		return formats[n.Format]
+	case len(n.Enum) > 0:
+		return func(text string) error {
+			if slices.Contains(n.Enum, text) {
+				return nil
+			}
+			return invalid("%q is none of %s", text, strings.Join(n.Enum, ", "))
 		}
 	case n.Kind == Length:
 		return func(text string) error {
 			if _, err := time.ParseDuration(text); err != nil {
-				return errcode.New(errcode.Invalid, "%q is not a duration such as 15m", text)
+				return invalid("%q is not a duration such as 15m", text)
 			}
 			return nil
 		}
 	case n.JSON:
 		return func(text string) error {
 			if !sameJSON(text, text) {
-				return errcode.New(errcode.Invalid, "it is not JSON; use jsonencode()")
+				return invalid("it is not JSON; use jsonencode()")
 			}
 			return nil
 		}

@@ -115,7 +115,7 @@ func (n *Node) descend(m protoreflect.Message, create bool) (protoreflect.Messag
 	if len(path) == 0 {
 		return nil, nil
 	}
-	for _, name := range []protoreflect.Name{path[len(path)-1], n.Other} {
+	for _, name := range []protoreflect.Name{path[len(path)-1], protoreflect.Name(n.Other)} {
 		if f := m.Descriptor().Fields().ByName(name); f != nil {
 			return m, f
 		}

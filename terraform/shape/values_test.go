@@ -9,12 +9,13 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/terraform/shape"
 )
 
-var rules = shape.Rules{
+var rules = object.Fields{
 	"CreateServiceRequest.ref": {Flat: true}, "CreateServiceRequest.spec": {Flat: true}, "ServiceSpec.secrets": {Secret: true},
-	"ServiceSpec.templated": {Default: true}, "ServiceSpec.namespace": {SameAs: "name"}, "ServiceSpec.contexts": {Unordered: true},
+	"ServiceSpec.templated": {Default: true}, "ServiceSpec.namespace": {SameAs: "name"}, "ServiceSpec.contexts": {Set: true},
 }
 
 func text(s string) tftypes.Value { return tftypes.NewValue(tftypes.String, s) }
@@ -74,7 +75,7 @@ func TestSecrets(t *testing.T) {
 // TestTheSameInOtherWords keeps what the configuration says.
 func TestTheSameInOtherWords(t *testing.T) {
 	message := &hubv1.GlobalServiceSettings{Context: `{"a":1,"b":2}`, Rollout: &hubv1.RolloutPlan{SoakMicros: 600_000_000}, Tags: map[string]string{}}
-	nodes := shape.Of(message.ProtoReflect().Descriptor(), shape.Rules{"GlobalServiceSettings.context": {JSON: true}, "GlobalServiceSettings.interval_micros": {Skip: true}})
+	nodes := shape.Of(message.ProtoReflect().Descriptor(), object.Fields{"GlobalServiceSettings.context": {JSON: true}, "GlobalServiceSettings.interval_micros": {Skip: true}})
 	rollout := shape.Find(nodes, "rollout")
 	guide := map[string]tftypes.Value{
 		"context": text(`{"b": 2, "a": 1}`),

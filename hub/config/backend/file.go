@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"regexp"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // Place is a backend of this package; it implements hub/config's Backend.
@@ -53,8 +53,6 @@ type File struct {
 	RefreshEvery time.Duration `json:"-"`
 }
 
-var placeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-
 // Load reads a file and creates its backends. Errors are Invalid and name the
 // backend.
 func Load(path string, files Files) (File, error) {
@@ -73,8 +71,8 @@ func Load(path string, files Files) (File, error) {
 	}
 	for i := range f.Backends {
 		d := &f.Backends[i]
-		if !placeName.MatchString(d.Name) {
-			return f, errcode.New(errcode.Invalid, "--config-backends %s: backends[%d].name: %.80q is not a name; use lower case letters, digits and dashes", path, i, d.Name)
+		if !rule.Label.Valid(d.Name) {
+			return f, errcode.New(errcode.Invalid, "--config-backends %s: backends[%d].name: %.80q is not a name; use %s", path, i, d.Name, rule.Label.Words)
 		}
 		if err := d.make(files); err != nil {
 			return f, errcode.New(errcode.Of(err), "--config-backends %s: backend %s: %w", path, d.Name, err)

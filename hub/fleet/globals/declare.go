@@ -20,6 +20,7 @@ import (
 	"github.com/axle-cd/axle/internal/cost"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/partial"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // Config holds what Globals needs. All fields are required.
@@ -179,14 +180,14 @@ func (r *Request) check() error {
 	invalid := func(at, format string, args ...any) error {
 		return errcode.New(errcode.Invalid, "%s: %s", at, fmt.Sprintf(format, args...))
 	}
-	if r.Selectors.Distro != "" && !slices.Contains(Distros, r.Selectors.Distro) {
-		return invalid("distro", "%.40q is not one of %v", r.Selectors.Distro, Distros)
+	if r.Selectors.Distro != "" && !slices.Contains(rule.Distros, r.Selectors.Distro) {
+		return invalid("distro", "%.40q is not one of %v", r.Selectors.Distro, rule.Distros)
 	}
 	if len(r.Selectors.Tags) > 100 || len(r.Selectors.IgnoreClusters) > 10_000 {
 		return invalid("tags", "at most 100 tags and 10000 ignored clusters")
 	}
-	if !slices.Contains([]Cascade{Orphan, Delete, Detach}, r.Cascade) {
-		return invalid("cascade", "%.40q is not delete or detach", r.Cascade)
+	if r.Cascade != Orphan && !slices.Contains(rule.Cascades, string(r.Cascade)) {
+		return invalid("cascade", "%.40q is not %s", r.Cascade, rule.Or(rule.Cascades))
 	}
 	if len(r.Context) > 64<<10 {
 		return invalid("context", "is larger than 64 KiB")

@@ -19,7 +19,7 @@ const Prefix = "gsv-"
 type Selectors struct {
 	// Tags that a cluster must all have.
 	Tags map[string]string `json:"tags,omitempty"`
-	// Distro is one of Distros, or empty.
+	// Distro is one of rule.Distros, or empty.
 	Distro string `json:"distro,omitempty"`
 	// Mgmt set to false leaves out the hub's own cluster.
 	Mgmt *bool `json:"mgmt,omitempty"`
@@ -29,9 +29,6 @@ type Selectors struct {
 	// another handle does not bring back what was left out.
 	Ignored map[string]string `json:"ignored,omitempty"`
 }
-
-// Distros are the vendors of Kubernetes that can be selected.
-var Distros = []string{"GENERIC", "EKS", "AKS", "GKE", "RKE", "K3S", "OPENSHIFT"}
 
 // Cascade says what happens to a target that is no longer wanted.
 type Cascade string

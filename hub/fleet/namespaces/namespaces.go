@@ -13,8 +13,8 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/globals"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
-	"github.com/axle-cd/axle/internal/dnsname"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // Store lists managed namespaces.
@@ -263,8 +263,8 @@ func (r Request) check() error {
 		return invalid("name: has %d characters; at most %d are allowed, because services of the namespace are called NAME-core and NAME-ns", len(r.Name), longest)
 	case len(r.Labels) > maxEntries || len(r.Annotations) > maxEntries || len(r.PullSecrets) > maxEntries:
 		return invalid("labels, annotations and pullSecrets: at most %d of each", maxEntries)
-	case !slices.Contains([]globals.Cascade{globals.Orphan, globals.Delete, globals.Detach}, r.Cascade):
-		return invalid("cascade: %.40q is not delete or detach", r.Cascade)
+	case r.Cascade != globals.Orphan && !slices.Contains(rule.Cascades, string(r.Cascade)):
+		return invalid("cascade: %.40q is not %s", r.Cascade, rule.Or(rule.Cascades))
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Labels)) {
 		if !labelKey.MatchString(key) || !labelValue.MatchString(r.Labels[key]) {
@@ -277,7 +277,7 @@ func (r Request) check() error {
 		}
 	}
 	for i, name := range r.PullSecrets {
-		if !dnsname.Valid(name) {
+		if !rule.Name.Valid(name) {
 			return invalid("pullSecrets[%d]: %.80q is not the name of a Secret", i, name)
 		}
 	}

@@ -2,23 +2,17 @@ package specrules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	specv1 "github.com/axle-cd/axle/api/spec/v1"
+	"github.com/axle-cd/axle/internal/rule"
 )
-
-var rendererTypes = []string{"", "AUTO", "RAW", "HELM", "KUSTOMIZE", "JSONNET", "CUE", "EXEC", "WASM"}
-
-// toolName matches names of tools. A name refers to an entry of the agent's own
-// list; it is not a path or a command line.
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
 
 // checkRenderer checks one render step.
 func checkRenderer(at string, r specv1.Renderer) error {
-	if !slices.Contains(rendererTypes, r.Type) {
-		return Field(at+".type", "%.80q does not exist; use %s", r.Type, strings.Join(rendererTypes[1:], ", "))
+	if r.Type != "" && !slices.Contains(rule.Renderers, r.Type) {
+		return Field(at+".type", "%.80q does not exist; use %s", r.Type, strings.Join(rule.Renderers, ", "))
 	}
 	blocks := []struct {
 		name, kind string
@@ -45,7 +39,7 @@ func checkRenderer(at string, r specv1.Renderer) error {
 	if err := checkJsonnet(at+".jsonnet", r.Jsonnet); err != nil {
 		return err
 	}
-	if r.Type == "EXEC" && (r.Exec == nil || !toolName.MatchString(r.Exec.Tool)) {
+	if r.Type == "EXEC" && (r.Exec == nil || !rule.Tool.Valid(r.Exec.Tool)) {
 		return Field(at+".exec.tool", "must name a tool of the agent's, up to 63 letters, digits, dots and dashes")
 	}
 	if r.Type == "WASM" {
@@ -83,7 +77,7 @@ func checkWasm(at string, w *specv1.Wasm) error {
 	switch {
 	case w == nil || (w.Module == "") == (w.Tool == ""):
 		return Field(at, "needs module, a file of the service, or tool, a module of the agent's, and not both")
-	case w.Tool != "" && !toolName.MatchString(w.Tool):
+	case w.Tool != "" && !rule.Tool.Valid(w.Tool):
 		return Field(at+".tool", "must name a tool of the agent's, up to 63 letters, digits, dots and dashes")
 	}
 	return checkInside(at+".module", w.Module)

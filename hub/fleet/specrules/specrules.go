@@ -10,20 +10,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	specv1 "github.com/axle-cd/axle/api/spec/v1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 const (
 	// maxSpec limits a spec's JSON, including secrets: it is sent to an agent
 	// in one message and stored 20 times.
 	maxSpec = 512 << 10
-	// maxLabel is the longest DNS label.
-	maxLabel = 63
 	// maxRelease is Helm's own limit.
 	maxRelease = 53
 	// maxItems limits each list of a spec.
@@ -33,8 +31,6 @@ const (
 	maxSources = 32
 )
 
-var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-
 // Field returns an Invalid error about a field of a spec.
 func Field(path, format string, args ...any) error {
 	return errcode.New(errcode.Invalid, "%s: %s", path, fmt.Sprintf(format, args...))
@@ -42,8 +38,8 @@ func Field(path, format string, args ...any) error {
 
 // CheckName returns nil when text is a DNS label.
 func CheckName(path, text string) error {
-	if len(text) > maxLabel || !label.MatchString(text) {
-		return Field(path, "%.80q is not a name; use up to %d lower case letters, digits and dashes, with a letter or digit at both ends", text, maxLabel)
+	if !rule.Label.Valid(text) {
+		return Field(path, "%.80q is not a name; use %s", text, rule.Label.Words)
 	}
 	return nil
 }
@@ -208,7 +204,7 @@ func checkHelm(at string, h *specv1.Helm) error {
 	if h == nil {
 		return nil
 	}
-	if h.Release != "" && (len(h.Release) > maxRelease || !label.MatchString(h.Release)) {
+	if h.Release != "" && (len(h.Release) > maxRelease || !rule.Label.Valid(h.Release)) {
 		return Field(at+".release", "%.80q is not a release name; use up to %d lower case letters, digits and dashes", h.Release, maxRelease)
 	}
 	if len(h.ValuesFiles) > maxItems {

@@ -9,7 +9,7 @@ import (
 // Provider is the sender of a webhook's deliveries; each signs in its own way.
 type Provider string
 
-// The providers.
+// The providers, which rule.WebhookProviders lists.
 const (
 	GitHub    Provider = "github"
 	GitLab    Provider = "gitlab"
@@ -18,9 +18,6 @@ const (
 	Azure     Provider = "azure"   // Azure DevOps
 	Generic   Provider = "generic" // anything that can sign with HMAC-SHA-256
 )
-
-// Providers returns all providers, sorted.
-func Providers() []Provider { return []Provider{Azure, Bitbucket, Generic, Gitea, GitHub, GitLab} }
 
 // Webhook lets an upstream notify the hub of a push, so that users need not
 // wait for the next poll. A delivery never carries content; it only triggers a

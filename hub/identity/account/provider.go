@@ -9,7 +9,6 @@ import (
 	"net/mail"
 	"net/url"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubereq"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // providers are login providers and the people who come through them.
@@ -78,14 +78,12 @@ const (
 	maxSubject = 255
 )
 
-var providerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
-
 func purposeSecret(id string) string { return "client secret of login provider " + id }
 
 // checked returns the provider with its defaults. Invalid.
 func (p Provider) checked() (Provider, error) {
-	if !providerName.MatchString(p.Name) {
-		return p, errcode.New(errcode.Invalid, "provider name %.60q is not valid: use up to 40 of a-z, 0-9 and dashes, such as okta", p.Name)
+	if !rule.LoginProvider.Valid(p.Name) {
+		return p, errcode.New(errcode.Invalid, "provider name %.60q is not valid: use %s", p.Name, rule.LoginProvider.Words)
 	}
 	if p.Title == "" {
 		p.Title = p.Name

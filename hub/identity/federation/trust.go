@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 const (
@@ -35,8 +35,6 @@ const (
 	// maxText limits an issuer and an audience, in bytes.
 	maxText = 200
 )
-
-var trustName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
 
 // Trust lets tokens of an issuer act as a service account.
 type Trust struct {
@@ -183,8 +181,8 @@ func (ts *Trusts) takeOver(ctx context.Context, have, want Trust) (Trust, error)
 }
 
 func (ts *Trusts) checkTrust(t Trust) error {
-	if !trustName.MatchString(t.Name) {
-		return errcode.New(errcode.Invalid, "name: %.80q is not valid; use up to 63 small letters, digits, dashes and dots", t.Name)
+	if !rule.Account.Valid(t.Name) {
+		return errcode.New(errcode.Invalid, "name: %.80q is not valid; use %s", t.Name, rule.Account.Words)
 	}
 	u, err := url.Parse(t.Issuer)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && !(ts.issuers.config.AllowHTTP && u.Scheme == "http") || len(t.Issuer) > maxText {

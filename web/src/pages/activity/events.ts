@@ -1,10 +1,11 @@
 import type { Event } from '#/api/gen/hub/v1/hub_pb'
+import { serviceName } from '#/api/names'
 import { type FilterField, type FilterValues, checkTime, sinceMicros } from '#/ds/filters'
 
 // What the hub filters by, and what is filtered among what was read.
 export const eventFields: FilterField[] = [
   { id: 'cluster', label: 'Cluster', words: 'cluster is', placeholder: 'edge-1' },
-  { id: 'service', label: 'Service', words: 'service is', placeholder: 'edge-1/web', check: (v) => (/^[^/\s]+\/[^/\s]+$/.test(v) ? undefined : 'Write CLUSTER/NAME, such as edge-1/web') },
+  { id: 'service', label: 'Service', words: 'service is', placeholder: 'edge-1/web', check: (v) => (serviceName.test(v) ? undefined : 'Write CLUSTER/NAME, such as edge-1/web') },
   { id: 'kind', label: 'Kind', words: 'kind is', placeholder: 'service.failed or service.*' },
   { id: 'by', label: 'By', words: 'by', placeholder: 'ann@example.com' },
   { id: 'text', label: 'Text', words: 'it says', placeholder: 'timeout' },

@@ -8,6 +8,8 @@ import { type Way, cliCommand, helmCommand, kubectlCommand, parseTags, terraform
 import { useAction, useCall } from '#/api/call'
 import { Clusters, type CreateClusterResponse, Projects } from '#/api/gen/hub/v1/hub_pb'
 import { useMaySomewhere } from '#/api/may'
+import { nameProblem } from '#/api/names'
+import { rules } from '#/api/rules'
 import { type Search, textOf } from '#/app/search'
 import { Button, buttonClass } from '#/ds/Button'
 import { Command } from '#/ds/Copy'
@@ -33,6 +35,7 @@ export function Page() {
   const [tags, setTags] = useState('')
   const may = useMaySomewhere('create')
   const parsed = parseTags(tags)
+  const problem = name.trim() ? nameProblem(rules.label, name.trim()) : undefined
   const projects = useCall(Projects.method.list, {})
   const create = useAction(Clusters.method.create, (made) => void navigate({ to: '.', search: { name: made.cluster?.name }, replace: true } as never))
   const submit = (event: FormEvent) => {
@@ -50,12 +53,12 @@ export function Page() {
           {!created ? (
             <Panel title="1. Name it">
               <form className={styles.form} onSubmit={submit}>
-                <TextField label="Name" value={name} required autoFocus pattern={String.raw`[a-z0-9](?:[a-z0-9.\-]*[a-z0-9])?`} placeholder="eu-prod-1" hint="Lower-case letters, digits, dots and dashes. It is in addresses and cannot be changed." onChange={setName} />
+                <TextField label="Name" value={name} required autoFocus problem={problem} placeholder="eu-prod-1" hint="Lower-case letters, digits and dashes. It is in addresses and cannot be changed." onChange={setName} />
                 <Select label="Project" value={project} options={(projects.data?.projects ?? []).map((p) => ({ value: p.name, label: p.name }))} onChange={setProject} />
                 <TextArea label="Tags" value={tags} rows={2} placeholder={'tier=prod\nregion=eu'} problem={parsed.problem} hint="KEY=VALUE, one a line. Global services and filters select clusters by them." onChange={setTags} />
                 {create.error && <ErrorPanel title="The cluster was not created" error={create.error} />}
                 <div>
-                  <Button variant="primary" type="submit" busy={create.isPending} disabled={may.allowed !== true || !name.trim() || parsed.problem !== undefined}>
+                  <Button variant="primary" type="submit" busy={create.isPending} disabled={may.allowed !== true || !name.trim() || problem !== undefined || parsed.problem !== undefined}>
                     Create it and show the command
                   </Button>
                 </div>

@@ -1,7 +1,7 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
 import { Suspense, lazy, useMemo, useState } from 'react'
-import { counts, filterOf, kinds, viewNameOf, visible } from './list'
+import { counts, filterOf, kinds, order, viewNameOf, visible } from './list'
 import styles from './Repositories.module.css'
 import { keyOf, useCall } from '#/api/call'
 import { Repositories, type Repository } from '#/api/gen/hub/v1/hub_pb'
@@ -90,7 +90,7 @@ export function Page() {
           <Segmented
             label="Health"
             value={health}
-            options={[{ value: '', label: `All ${all?.length ?? 0}` }, ...['Failed', 'Unknown', 'Pullable'].map((h) => ({ value: h, label: `${h} ${by.get(h) ?? 0}` }))]}
+            options={[{ value: '', label: `All ${all?.length ?? 0}` }, ...order.map((h) => ({ value: h, label: `${h} ${by.get(h) ?? 0}` }))]}
             onChange={(health) => set({ health: health || undefined })}
           />
           <Select label="Type" hideLabel value={type} options={[{ value: '', label: 'All types' }, ...kinds.map((k) => ({ value: k, label: k }))]} onChange={(type) => set({ type: type || undefined })} />

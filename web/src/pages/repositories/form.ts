@@ -1,5 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { Repository, RepositoryCredentialsSchema, RepositoryOptionsSchema } from '#/api/gen/hub/v1/hub_pb'
+import { nameProblem } from '#/api/names'
+import { rules, words } from '#/api/rules'
 
 export interface AuthField {
   id: keyof Omit<MessageInitShape<typeof RepositoryCredentialsSchema>, '$typeName' | '$unknown'>
@@ -14,13 +16,13 @@ export interface AuthKind {
   value: string
   label: string
   // What it can be used with.
-  types: string[]
+  types: readonly string[]
   fields: AuthField[]
 }
 
 // How a repository is logged in to, and what each way needs.
 export const authKinds: AuthKind[] = [
-  { value: 'none', label: 'None: it is public', types: ['git', 'helm', 'oci', 'bucket'], fields: [] },
+  { value: 'none', label: 'None: it is public', types: words.repositoryTypes, fields: [] },
   {
     value: 'basic',
     label: 'User and password',
@@ -167,7 +169,8 @@ export function exampleOf(type: string): string {
 
 // problemIn is what is wrong with the form, in words; the hub checks again.
 export function problemIn(form: RepositoryForm, before?: RepositoryForm): string | undefined {
-  if (!before && !/^[a-z0-9]([a-z0-9.-]{0,98}[a-z0-9])?$/.test(form.name)) return 'Name: small letters, digits, "-" and ".", at most 100, beginning and ending with a letter or digit.'
+  const name = before ? undefined : nameProblem(rules.name, form.name)
+  if (name) return name
   if (!form.url) return 'URL: it is missing.'
   if (!schemes[form.type]?.test(form.url)) return `URL: "${form.url}" is no URL of ${form.type}; use one such as ${likely[form.type]}.`
   if (/^[a-z]+:\/\/[^/@]*:[^/@]*@/.test(form.url)) return 'URL: it contains a password. Put user and password into their fields: the URL is shown to everybody who may read.'

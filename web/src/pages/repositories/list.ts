@@ -1,9 +1,10 @@
 import type { Repository } from '#/api/gen/hub/v1/hub_pb'
+import { words } from '#/api/rules'
 import { type Search, textOf } from '#/app/search'
 import { nameOf } from '#/app/views/name'
 
-export const kinds = ['git', 'helm', 'oci', 'bucket']
-const order = ['Failed', 'Unknown', 'Pullable']
+export const kinds = words.repositoryTypes
+export const order = ['Failed', 'Unknown', 'Pullable']
 
 export interface RepositoryFilter {
   q: string

@@ -1,3 +1,5 @@
+import { nameProblem } from '#/api/names'
+import { rules } from '#/api/rules'
 import { quote } from '#/pages/clusters/install'
 
 export interface ServiceForm {
@@ -12,17 +14,15 @@ export interface ServiceForm {
 
 export const emptyService: ServiceForm = { cluster: '', name: '', repository: '', ref: 'main', folder: '', namespace: '' }
 
-const label = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
-
 // problemIn is what is wrong with the form, in words; the hub checks again.
 export function problemIn(f: ServiceForm): string | undefined {
   if (!f.cluster.trim()) return 'Cluster: it is missing.'
-  if (!label.test(f.name)) return 'Name: small letters, digits and "-", at most 63, beginning and ending with a letter or digit.'
+  const name = nameProblem(rules.label, f.name)
+  if (name) return name
   if (!f.repository) return 'Repository: choose one.'
   if (!f.ref.trim()) return 'Branch, tag or commit: it is missing.'
   if (/^\/|(^|\/)\.\.(\/|$)/.test(f.folder)) return 'Folder: a path inside the repository, such as apps/web.'
-  if (f.namespace && !label.test(f.namespace)) return 'Namespace: small letters, digits and "-", at most 63.'
-  return undefined
+  return f.namespace ? nameProblem(rules.label, f.namespace, 'Namespace') : undefined
 }
 
 export function requestOf(f: ServiceForm) {

@@ -8,6 +8,8 @@ import { unary, useCall } from '#/api/call'
 import { Federation, type ServiceAccount, ServiceAccounts } from '#/api/gen/hub/v1/audit_pb'
 import type { CreatedToken } from '#/api/gen/hub/v1/hub_pb'
 import { byConsole, useAgain } from '#/api/manage'
+import { nameProblem } from '#/api/names'
+import { rules } from '#/api/rules'
 import { ActionDialog } from '#/ds/ActionDialog'
 import { Button } from '#/ds/Button'
 import { Command } from '#/ds/Copy'
@@ -119,7 +121,7 @@ function All() {
           submit="Create"
           takeOver
           onClose={close}
-          check={() => (name.trim() ? undefined : 'Name: it is missing.')}
+          check={() => nameProblem(rules.account, name.trim())}
           run={async (takeOver) => {
             await unary(ServiceAccounts.method.create, { name: name.trim(), admin, management: byConsole(takeOver) })
             await again()

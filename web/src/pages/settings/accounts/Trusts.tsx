@@ -7,6 +7,8 @@ import { Scopes } from '../scopes'
 import { unary } from '#/api/call'
 import { Federation, type Trust } from '#/api/gen/hub/v1/audit_pb'
 import { byConsole, useAgain } from '#/api/manage'
+import { nameProblem } from '#/api/names'
+import { rules } from '#/api/rules'
 import { ActionDialog } from '#/ds/ActionDialog'
 import { Button } from '#/ds/Button'
 import { Select, TextArea, TextField } from '#/ds/Form'
@@ -47,7 +49,8 @@ export function Trusts({ trusts, error, retry, accounts }: Props) {
     </Button>
   )
   const check = () => {
-    if (!form.name.trim()) return 'Name: it is missing.'
+    const problem = nameProblem(rules.account, form.name.trim())
+    if (problem) return problem
     if (!form.issuer.startsWith('https://')) return 'Issuer: an https URL, equal to iss in the tokens.'
     if (!form.audience.trim()) return 'Audience: it is missing. Tokens for others must not work here.'
     const claims = pairsOf(form.claims)

@@ -1,5 +1,7 @@
 import { pairsLines, pairsOf, wordsOf } from '../pairs'
 import type { Provider } from '#/api/gen/hub/v1/login_pb'
+import { nameProblem } from '#/api/names'
+import { rules } from '#/api/rules'
 
 export interface ProviderForm {
   name: string
@@ -24,7 +26,8 @@ export function formOf(p: Provider): ProviderForm {
 }
 
 export function problemIn(f: ProviderForm): string | undefined {
-  if (!/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/.test(f.name)) return 'Name: up to 40 small letters, digits and "-", such as okta; it is in the callback URL.'
+  const name = nameProblem(rules.loginProvider, f.name)
+  if (name) return name
   if (!/^https?:\/\/[^\s?#]+$/.test(f.issuer)) return 'Issuer: a URL such as https://example.okta.com, without /.well-known/….'
   if (/\/\.well-known\//.test(f.issuer)) return 'Issuer: leave out /.well-known/openid-configuration; the hub adds it.'
   if (!f.clientId.trim()) return 'Client id: it is missing.'

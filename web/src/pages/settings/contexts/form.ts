@@ -1,4 +1,6 @@
 import type { Context } from '#/api/gen/hub/v1/hub_pb'
+import { nameProblem } from '#/api/names'
+import { rules } from '#/api/rules'
 
 export interface SecretRow {
   key: string
@@ -40,7 +42,8 @@ function parse(text: string): Record<string, unknown> | undefined {
 }
 
 export function problemIn(f: ContextForm, fresh: boolean): string | undefined {
-  if (fresh && !/^[a-zA-Z0-9]([\w.-]{0,98}[a-zA-Z0-9])?$/.test(f.name.trim())) return 'Name: letters, digits, "-", "_" and ".".'
+  const name = fresh ? nameProblem(rules.valueSet, f.name.trim()) : undefined
+  if (name) return name
   const values = parse(f.values)
   if (!values) return 'Values: must be a JSON object, such as {"region": "eu-1"}.'
   const seen = new Set(Object.keys(values))

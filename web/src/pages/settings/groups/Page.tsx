@@ -7,6 +7,8 @@ import { Losses } from '../Losses'
 import { unary, useCall } from '#/api/call'
 import { type Group, Groups } from '#/api/gen/hub/v1/access_pb'
 import { byConsole, useAgain } from '#/api/manage'
+import { nameProblem } from '#/api/names'
+import { rules } from '#/api/rules'
 import { type Search, textOf } from '#/app/search'
 import { ActionDialog } from '#/ds/ActionDialog'
 import { Button } from '#/ds/Button'
@@ -93,7 +95,7 @@ function All() {
           submit="Create"
           takeOver
           onClose={() => setCreating(false)}
-          check={() => (name.trim() ? undefined : 'Name: it is missing.')}
+          check={() => nameProblem(rules.group, name.trim())}
           run={async (takeOver) => {
             await unary(Groups.method.create, { name: name.trim(), description, management: byConsole(takeOver) })
             await again()
@@ -102,7 +104,7 @@ function All() {
             setDescription('')
           }}
         >
-          <TextField label="Name" value={name} onChange={setName} autoFocus hint="Clusters see it as a Kubernetes group. Names that begin with system: or axle: are refused." />
+          <TextField label="Name" value={name} onChange={setName} autoFocus hint="Clusters see it as a Kubernetes group. Names with a colon, such as system:masters, are refused." />
           <TextField label="Description" value={description} onChange={setDescription} />
         </ActionDialog>
       )}

@@ -30,7 +30,7 @@ export function RouterDialog({ router, sinks, onClose, onDone }: Props) {
       submit={router ? 'Save' : 'Add the router'}
       takeOver
       wide
-      check={() => routerProblem(form)}
+      check={() => routerProblem(form, router)}
       onClose={onClose}
       run={async (takeOver) => {
         await unary(NotificationRouters.method.apply, { name: form.name.trim(), settings: routerSettings(form), management: byConsole(takeOver) })

@@ -6,13 +6,14 @@ import { unary, useCall } from '#/api/call'
 import { Projects } from '#/api/gen/hub/v1/hub_pb'
 import { type NotificationSink, NotificationSinks } from '#/api/gen/hub/v1/notifications_pb'
 import { byConsole, declares } from '#/api/manage'
+import { words } from '#/api/rules'
 import { ActionDialog } from '#/ds/ActionDialog'
 import { Checkbox, Select, TextArea, TextField } from '#/ds/Form'
 import { ManagedBy } from '#/ds/ManagedBy'
 import { Banner } from '#/ds/State'
 import { toast } from '#/ds/toast'
 
-const priorities = ['LOW', 'MEDIUM', 'HIGH'].map((value) => ({ value, label: value.toLowerCase() }))
+const priorities = words.priorities.map((value) => ({ value, label: value.toLowerCase() }))
 
 export function SinkDialog({ sink, onClose, onDone }: { sink?: NotificationSink; onClose: () => void; onDone: () => Promise<void> }) {
   const [form, setForm] = useState(sink ? sinkForm(sink) : emptySink)

@@ -40,3 +40,17 @@ test('a router needs events and sinks', () => {
   expect(routerProblem({ ...emptyRouter, name: 'r', sinks: ['s'], events: [] })).toContain('Events')
   expect(routerProblem({ ...emptyRouter, name: 'r', sinks: ['s'] })).toBeUndefined()
 })
+
+test('a new name is what the hub takes, and a stored one is kept', () => {
+  const sink = { ...emptySink, url: 'https://hooks.example.com/x' }
+  const router = { ...emptyRouter, sinks: ['s'] }
+  for (const name of ['ops', 'team.ops-1', 'a'.repeat(253)]) {
+    expect(sinkProblem({ ...sink, name })).toBeUndefined()
+    expect(routerProblem({ ...router, name })).toBeUndefined()
+  }
+  for (const name of ['Ops', 'a_b', 'ops-', 'a'.repeat(254)]) {
+    expect(sinkProblem({ ...sink, name })).toMatch(/^Name:/)
+    expect(sinkProblem({ ...sink, name }, { signed: false })).toBeUndefined()
+    expect(routerProblem({ ...router, name })).toMatch(/^Name:/)
+  }
+})

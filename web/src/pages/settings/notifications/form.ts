@@ -1,5 +1,7 @@
 import { wordsOf } from '../pairs'
 import type { NotificationFilter, NotificationRouter, NotificationSink } from '#/api/gen/hub/v1/notifications_pb'
+import { nameProblem } from '#/api/names'
+import { rules, words } from '#/api/rules'
 
 export interface SinkForm {
   name: string
@@ -13,12 +15,9 @@ export interface SinkForm {
   groups: string
 }
 
-export const sinkTypes = [
-  { value: 'SLACK', label: 'Slack' },
-  { value: 'TEAMS', label: 'Microsoft Teams' },
-  { value: 'WEBHOOK', label: 'A URL that accepts JSON' },
-  { value: 'PLURAL', label: 'Axle itself: the bell' },
-]
+const typeLabels: Record<(typeof words.sinkTypes)[number], string> = { SLACK: 'Slack', TEAMS: 'Microsoft Teams', WEBHOOK: 'A URL that accepts JSON', PLURAL: 'Axle itself: the bell' }
+
+export const sinkTypes = words.sinkTypes.map((value) => ({ value, label: typeLabels[value] }))
 
 export function typeText(type: string): string {
   return sinkTypes.find((t) => t.value === type)?.label ?? type
@@ -30,10 +29,9 @@ export function sinkForm(s: NotificationSink): SinkForm {
   return { ...emptySink, name: s.name, type: s.settings?.type ?? '', project: s.settings?.project ?? '', priority: s.settings?.priority || 'MEDIUM', users: s.settings?.users.join('\n') ?? '', groups: s.settings?.groups.join('\n') ?? '' }
 }
 
-const nameOk = /^[a-zA-Z0-9]([\w.-]{0,98}[a-zA-Z0-9])?$/
-
 export function sinkProblem(f: SinkForm, before?: { signed: boolean }): string | undefined {
-  if (!nameOk.test(f.name.trim())) return 'Name: letters, digits, "-", "_" and ".".'
+  const name = before ? undefined : nameProblem(rules.name, f.name.trim())
+  if (name) return name
   if (f.type === 'PLURAL') return wordsOf(f.users).length + lines(f.groups).length === 0 ? 'Users and groups: name at least one who sees it.' : undefined
   if (!before && !f.url) return 'URL: it is missing.'
   if (f.url && !/^https:\/\/[^\s/]+/.test(f.url) && !/^http:\/\/(127\.|localhost|\[::1\])/.test(f.url)) return "URL: https, or http to the hub's own machine."
@@ -100,8 +98,9 @@ export function filtersOf(text: string): Filter[] | string {
   return out
 }
 
-export function routerProblem(f: RouterForm): string | undefined {
-  if (!nameOk.test(f.name.trim())) return 'Name: letters, digits, "-", "_" and ".".'
+export function routerProblem(f: RouterForm, before?: NotificationRouter): string | undefined {
+  const name = before ? undefined : nameProblem(rules.name, f.name.trim())
+  if (name) return name
   if (f.events.length === 0) return 'Events: choose at least one.'
   if (f.sinks.length === 0) return 'Sinks: choose at least one.'
   const filters = filtersOf(f.filters)

@@ -5,6 +5,8 @@ import { WindowsEditor } from '../WindowsEditor'
 import { unary } from '#/api/call'
 import { type Project, Projects } from '#/api/gen/hub/v1/hub_pb'
 import { byConsole, declares } from '#/api/manage'
+import { nameProblem } from '#/api/names'
+import { rules } from '#/api/rules'
 import { ActionDialog } from '#/ds/ActionDialog'
 import { Checkbox, TextArea, TextField } from '#/ds/Form'
 import { ManagedBy } from '#/ds/ManagedBy'
@@ -34,7 +36,7 @@ export function ProjectDialog({ project, onClose, onDone }: { project?: Project;
       wide
       takeOver
       run={run}
-      check={() => (/^[a-z0-9][a-z0-9-]{0,62}$/.test(name.trim()) || project ? problemIn(limits) : 'Name: small letters, digits and "-".')}
+      check={() => (project ? undefined : nameProblem(rules.label, name.trim())) ?? problemIn(limits)}
       onClose={onClose}
     >
       {project && declares(project.managedBy) && <ManagedBy manager={project.managedBy} prefix />}

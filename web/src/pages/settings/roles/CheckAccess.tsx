@@ -4,6 +4,7 @@ import { PlaceFields } from './PlaceFields'
 import { checkPlace, placeOf, placeText } from './matrix'
 import { unary } from '#/api/call'
 import { Access, type CanIResponse } from '#/api/gen/hub/v1/access_pb'
+import { words } from '#/api/rules'
 import { session } from '#/api/session'
 import { Button } from '#/ds/Button'
 import { Select, TextField } from '#/ds/Form'
@@ -11,7 +12,7 @@ import { Panel } from '#/ds/Panel'
 import { Banner, ErrorPanel } from '#/ds/State'
 import { Status } from '#/status/Status'
 
-const asked = ['read', 'write', 'create', 'git', 'admin']
+const asked = [...words.actions, 'admin']
 
 // CheckAccess asks the hub itself, so its answer is what a call would get.
 export function CheckAccess() {

@@ -1,6 +1,8 @@
 import type { Binding, Place } from '#/api/gen/hub/v1/access_pb'
+import { serviceName } from '#/api/names'
+import { words } from '#/api/rules'
 
-export const actions = ['read', 'write', 'create', 'git'] as const
+export const actions = words.actions
 export type Action = (typeof actions)[number]
 
 export const gives: Record<Action, string> = {
@@ -89,7 +91,7 @@ export function placeOf(level: string, object: string): Partial<Pick<Place, 'pro
 export function checkPlace(level: string, object: string): string | undefined {
   if (level === 'hub') return undefined
   if (!object.trim()) return `Place: name the ${level}.`
-  if (level === 'service' && !/^[^/\s]+\/[^/\s]+$/.test(object)) return 'Place: a service is CLUSTER/NAME, such as edge-1/web.'
+  if (level === 'service' && !serviceName.test(object)) return 'Place: a service is CLUSTER/NAME, such as edge-1/web.'
   return undefined
 }
 

@@ -5,6 +5,8 @@ import { unary, useCall } from '#/api/call'
 import { type CreatedWebhook, Repositories, type Webhook, Webhooks } from '#/api/gen/hub/v1/hub_pb'
 import { byConsole, useAgain } from '#/api/manage'
 import { useMaySomewhere } from '#/api/may'
+import { nameProblem } from '#/api/names'
+import { rules, words } from '#/api/rules'
 import { session } from '#/api/session'
 import { ActionDialog } from '#/ds/ActionDialog'
 import { Button } from '#/ds/Button'
@@ -21,14 +23,8 @@ import { Muted } from '#/ds/Text'
 import { toast } from '#/ds/toast'
 import { Age } from '#/status/Age'
 
-const providers = [
-  { value: 'github', label: 'GitHub' },
-  { value: 'gitlab', label: 'GitLab' },
-  { value: 'gitea', label: 'Gitea, Forgejo' },
-  { value: 'bitbucket', label: 'Bitbucket' },
-  { value: 'azure', label: 'Azure DevOps' },
-  { value: 'generic', label: 'Any other' },
-]
+const labels: Record<(typeof words.webhookProviders)[number], string> = { github: 'GitHub', gitlab: 'GitLab', gitea: 'Gitea, Forgejo', bitbucket: 'Bitbucket', azure: 'Azure DevOps', generic: 'Any other' }
+const providers = words.webhookProviders.map((value) => ({ value, label: labels[value] }))
 
 const cols: Col<Webhook>[] = [
   { id: 'name', header: 'Name', cell: (w) => w.name },
@@ -130,11 +126,12 @@ export function Page() {
 function CreateWebhook({ onClose, onMade }: { onClose: () => void; onMade: (w: CreatedWebhook) => Promise<void> }) {
   const repositories = useCall(Repositories.method.list, {})
   const [name, setName] = useState('')
-  const [provider, setProvider] = useState('github')
+  const [provider, setProvider] = useState<string>('github')
   const [repository, setRepository] = useState('')
   const [secret, setSecret] = useState('')
   const check = () => {
-    if (!name.trim()) return 'Name: it is missing.'
+    const problem = nameProblem(rules.name, name.trim())
+    if (problem) return problem
     if (!session().admin && !repository) return 'Repository: choose one. One for any repository needs git on the whole hub.'
     return secret && new TextEncoder().encode(secret).length < 16 ? 'Secret: at least 16 bytes, or leave it empty.' : undefined
   }

@@ -1,0 +1,36 @@
+package object
+
+import "github.com/axle-cd/axle/internal/rule"
+
+// NotificationSink is described by the request ApplyNotificationSinkRequest.
+var NotificationSink = Kind{
+	Name: "NotificationSink", Request: "ApplyNotificationSinkRequest", Text: "A destination of notifications.",
+	Fields: Fields{
+		"ApplyNotificationSinkRequest.name":     {Required: true, Immutable: true, Rule: rule.Name, Text: "The name, which cannot change."},
+		"ApplyNotificationSinkRequest.settings": {Flat: true},
+		"ApplyNotificationSinkRequest.url":      {Secret: true},
+		"ApplyNotificationSinkRequest.secret":   {Secret: true},
+		"ApplyNotificationSinkRequest.unsigned": {Default: false},
+		"ApplyNotificationSinkRequest.dry_run":  {Skip: true},
+		"NotificationSinkSettings.type":         {Required: true, Immutable: true, Enum: rule.SinkTypes},
+		"NotificationSinkSettings.project":      {Immutable: true, Reference: "Project"},
+		"NotificationSinkSettings.priority":     {Computed: true, Enum: orNone(rule.Priorities)},
+		"NotificationSinkSettings.users":        {Set: true, Reference: "User"},
+		"NotificationSinkSettings.groups":       {Set: true, Reference: "Group", Text: "Groups whose members see the notifications of a sink of the type PLURAL."},
+	},
+}
+
+// NotificationRouter is described by the request ApplyNotificationRouterRequest.
+var NotificationRouter = Kind{
+	Name: "NotificationRouter", Request: "ApplyNotificationRouterRequest", Text: "Which events go to which notification sinks.",
+	Fields: Fields{
+		"ApplyNotificationRouterRequest.name":     {Required: true, Immutable: true, Rule: rule.Name, Text: "The name, which cannot change."},
+		"ApplyNotificationRouterRequest.settings": {Flat: true},
+		"ApplyNotificationRouterRequest.dry_run":  {Skip: true},
+		"NotificationRouterSettings.project":      {Immutable: true, Reference: "Project"},
+		"NotificationRouterSettings.events":       {Required: true, Set: true},
+		"NotificationRouterSettings.sinks":        {Required: true, Set: true, Reference: "NotificationSink"},
+		"NotificationFilter.regex":                {Format: Expression},
+		"NotificationFilter.cluster":              {Text: "Only events about this cluster, by name."},
+	},
+}

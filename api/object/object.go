@@ -1,0 +1,134 @@
+// Package object describes the kinds of objects that people declare, each once: the
+// request of the API that declares one, and for each field of it what the message does
+// not say. The Terraform provider and the CLI read it; a new rule, text or reference is
+// written here.
+//
+// It is data: it knows messages by their names, imports nothing but the rules of texts
+// (internal/rule) and never acts. Parts of the hub's domain have structs of their own and
+// read internal/rule. A check by a description needs no hub; the hub checks more when it is
+// asked about a plan.
+package object
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/rule"
+)
+
+// Kind describes one kind.
+type Kind struct {
+	// Name is that of the manifest's kind.
+	Name string
+	// Request is the message of axle.hub.v1 that declares an object.
+	Request string
+	// Text is a sentence about the kind.
+	Text string
+	// Fields are those of the request and of the messages in it, by Message.field. A
+	// message that several kinds hold is described with the first of them.
+	Fields Fields
+}
+
+// Fields are those of messages, by Message.field. A field without a row has its comment
+// as text, and no rule.
+type Fields map[string]Field
+
+// Field is what a message does not say about one of its fields.
+type Field struct {
+	// Skip is for fields that nobody declares: how a call is made, and what is declared
+	// elsewhere. Flat puts the fields of its message in its place.
+	Skip, Flat bool
+	// Required must be given. Computed may be left to the hub, and Derived is Computed
+	// from other fields anew with each change.
+	Required, Computed, Derived bool
+	// Immutable makes another object when it changes.
+	Immutable bool
+	// Secret is written and never read.
+	Secret bool
+	// Set is a list without an order.
+	Set bool
+	// JSON texts are compared by their meaning, Fold ones without regard to case.
+	JSON, Fold bool
+	// As is the name of the attribute in Terraform, when it is not the field's. Other is
+	// the field's name in other messages of the same object.
+	As, Other string
+	// Default is shown in plans: a string, a bool or an int64. SameAs is the attribute
+	// whose value it is by default.
+	Default any
+	SameAs  string
+	// Enum are the values that there are; an empty one is none of them.
+	Enum []string
+	// Rule is that of the text, or of each in a list. Format is what a text is parsed as.
+	Rule   *rule.Text
+	Format Format
+	// Reference is the kind whose objects the text names.
+	Reference string
+	// Text replaces the comment of the field.
+	Text string
+}
+
+// Format is what a text is parsed as.
+type Format string
+
+// The formats.
+const (
+	Cron       Format = "cron schedule"
+	Duration   Format = "duration"
+	TimeZone   Format = "time zone"
+	Expression Format = "regular expression"
+	Liquid     Format = "Liquid template"
+	Email      Format = "e-mail address"
+	URL        Format = "URL"
+)
+
+// All are the kinds.
+var All = []Kind{
+	Project, ProjectLimits, Cluster, Repository, Webhook,
+	ServiceDeployment, GlobalService, ManagedNamespace, ServiceContext, Outputs,
+	AgentUpgrade, HubSettings, User, AdminGrant, Group,
+	GroupMembership, AccessBinding, ServiceAccount, FederationTrust, LoginProvider,
+	NotificationSink, NotificationRouter,
+}
+
+// Of returns the kind that a request declares, and whether there is one.
+func Of(request string) (Kind, bool) {
+	for _, k := range All {
+		if k.Request == request {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// Described are the fields of all kinds. Nobody declares how a call is made.
+func Described() Fields {
+	out := Fields{}
+	for _, k := range All {
+		maps.Copy(out, k.Fields)
+		out[k.Request+".management"] = Field{Skip: true}
+	}
+	return out
+}
+
+// orNone are the words of a field that may be empty.
+func orNone(words []string) []string { return append([]string{""}, words...) }
+
+// Named returns the kind of that name, and whether it is described.
+func Named(name string) (Kind, bool) {
+	for _, k := range All {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// NameRule is the rule of the names of new objects in words, empty if there is none.
+func (k Kind) NameRule() string {
+	for at, f := range k.Fields {
+		if strings.HasSuffix(at, ".name") && f.Rule != nil {
+			return f.Rule.Words
+		}
+	}
+	return ""
+}

@@ -1,0 +1,146 @@
+package object
+
+import "github.com/axle-cd/axle/internal/rule"
+
+// ServiceDeployment is described by the request CreateServiceRequest.
+var ServiceDeployment = Kind{
+	Name: "ServiceDeployment", Request: "CreateServiceRequest", Text: "A service is deployed to one cluster.",
+	Fields: Fields{
+		"CreateServiceRequest.ref":     {Flat: true},
+		"CreateServiceRequest.spec":    {Flat: true},
+		"CreateServiceRequest.project": {Computed: true, Immutable: true, Text: "The project of the service; empty is that of the cluster.", Reference: "Project"},
+		"CreateServiceRequest.dry_run": {Skip: true},
+		"ServiceRef.cluster":           {Required: true, Immutable: true, Text: "The cluster, by name.", Reference: "Cluster"},
+		"ServiceRef.name":              {Required: true, Immutable: true, Rule: rule.Label, Text: "The name of the service, unique on its cluster."},
+		"ServiceSpec.namespace":        {SameAs: "name"},
+		"ServiceSpec.secrets":          {Secret: true, Text: "Values that are stored as secrets, by key."},
+		"ServiceSpec.templated":        {Default: true},
+		"ServiceSpec.protect":          {Default: false},
+		"ServiceSpec.detach":           {Default: false},
+		"ServiceSpec.adopt":            {Default: false},
+		"ServiceSpec.dry_run":          {Default: false, Text: "Writes nothing to the cluster; what would change is reported."},
+		"ServiceSpec.drift":            {Enum: []string{"", "report", "strict"}},
+		"ServiceSpec.git":              {Text: "The revision and folder of the repository."},
+		"ServiceSpec.sources":          {Text: "More sources, whose files are put beside or over those of the first."},
+		"ServiceSpec.helm":             {Text: "How a chart is rendered, and where it comes from."},
+		"ServiceSpec.kustomize":        {Text: "How a kustomization is rendered."},
+		"ServiceSpec.sync_config":      {Text: "How objects are applied."},
+		"ServiceSpec.imports":          {Text: "Outputs whose values the service gets."},
+		"ServiceSpec.dependencies":     {Text: "Services that must be healthy first."},
+		"Git.ref":                      {Format: Liquid},
+		"Git.folder":                   {Format: Liquid, Text: "The folder in the repository."},
+		"Git.files":                    {Text: "Only these files of the folder, as globs."},
+		"Git.lfs":                      {Text: "Fetch the content of files in Git LFS."},
+		"Helm.version":                 {Format: Liquid, Text: "The version of the chart, or a range."},
+		"Helm.chart":                   {Format: Liquid, Text: "The name of the chart in its repository."},
+		"Helm.url":                     {Text: "The URL of the chart repository, in place of its name."},
+		"Helm.release":                 {Text: "The name of the release; empty is that of the service."},
+		"Helm.repository":              {Text: "The chart repository, by name."},
+		"Helm.git":                     {Text: "The revision and folder of the chart, if it is in Git."},
+		"Helm.values_files":            {Text: "Files of the delivered tree with values; later ones win."},
+		"Helm.ignore_hooks":            {Text: "Leave the hooks of the chart out."},
+		"Helm.ignore_crds":             {Text: "Leave the folder crds of the chart out."},
+		"Helm.lua_file":                {Text: "A script in Lua that returns values."},
+		"Helm.lua_folder":              {Text: "A folder of scripts in Lua that return values."},
+		"SyncConfig.create_namespace":  {Default: true},
+		"SyncConfig.require_ownership": {Default: true},
+		"SyncConfig.prune":             {Default: true},
+		"SyncConfig.delete_namespace":  {Text: "Delete the namespace with the service."},
+		"SyncConfig.enforce_namespace": {Text: "Put every object into the namespace of the service, and refuse those of the whole cluster."},
+		"SyncConfig.annotations":       {Text: "Annotations of the namespace."},
+		"SyncConfig.diff_normalizers":  {Text: "Fields that others may set: the value of the cluster is kept."},
+		"Renderer.type":                {Enum: rule.Renderers},
+		"Renderer.path":                {Text: "The path of the folder in the delivered tree."},
+		"Renderer.helm":                {Text: "Options of the type HELM."},
+		"Renderer.jsonnet":             {Text: "Options of the type JSONNET."},
+		"Renderer.cue":                 {Text: "Options of the type CUE."},
+		"Renderer.exec":                {Text: "Options of the type EXEC."},
+		"Renderer.wasm":                {Text: "Options of the type WASM."},
+		"SyncWindow.kind":              {Required: true, Enum: []string{"allow", "deny"}},
+		"SyncWindow.schedule":          {Required: true, Format: Cron},
+		"SyncWindow.duration":          {Required: true, Format: Duration},
+		"SyncWindow.time_zone":         {Format: TimeZone},
+		"SyncWindow.manual_sync":       {Default: false},
+		"Source.path":                  {Text: "The path in the delivered tree; empty is the folder of the service."},
+		"Source.repository":            {Text: "The repository, by name."},
+		"Source.git":                   {Text: "The revision and folder of the repository."},
+		"Source.url":                   {Text: "The URL of the repository, in place of its name."},
+		"Kustomize.path":               {Text: "The path of the kustomization in the delivered tree; empty is its root."},
+		"Kustomize.enable_helm":        {Text: "Let the kustomization inflate charts."},
+		"Kustomize.envsubst":           {Text: "Replace variables in texts by values of the configuration."},
+		"JsonnetVariable.name":         {Text: "The name of the variable."},
+		"JsonnetVariable.value":        {Text: "The value of the variable."},
+		"Exec.tool":                    {Text: "The tool, by its name at the agent."},
+		"Exec.parameters":              {Text: "Parameters, which the tool gets on its standard input."},
+		"Wasm.module":                  {Text: "The module, a file in the folder of the renderer."},
+		"Wasm.tool":                    {Text: "The module, by its name at the agent."},
+		"Wasm.parameters":              {Text: "Parameters, which the module gets on its standard input."},
+		"DiffNormalizer.name":          {Text: "Only objects of this name."},
+		"DiffNormalizer.kind":          {Text: "Only objects of this kind."},
+		"DiffNormalizer.namespace":     {Text: "Only objects of this namespace."},
+		"DiffNormalizer.json_pointers": {Text: "The fields: JSON pointers such as /spec/replicas, jq paths, or manager:NAME for all that a field manager has set."},
+		"DiffNormalizer.backfill":      {Text: "Copy the value of the cluster into the applied object."},
+		"SecretRef.path":               {Text: "The path of the secret in its backend."},
+		"Import.stack":                 {Text: "The outputs, by name."},
+		"Dependency.name":              {Text: "The service, by name."},
+	},
+}
+
+// GlobalService is described by the request ApplyGlobalServiceRequest.
+var GlobalService = Kind{
+	Name: "GlobalService", Request: "ApplyGlobalServiceRequest", Text: "One service on every cluster that it selects.",
+	Fields: Fields{
+		"ApplyGlobalServiceRequest.name":        {Required: true, Immutable: true, Rule: rule.Label, Text: "The name, which its services have too."},
+		"ApplyGlobalServiceRequest.settings":    {Flat: true},
+		"ApplyGlobalServiceRequest.spec":        {Required: true, As: "template"},
+		"ApplyGlobalServiceRequest.dry_run":     {Skip: true},
+		"GlobalServiceSettings.distro":          {Enum: orNone(rule.Distros)},
+		"GlobalServiceSettings.cascade":         {Enum: orNone(rule.Cascades)},
+		"GlobalServiceSettings.mgmt":            {Default: true},
+		"GlobalServiceSettings.reparent":        {Default: false},
+		"GlobalServiceSettings.interval_micros": {Skip: true},
+		"GlobalServiceSettings.context":         {JSON: true},
+		"GlobalServiceSettings.ignore_clusters": {Set: true},
+	},
+}
+
+// ManagedNamespace is described by the request ApplyManagedNamespaceRequest.
+var ManagedNamespace = Kind{
+	Name: "ManagedNamespace", Request: "ApplyManagedNamespaceRequest", Text: "One namespace on every cluster that it selects, and optionally a service in it.",
+	Fields: Fields{
+		"ApplyManagedNamespaceRequest.name":     {Required: true, Immutable: true, Rule: rule.Label, Text: "The name of the namespace."},
+		"ApplyManagedNamespaceRequest.settings": {Flat: true},
+		"ApplyManagedNamespaceRequest.spec":     {As: "service"},
+		"ApplyManagedNamespaceRequest.dry_run":  {Skip: true},
+		"ManagedNamespaceSettings.distro":       {Enum: orNone(rule.Distros)},
+		"ManagedNamespaceSettings.cascade":      {Enum: orNone(rule.Cascades)},
+		"ManagedNamespaceSettings.pull_secrets": {Set: true},
+		"ManagedNamespaceSettings.description":  {Text: "For people."},
+		"ManagedNamespaceSettings.annotations":  {Text: "Annotations of the namespace."},
+	},
+}
+
+// ServiceContext is described by the request CreateContextRequest.
+var ServiceContext = Kind{
+	Name: "ServiceContext", Request: "CreateContextRequest", Text: "Named values that services share.",
+	Fields: Fields{
+		"CreateContextRequest.context": {Flat: true},
+		"Context.name":                 {Required: true, Immutable: true, Rule: rule.ValueSet, Text: "The name, which cannot change."},
+		"Context.values":               {JSON: true, Default: "{}"},
+		"Context.secrets":              {Secret: true, Text: "Values that are stored as secrets, by key."},
+		"Context.services":             {Skip: true},
+		"Context.updated_at":           {Skip: true},
+		"Context.updated_by":           {Skip: true},
+		"Context.version":              {Skip: true},
+		"Context.managed_by":           {Skip: true},
+	},
+}
+
+// Outputs is described by the request PutOutputsRequest.
+var Outputs = Kind{
+	Name: "Outputs", Request: "PutOutputsRequest", Text: "Values that services import.",
+	Fields: Fields{
+		"PutOutputsRequest.outputs": {Flat: true},
+		"PutOutputsRequest.global":  {Skip: true},
+	},
+}
