@@ -16,7 +16,6 @@ var _ = add(map[string]scenario{
 	"owner_killed_with_replicas":    {play: ownerKilled, config: world.Config{Replicas: 2}},
 	"owner_killed_during_handover":  {play: killedDuringHandover, config: world.Config{Replicas: 3}},
 	"replica_paused_past_its_lease": {play: pausedPastItsLease, config: world.Config{Replicas: 2}},
-	"replica_paused_during_fetch":   {play: pausedDuringFetch, config: world.Config{Replicas: 2}},
 	"frozen_feed_tailer":            {play: frozenTailer, config: world.Config{Replicas: 2}},
 	"one_clock_off_by_10_min":       {play: clockOff, config: world.Config{Replicas: 2, Build: bin.Options{Tags: []string{"testbed"}}}},
 	"network_cut_between_replicas":  {play: networkCut, config: world.Config{Replicas: 2}},
@@ -133,24 +132,6 @@ func pausedPastItsLease(s *cdn) {
 	s.must(owner.Freeze())
 	s.closers = append(s.closers, func() { _ = owner.Thaw() })
 	s.push("fleet", "app", 2)
-	s.ownedByOther("fleet", owner.Name)
-	s.arrives("edge/app", 2)
-	s.must(owner.Thaw())
-	s.push("fleet", "app", 3)
-	s.arrives("edge/app", 3)
-}
-
-// pausedDuringFetch does the same in the middle of a fetch that would take
-// longer than the pause: its guard ends it before another owner begins one.
-func pausedDuringFetch(s *cdn) {
-	s.simple()
-	owner := s.owner("fleet")
-	s.Git.SetFault("fleet", gitserver.Fault{Only: gitserver.Fetch, BytesPS: 3000})
-	s.push("fleet", "app", 2, map[string]gitserver.Content{"app/noise.bin": noise(300 << 10)})
-	s.running("fleet")
-	s.must(owner.Freeze())
-	s.closers = append(s.closers, func() { _ = owner.Thaw() })
-	s.Git.SetFault("fleet", gitserver.Fault{}) // for those who come later
 	s.ownedByOther("fleet", owner.Name)
 	s.arrives("edge/app", 2)
 	s.must(owner.Thaw())

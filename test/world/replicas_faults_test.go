@@ -79,20 +79,20 @@ func refsIn(hub *world.Replica) (string, error) {
 	return string(out), err
 }
 
-// A replica that stood still past its lease, with a running fetch, does not fetch
-// besides the one that took over.
+// A replica that stood still past its lease, with a running fetch that would take longer
+// than that, does not fetch besides the one that took over: its guard ends the fetch.
 func TestFrozenOwnerNeverFetchesBesideTheNext(t *testing.T) {
 	t.Parallel()
 	s := newCDN(t, world.Config{Replicas: 3})
 	s.simple()
 	was := settle(s, "fleet")["fleet"].Owner
 	hub := s.Replicated.Named(was)
-	s.Git.SetFault("fleet", gitserver.Fault{Only: gitserver.Fetch, Hang: true})
-	s.push("fleet", "app", 2)
+	s.Git.SetFault("fleet", gitserver.Fault{Only: gitserver.Fetch, BytesPS: 3000})
+	s.push("fleet", "app", 2, map[string]gitserver.Content{"app/noise.bin": noise(300 << 10)})
 	s.running("fleet")
 	s.must(hub.Freeze())
 	frozen := time.Now()
-	s.Git.SetFault("fleet", gitserver.Fault{})
+	s.Git.SetFault("fleet", gitserver.Fault{}) // for those who come later
 	takenOver(s, "fleet", was, frozen)
 	s.arrives("edge/app", 2)
 	s.must(hub.Thaw())
