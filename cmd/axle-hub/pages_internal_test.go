@@ -1,11 +1,26 @@
 package main
 
 import (
+	"io/fs"
 	"strings"
 	"testing"
 
 	"github.com/axle-cd/axle/test/pages"
 )
+
+// What ships has both folders, also where one of them was not built.
+func TestProgramEmbedsThePages(t *testing.T) {
+	console, docs := embedded()
+	for name, files := range map[string]fs.FS{"the console": console, "the documentation": docs} {
+		if files == nil {
+			t.Errorf("%s is not in the program", name)
+			continue
+		}
+		if _, err := fs.Stat(files, ".keep"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
 
 // A command of axle-hub that the documents show is one that it takes.
 func TestDocumentsShowRealCommands(t *testing.T) {
