@@ -55,7 +55,7 @@ clusters that change, enter the list or leave it.`,
 func (l *listing) run(ctx context.Context, a *command.App, client *sdk.Client) error {
 	l.request.Freshness = l.freshness.Words()
 	each := func(ctx context.Context, page func([]*hubv1.Cluster) error) error {
-		return command.EachCluster(ctx, a, client, l.request, l.window, func(r *hubv1.ListClustersResponse) error {
+		return command.EachCluster(ctx, client, l.request, &l.window, func(r *hubv1.ListClustersResponse) error {
 			if l.current = r.GetResumeToken() != ""; l.current {
 				return page(r.GetClusters())
 			}
@@ -74,5 +74,5 @@ func (l *listing) run(ctx context.Context, a *command.App, client *sdk.Client) e
 		Followed: func() bool { return l.current },
 		Name:     (*hubv1.Cluster).GetName, ID: (*hubv1.Cluster).GetId, Columns: clusterColumns(a),
 	}
-	return command.FollowPages(ctx, a, l.watch, list, func(page func([]*hubv1.Cluster) error) error { return each(ctx, page) })
+	return l.window.More(a, command.FollowPages(ctx, a, l.watch, list, func(page func([]*hubv1.Cluster) error) error { return each(ctx, page) }))
 }

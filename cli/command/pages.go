@@ -16,6 +16,8 @@ import (
 type Window struct {
 	Limit int
 	After string
+	// rest is the token of what was left out.
+	rest string
 }
 
 // WindowFlags adds --limit and --after to a list that the hub sends in pages.
@@ -25,38 +27,38 @@ func WindowFlags(c *cobra.Command, w *Window) {
 }
 
 // Check refuses what makes no sense together.
-func (w Window) Check(watch bool) error {
+func (w *Window) Check(watch bool) error {
 	switch {
 	case w.Limit < 0:
 		return exitcode.Usagef("--limit %d is negative", w.Limit)
-	case watch && w != Window{}:
+	case watch && (w.Limit > 0 || w.After != ""):
 		return exitcode.Usagef("--watch follows a whole list; leave out --limit and --after")
 	}
 	return nil
 }
 
 // EachService gives fn the services that a request selects, page by page.
-func EachService(ctx context.Context, a *App, client *sdk.Client, request *hubv1.ListServicesRequest, w Window, fn func(*hubv1.ListServicesResponse) error) error {
-	rest, err := sdk.EachPage(w.After, w.Limit, func(token string, size int32) (*connect.Response[hubv1.ListServicesResponse], error) {
+func EachService(ctx context.Context, client *sdk.Client, request *hubv1.ListServicesRequest, w *Window, fn func(*hubv1.ListServicesResponse) error) (err error) {
+	w.rest, err = sdk.EachPage(w.After, w.Limit, func(token string, size int32) (*connect.Response[hubv1.ListServicesResponse], error) {
 		request.PageToken, request.PageSize = token, size
 		return client.Services.List(ctx, connect.NewRequest(request))
 	}, func(r *hubv1.ListServicesResponse) (int, error) { return len(r.GetServices()), fn(r) })
-	return more(a, rest, err)
+	return err
 }
 
 // EachCluster gives fn the clusters that a request selects, page by page.
-func EachCluster(ctx context.Context, a *App, client *sdk.Client, request *hubv1.ListClustersRequest, w Window, fn func(*hubv1.ListClustersResponse) error) error {
-	rest, err := sdk.EachPage(w.After, w.Limit, func(token string, size int32) (*connect.Response[hubv1.ListClustersResponse], error) {
+func EachCluster(ctx context.Context, client *sdk.Client, request *hubv1.ListClustersRequest, w *Window, fn func(*hubv1.ListClustersResponse) error) (err error) {
+	w.rest, err = sdk.EachPage(w.After, w.Limit, func(token string, size int32) (*connect.Response[hubv1.ListClustersResponse], error) {
 		request.PageToken, request.PageSize = token, size
 		return client.Clusters.List(ctx, connect.NewRequest(request))
 	}, func(r *hubv1.ListClustersResponse) (int, error) { return len(r.GetClusters()), fn(r) })
-	return more(a, rest, err)
+	return err
 }
 
-// more says how to read on after a list that --limit ended.
-func more(a *App, rest string, err error) error {
-	if err == nil && rest != "" {
-		_, err = fmt.Fprintf(a.Err, "there are more; the same command with --after %s continues\n", rest)
+// More says how to read on after a list that --limit ended.
+func (w *Window) More(a *App, err error) error {
+	if err == nil && w.rest != "" {
+		_, err = fmt.Fprintf(a.Err, "there are more; the same command with --after %s continues\n", w.rest)
 	}
 	return err
 }

@@ -68,7 +68,7 @@ service that left is named on standard error. -o json prints each on one line.`,
 func (l *listing) run(ctx context.Context, a *command.App, client *sdk.Client) error {
 	l.request.Sync, l.request.Health = l.sync.Words(), l.health.Words()
 	each := func(ctx context.Context, page func([]serviceView) error) error {
-		return command.EachService(ctx, a, client, l.request, l.window, func(r *hubv1.ListServicesResponse) error {
+		return command.EachService(ctx, client, l.request, &l.window, func(r *hubv1.ListServicesResponse) error {
 			l.current = r.GetResumeToken() != ""
 			return page(l.views(a, r.GetServices()))
 		})
@@ -87,7 +87,7 @@ func (l *listing) run(ctx context.Context, a *command.App, client *sdk.Client) e
 		Followed: func() bool { return l.current },
 		Name:     serviceName, ID: func(v serviceView) string { return v.ID }, Columns: serviceColumns(),
 	}
-	return command.FollowPages(ctx, a, l.watch, list, func(page func([]serviceView) error) error { return each(ctx, page) })
+	return l.window.More(a, command.FollowPages(ctx, a, l.watch, list, func(page func([]serviceView) error) error { return each(ctx, page) }))
 }
 
 // views are services as the list shows them. What an older hub sends is selected here.

@@ -100,6 +100,7 @@ func newReference(t *testing.T) *reference {
 	for _, e := range examples(t) {
 		r.examples[e.call] = e
 	}
+	used := map[protoreflect.Name]bool{}
 	for _, s := range services() {
 		within := map[protoreflect.Name]int{}
 		for _, m := range methods(s) {
@@ -108,11 +109,12 @@ func newReference(t *testing.T) *reference {
 		}
 		for name, times := range within {
 			switch {
-			case r.page[name] != "":
+			case used[name]: // a request may also be a part of another service's
 				r.page[name] = shared
 			case times > 1 || !ofOneCall(name):
 				r.page[name] = pageOf(s)
 			}
+			used[name] = true
 		}
 	}
 	return r
