@@ -71,15 +71,11 @@ type bed struct {
 }
 
 var cluster = sync.OnceValues(func() (*bed, error) {
-	running, err := kube.Start(context.Background(), kube.Config{})
+	c, err := kube.Lease(context.Background(), kube.ClusterConfig{Controllers: true, Binaries: map[string]string{"sh": "/bin/sh"}})
 	if err != nil {
 		return nil, err
 	}
-	c, err := running.StartCluster(context.Background(), kube.ClusterConfig{Controllers: true, Binaries: map[string]string{"sh": "/bin/sh"}})
-	if err != nil {
-		return nil, err
-	}
-	closeBed = running.Close
+	closeBed = c.Close
 	client, err := kubernetes.NewForConfig(c.Config())
 	return &bed{c, client}, err
 })

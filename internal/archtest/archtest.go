@@ -1,7 +1,8 @@
 // Package archtest checks the source tree against the policy in rules.txt: which
 // package may import which, directly and per binary transitively; what a package must
-// document; a few conventions that readers can rely on; and against race.txt which
-// packages run under the race detector (ADR 123).
+// document; a few conventions that readers can rely on; against race.txt which packages
+// run under the race detector (ADR 123); and against apiservers.txt who starts API
+// servers of its own (ADR 136).
 //
 // It uses only go/parser, so that a violation shows at once; only the lists of
 // packages that binaries link come from the go command. Its own test calls it, and

@@ -32,6 +32,8 @@ type Package struct {
 	// Concurrent is the place of its first goroutine, channel, lock or atomic, in the code
 	// or in the tests.
 	Concurrent string
+	// APIServer is the place of the first API server that it starts for itself.
+	APIServer string
 	// Habits are sentences about calls and aliases that this project avoids.
 	Habits []string
 }
@@ -121,6 +123,7 @@ func (p *Package) add(path string, file *ast.File, files *token.FileSet) {
 	if !generated {
 		p.habits(path, file, files, test)
 		p.concurrency(path, file, files)
+		p.apiServer(path, file, files)
 	}
 }
 

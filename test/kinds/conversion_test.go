@@ -22,9 +22,13 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
+	"github.com/axle-cd/axle/test/kube"
 )
 
-func TestMain(m *testing.M) { hubtest.Main(m) }
+func TestMain(m *testing.M) {
+	kube.KeepShared() // with the CRDs
+	hubtest.Main(m)
+}
 
 // notInFiles are kinds that axle export does not have, with the reason. Every other kind
 // that acts is exported.

@@ -18,9 +18,7 @@ const giveBackLimit = time.Minute
 // except that resource versions do not begin at 1 and that its namespaces, kube-system too,
 // keep their uid. A server that was stopped or paused in the end is not used again.
 func Lease(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
-	shared.Lock()
-	bed, err := sharedBed()
-	shared.Unlock()
+	bed, err := leasedBed()
 	if err != nil {
 		return nil, err
 	}
@@ -57,15 +55,15 @@ func (b *Bed) newServer(ctx context.Context, controllers bool) (*server, error) 
 // since it was given back is not used: what changed it was still running, and is reported.
 func idleServer(ctx context.Context, controllers bool) *server {
 	for {
-		shared.Lock()
-		at := slices.IndexFunc(shared.idle, func(s *server) bool { return s.controllers == controllers })
+		leased.Lock()
+		at := slices.IndexFunc(leased.idle, func(s *server) bool { return s.controllers == controllers })
 		if at < 0 {
-			shared.Unlock()
+			leased.Unlock()
 			return nil
 		}
-		s := shared.idle[at]
-		shared.idle = slices.Delete(shared.idle, at, at+1)
-		shared.Unlock()
+		s := leased.idle[at]
+		leased.idle = slices.Delete(leased.idle, at, at+1)
+		leased.Unlock()
 		changed, err := s.changed(ctx)
 		if err == nil && len(changed) == 0 {
 			return s
@@ -110,8 +108,8 @@ func (c *Cluster) giveBack() error {
 	if err := s.reset(ctx); err != nil {
 		return err
 	}
-	shared.Lock()
-	defer shared.Unlock()
-	shared.idle = append(shared.idle, &s)
+	leased.Lock()
+	defer leased.Unlock()
+	leased.idle = append(leased.idle, &s)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -88,6 +89,27 @@ func TestLeaseOfABrokenServer(t *testing.T) {
 		t.Errorf("the API server at %s is leased and not that at %s", next.URL(), one.URL())
 	}
 	must(t, next.Close())
+}
+
+// TestSharedEndsWithItsLastTest finds that tests at the same time have one cluster, and that
+// the next one finds nothing of theirs.
+func TestSharedEndsWithItsLastTest(t *testing.T) {
+	var namespace string
+	t.Run("two", func(t *testing.T) {
+		cluster := kube.Shared(t)
+		t.Run("inner", func(t *testing.T) {
+			if inner := kube.Shared(t); inner != cluster {
+				t.Errorf("a test beside another one has cluster %s, and not %s", inner.URL(), cluster.URL())
+			}
+		})
+		namespace = cluster.Namespace(t) // the end of the inner one ended nothing
+	})
+	t.Run("next", func(t *testing.T) {
+		_, err := client(t, kube.Shared(t).Config()).CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			t.Errorf("the namespace of a test before: %v", err)
+		}
+	})
 }
 
 func must(t *testing.T, err error) {

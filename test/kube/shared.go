@@ -20,13 +20,19 @@ type TB interface {
 	Cleanup(func())
 }
 
-// shared is the Bed of this process. It is never closed: its etcd dies with
-// the process, and its folder goes then too.
+// shared is the cluster that tests use together.
 var shared struct {
 	sync.Mutex
-	bed   *Bed
 	plain *Cluster
-	idle  []*server // given back by the clusters that had them
+	users int // of plain
+}
+
+// leased has the API servers of this process. Their Bed is never closed: its etcd dies
+// with the process, and its folder goes then too.
+var leased struct {
+	sync.Mutex
+	bed  *Bed
+	idle []*server // given back by the clusters that had them
 }
 
 var namespaces atomic.Int64
@@ -46,33 +52,51 @@ func New(tb TB, cfg ClusterConfig) *Cluster {
 	return c
 }
 
-// Shared returns the API server that all tests of this binary may share, each in its
-// own Namespace. It has an audit log and no other components.
+// Shared returns the cluster that the tests of this binary which run at the same time
+// share, each in its own Namespace. It has an audit log and no other components, and is a
+// Lease that is given back with the end of the last test that uses it.
 func Shared(tb TB) *Cluster {
 	tb.Helper()
 	shared.Lock()
 	defer shared.Unlock()
-	if shared.plain != nil {
-		return shared.plain
+	if shared.plain == nil {
+		var err error
+		if shared.plain, err = Lease(context.Background(), ClusterConfig{Name: "shared", Audit: true}); err != nil {
+			tb.Fatalf("%v", err)
+		}
 	}
-	bed, err := sharedBed()
-	if err != nil {
-		tb.Fatalf("%v", err)
-	}
-	shared.plain, err = bed.StartCluster(context.Background(), ClusterConfig{Name: "shared", Audit: true})
-	if err != nil {
-		tb.Fatalf("%v", err)
-	}
+	shared.users++
+	tb.Cleanup(func() {
+		shared.Lock()
+		defer shared.Unlock()
+		if shared.users--; shared.users > 0 {
+			return
+		}
+		if err := shared.plain.Close(); err != nil {
+			tb.Logf("close the shared cluster: %v", err)
+		}
+		shared.plain = nil
+	})
 	return shared.plain
 }
 
-// sharedBed is called with shared locked.
-func sharedBed() (*Bed, error) {
-	if shared.bed != nil {
-		return shared.bed, nil
+// KeepShared keeps the Shared cluster from the first test that uses it to the end: for
+// packages that install something first which all their tests need.
+func KeepShared() {
+	shared.Lock()
+	defer shared.Unlock()
+	shared.users++
+}
+
+// leasedBed is the Bed of this process.
+func leasedBed() (*Bed, error) {
+	leased.Lock()
+	defer leased.Unlock()
+	if leased.bed != nil {
+		return leased.bed, nil
 	}
 	bed, err := Start(context.Background(), Config{})
-	shared.bed = bed
+	leased.bed = bed
 	return bed, err
 }
 

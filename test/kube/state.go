@@ -36,6 +36,9 @@ func volatile(key string) bool {
 	return strings.HasPrefix(key, "masterleases/") || strings.HasPrefix(key, "peerserverleases/") || strings.HasPrefix(key, "leases/kube-system/apiserver-")
 }
 
+// late are what a new API server writes after it says that it is ready.
+var late = []string{"services/specs/default/kubernetes", "ipaddresses/" + firstServiceAddress}
+
 // settled reads the state of a new API server once it no longer writes by itself.
 func (s *server) settled(ctx context.Context) (*state, error) {
 	var first state
@@ -47,6 +50,11 @@ func (s *server) settled(ctx context.Context) (*state, error) {
 		}
 		if changes := difference(before, first.keys); len(changes) > 0 {
 			return fmt.Errorf("it still writes %v", slices.Sorted(maps.Keys(changes)))
+		}
+		for _, key := range late {
+			if _, ok := first.keys[key]; !ok {
+				return fmt.Errorf("it has not written %s yet", key)
+			}
 		}
 		return nil
 	})

@@ -44,7 +44,10 @@ import (
 
 const limit = 30 * time.Second
 
-func TestMain(m *testing.M) { hubtest.Main(m) }
+func TestMain(m *testing.M) {
+	kube.KeepShared() // with the CRDs
+	hubtest.Main(m)
+}
 
 // bed is an API server, a hub, and what a test does with them.
 type bed struct {

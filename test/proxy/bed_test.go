@@ -39,15 +39,11 @@ const limit = 90 * time.Second
 // cluster is the one API server of this package's tests, with the process
 // kubelet and an audit log.
 var cluster = sync.OnceValues(func() (*kube.Cluster, error) {
-	bed, err := kube.Start(context.Background(), kube.Config{})
-	if err != nil {
-		return nil, err
-	}
 	page, err := bin.Path(context.Background(), "page", bin.Options{Package: "./test/proxy/testdata/page"})
 	if err != nil {
 		return nil, err
 	}
-	c, err := bed.StartCluster(context.Background(), kube.ClusterConfig{Audit: true, Binaries: map[string]string{"sh": "/bin/sh", "page": page}})
+	c, err := kube.Lease(context.Background(), kube.ClusterConfig{Audit: true, Binaries: map[string]string{"sh": "/bin/sh", "page": page}})
 	if err != nil {
 		return nil, err
 	}
