@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/axle-cd/axle/agent/poll"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/eventually"
@@ -162,6 +164,49 @@ func TestServiceThatIsNeededDoesNotLeave(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// While a service waits to leave, its passes have their pauses: the end of one does not
+// cause the next.
+func TestWaitingToLeaveCostsNothing(t *testing.T) {
+	h, c := newHub(t), newCluster()
+	h.put("db", "one")
+	h.put("web", "one", func(_ *agentv1.DesiredService, s *agentv1.ServiceSpec) {
+		s.Dependencies = []*agentv1.Dependency{{Name: "db"}}
+	})
+	registry := prometheus.NewRegistry()
+	start(t, h, c, t.TempDir(), func(cfg *poll.Config) { cfg.Registerer = registry })
+	h.says("web", "Synced", "")
+	h.change(func() {
+		h.remove("db")
+		h.list.Tombstones = []*agentv1.Tombstone{{ServiceId: "db", TombstoneId: "t1", Mode: "drain", Name: "db"}}
+	})
+	h.says("db", "Applying", "Draining")
+	polls := func() int {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.polls
+	}
+	passes := func() (n float64) {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "axle_agent_passes_total" {
+					n += m.GetCounter().GetValue()
+				}
+			}
+		}
+		return n
+	}
+	began, before := polls(), passes()
+	h.polled(20)
+	// A pass a poll, and at most one a second: a poll is every 5 s.
+	if ran, most := passes()-before, float64(10*(polls()-began)); ran > most {
+		t.Errorf("%v passes in %d polls", ran, polls()-began)
+	}
 }
 
 // After a restore of the hub nothing is deleted until a person confirms; then one

@@ -214,8 +214,9 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	if out.again {
 		s.queue(l.config.Clock.Now().Add(max(s.backoff.Next(), time.Second)), change.Asked)
 	}
-	if l.loaded && l.list != nil {
-		// Its spec or list entry may have changed during the pass.
+	if leaves := s.tombstone != nil && s.tombstone == j.tombstone; l.loaded && l.list != nil && !leaves {
+		// Its spec or list entry may have changed during the pass. What waits to leave
+		// has its next pass already.
 		s.queueChanged(l.config.Clock.Now(), renderer)
 	}
 	l.allSettled = l.allSettled && !l.isUnsettled(s, renderer)
