@@ -6,7 +6,7 @@ package poll
 // yet although nothing more has to come for it. It is empty if there is nothing; what is
 // due later, such as the next try, is not under way.
 func (l *Loop) Rest() (polls int, busy string) {
-	hinted, unsent := l.hints.Untaken(), l.report.Unsent()
+	hinted, unsent := l.hints.untaken(), l.report.Unsent()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -24,4 +24,11 @@ func (l *Loop) Rest() (polls int, busy string) {
 		busy = "reports are sent"
 	}
 	return l.polls, busy
+}
+
+// untaken reports whether there are hints.
+func (h *hints) untaken() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.taken.Touched)+len(h.taken.News)+len(h.taken.NeedPass) > 0 || h.taken.APIs
 }

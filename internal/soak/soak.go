@@ -10,10 +10,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 const (
@@ -55,8 +56,6 @@ func (r Run) String() string {
 	return strings.Join([]string{r.Commit, r.Ended.UTC().Format(time.RFC3339), verdict, r.Machine, strings.Join(r.Steps, ",")}, " ")
 }
 
-var commit = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
-
 // Parse reads a record. Errors name the line.
 func Parse(text string) ([]Run, error) {
 	var runs []Run
@@ -67,7 +66,7 @@ func Parse(text string) ([]Run, error) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		if len(words) != 5 || !commit.MatchString(words[0]) || (words[2] != "passed" && words[2] != "failed") {
+		if len(words) != 5 || !rule.Commit.Valid(words[0]) || (words[2] != "passed" && words[2] != "failed") {
 			return nil, fmt.Errorf("%s:%d: want COMMIT TIME passed|failed MACHINE STEP,STEP…", File, n)
 		}
 		ended, err := time.Parse(time.RFC3339, words[1])

@@ -50,9 +50,9 @@ var inTree = regexp.MustCompile(`^(?:\./)?([a-z]+)/([a-z0-9_.\-/]*)(?:\.[A-Z]\w*
 // named are no paths, although they begin as if they were, or are made by a run.
 var named = []string{
 	"agent/v1", "hub/v1", "render/v1", // protocols
-	"deploy/axle-agent",                                        // a Deployment, for kubectl
-	"terraform/default",                                        // a manager
-	"test/race-passed.txt",                                     // optional
+	"deploy/axle-agent",                            // a Deployment, for kubectl
+	"terraform/default",                            // a manager
+	"test/race-passed.txt", "test/soak-record.txt", // made by runs
 	"bin/", "web/dist", "web/node_modules", "docs/site/public", // made by make
 }
 

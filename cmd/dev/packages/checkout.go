@@ -9,11 +9,11 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/axle-cd/axle/internal/archtest"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 const (
@@ -22,8 +22,6 @@ const (
 	// record names the last commit whose race run passed.
 	record = "test/race-passed.txt"
 )
-
-var hash = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
 
 // decisive are files that make every package another one.
 var decisive = []string{"go.mod", "go.sum", lists}
@@ -106,7 +104,7 @@ func (c *checkout) choose(ctx context.Context) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if !hash.MatchString(commit) {
+	if !rule.Commit.Valid(commit) {
 		c.why = "all heavy packages run under the race detector: " + record + " names no commit"
 		return nil
 	}

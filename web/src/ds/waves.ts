@@ -12,7 +12,7 @@ export interface WaveRow {
 }
 
 // States from what needs a person to what is done; others follow.
-const order = ['Failed', 'Absent', 'Placed', 'Waiting', 'Reverted', 'Good', 'Unchanged']
+export const order = ['Failed', 'Absent', 'Placed', 'Waiting', 'Reverted', 'Good', 'Unchanged']
 
 export function statesOf(targets: WaveTarget[]): string[] {
   const seen = new Set(targets.map((t) => t.state))

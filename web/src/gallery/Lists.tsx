@@ -16,7 +16,7 @@ import { TabNav } from '#/ds/TabNav'
 import { Table } from '#/ds/Table'
 import { Badge, Muted } from '#/ds/Text'
 import { WaveMatrix } from '#/ds/WaveMatrix'
-import type { WaveFilter } from '#/ds/waves'
+import { order, type WaveFilter } from '#/ds/waves'
 import { ColumnChoice } from '#/grid/ColumnChoice'
 import { noFilter } from '#/grid/filter'
 import { FilterBar } from '#/grid/FilterBar'
@@ -30,8 +30,7 @@ const fields: FilterField[] = [
   { id: 'actor', label: 'Actor', words: 'actor is' },
   { id: 'result', label: 'Result', words: 'result is', options: [{ value: 'forbidden', label: 'forbidden' }] },
 ]
-const states = ['Failed', 'Absent', 'Placed', 'Waiting', 'Reverted', 'Good', 'Unchanged']
-const targets = states.map((state, i) => ({ cluster: `edge-${i}`, wave: 1 + (i % 2), state, message: 'It says why.' }))
+const targets = order.map((state, i) => ({ cluster: `edge-${i}`, wave: 1 + (i % 2), state, message: 'It says why.' }))
 const now = Date.now()
 const managers = ['console', 'terraform'].map((tool) => create(ManagerSchema, { tool }))
 
