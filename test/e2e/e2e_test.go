@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"world": startWorld, "axle": axle, "kube": kubectl, "git": gitCommand, "charts": chartsCommand, "hub": hub, "agent": agent, "waitfor": waitFor, "mark": mark, "undeleted": undeleted,
+			"world": startWorld, "axle": axle, "kube": kubectl, "git": gitCommand, "charts": chartsCommand, "hub": hub, "agent": agent, "waitfor": waitFor, "mark": mark, "undeleted": undeleted, "rest": rest,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Values[stageKey{}] = &stage{agents: map[string]*world.Agent{}, marks: map[string]int64{}}
@@ -84,7 +84,7 @@ func limited(limit time.Duration) (context.Context, context.CancelFunc) {
 }
 
 func startWorld(ts *testscript.TestScript, _ bool, args []string) {
-	config := world.Config{Hub: []string{"--repo-poll-interval", "2s"}}
+	config := world.Config{Hub: []string{"--repo-poll-interval", "2s"}, Rest: true}
 	for len(args) > 0 {
 		switch args[0] {
 		case "-clusters":
@@ -273,6 +273,13 @@ func undeleted(ts *testscript.TestScript, _ bool, args []string) {
 	if writes == 0 {
 		ts.Fatalf("the audit log knows of no write since the mark: it proves nothing")
 	}
+}
+
+// rest waits until nothing is under way: what is not there then does not come.
+func rest(ts *testscript.TestScript, _ bool, _ []string) {
+	ctx, cancel := limited(startLimit)
+	defer cancel()
+	ts.Check(on(ts).AtRest(ctx))
 }
 
 func waitFor(ts *testscript.TestScript, _ bool, args []string) {

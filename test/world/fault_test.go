@@ -43,7 +43,6 @@ func TestRevokedAgentHoldsEverything(t *testing.T) {
 	s.must(err)
 	s.axle("clusters", "delete", "edge", "--detach")
 	s.polls(5)
-	//rest: the hub refuses its polls, and knows no more of it
 	s.same("edge", "app", "one", before.Metadata.UID)
 	if s.agents["edge"].Ended() {
 		t.Error("the agent gave up; it must wait for a person")

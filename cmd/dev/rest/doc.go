@@ -17,11 +17,11 @@
 //   - after a commit, also in the system on which a condition was waited for;
 //   - in any system, once the test waited for rest: a function named rest or AtRest.
 //
-// A comment "//rest: reason" at an assertion allows it. One that allows nothing is an
-// error, so that the list only has what is needed.
+// A comment "//rest: reason" at an assertion allows it, "#rest: reason" above one in a
+// script. One that allows nothing is an error, so that the list only has what is needed.
 //
 // Functions of the package are followed with their arguments, closures too. Loops are
 // followed once, branches one after the other; what is called through an interface or a
-// field, and scripts (testdata/*.txtar), are not. Only the last change counts: a test that
-// prepares both systems may then assert what it likes.
+// field is not. Scripts (testdata/*.txtar) are read line by line. Only the last change
+// counts: a test that prepares both systems may then assert what it likes.
 package main

@@ -28,7 +28,7 @@ type listed struct {
 
 // loaded is a package with its types.
 type loaded struct {
-	path  string
+	dir   string
 	fset  *token.FileSet
 	files []*ast.File
 	info  *types.Info
@@ -73,7 +73,7 @@ func load(ctx context.Context, dir string, patterns []string) ([]*loaded, error)
 }
 
 func check(p *listed, exports map[string]string) (*loaded, error) {
-	l := &loaded{path: p.ImportPath, fset: token.NewFileSet(), info: &types.Info{
+	l := &loaded{dir: p.Dir, fset: token.NewFileSet(), info: &types.Info{
 		Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{},
 		Selections: map[*ast.SelectorExpr]*types.Selection{}, Types: map[ast.Expr]types.TypeAndValue{},
 	}}

@@ -35,6 +35,11 @@ func look(ctx context.Context, dir string, patterns []string) ([]string, error) 
 	var problems []string
 	for _, l := range all {
 		problems = append(problems, l.problems()...)
+		more, err := scripts(l.dir)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, more...)
 	}
 	slices.Sort(problems)
 	return slices.Compact(problems), nil

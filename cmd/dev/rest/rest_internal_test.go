@@ -21,7 +21,7 @@ func TestFindsTheFlakesOfThePast(t *testing.T) {
 		place, _, _ := strings.Cut(p, ": ")
 		found = append(found, filepath.Base(place))
 	}
-	for _, name := range []string{"testdata/flakes/flakes.go", "testdata/sound/sound.go", "testdata/world/world.go"} {
+	for _, name := range []string{"testdata/flakes/flakes.go", "testdata/sound/sound.go", "testdata/world/world.go", "testdata/world/testdata/script.txtar"} {
 		want = append(want, marked(t, name)...)
 	}
 	slices.Sort(found)
@@ -41,7 +41,7 @@ func marked(t *testing.T, name string) (lines []string) {
 	defer file.Close()
 	scanner := bufio.NewScanner(file)
 	for n := 1; scanner.Scan(); n++ {
-		if strings.HasSuffix(scanner.Text(), "// want") {
+		if text := scanner.Text(); strings.HasSuffix(text, "// want") || strings.HasSuffix(text, "# want") {
 			lines = append(lines, fmt.Sprintf("%s:%d", filepath.Base(name), n))
 		}
 	}

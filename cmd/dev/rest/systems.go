@@ -129,10 +129,18 @@ func effectsOfCommand(name string, of system, args []string) []effect {
 		return []effect{{read, of}}
 	case slices.Contains(kubeWaits, verb):
 		return []effect{{wait, of}}
-	case of == hub && (slices.Contains(args, "--timeout") || slices.Contains(args, "--wait")):
+	case of == hub && waitsItself(verb, args):
 		return []effect{{write, of}, {wait, of}}
 	}
 	return []effect{{write, of}}
+}
+
+// waitsItself reports whether a command of axle ends when the clusters have reported.
+func waitsItself(verb string, args []string) bool {
+	if i := slices.Index(args, "--timeout"); i >= 0 {
+		return i+1 == len(args) || args[i+1] != "0"
+	}
+	return verb == "delete" || slices.Contains(args, "--wait")
 }
 
 // isWait reports whether a function waits for the condition that it is given.
