@@ -54,9 +54,6 @@ var (
 	Tool = text(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`, "up to 63 letters, digits, dots, dashes and underscores, with a letter or digit at the beginning")
 )
 
-// Commit is a whole id of a commit, in SHA-1 or SHA-256.
-var Commit = text(`^[0-9a-f]{40,64}$`, "a commit's whole id")
-
 // The words of fields that have a list of them.
 var (
 	// Distros are the vendors of Kubernetes.

@@ -10,11 +10,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"time"
-
-	"github.com/axle-cd/axle/internal/rule"
 )
 
 const (
@@ -56,6 +55,11 @@ func (r Run) String() string {
 	return strings.Join([]string{r.Commit, r.Ended.UTC().Format(time.RFC3339), verdict, r.Machine, strings.Join(r.Steps, ",")}, " ")
 }
 
+var wholeID = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
+
+// WholeID reports whether a text is the whole id of a commit, in SHA-1 or SHA-256.
+func WholeID(commit string) bool { return wholeID.MatchString(commit) }
+
 // Parse reads a record. Errors name the line.
 func Parse(text string) ([]Run, error) {
 	var runs []Run
@@ -66,7 +70,7 @@ func Parse(text string) ([]Run, error) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		if len(words) != 5 || !rule.Commit.Valid(words[0]) || (words[2] != "passed" && words[2] != "failed") {
+		if len(words) != 5 || !WholeID(words[0]) || (words[2] != "passed" && words[2] != "failed") {
 			return nil, fmt.Errorf("%s:%d: want COMMIT TIME passed|failed MACHINE STEP,STEP…", File, n)
 		}
 		ended, err := time.Parse(time.RFC3339, words[1])

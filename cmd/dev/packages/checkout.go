@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/internal/archtest"
-	"github.com/axle-cd/axle/internal/rule"
+	"github.com/axle-cd/axle/internal/soak"
 )
 
 const (
@@ -104,7 +104,7 @@ func (c *checkout) choose(ctx context.Context) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if !rule.Commit.Valid(commit) {
+	if !soak.WholeID(commit) {
 		c.why = "all heavy packages run under the race detector: " + record + " names no commit"
 		return nil
 	}

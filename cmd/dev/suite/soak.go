@@ -8,10 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/internal/soak"
 )
-
 
 // soaked adds the run that the record has to the record of soak runs.
 func soaked() error {
@@ -40,7 +38,7 @@ func (r *record) soak(now time.Time) (soak.Run, error) {
 	}
 	head, err := exec.Command("git", "rev-parse", "HEAD").Output()
 	commit := strings.TrimSpace(string(head))
-	if err != nil || !rule.Commit.Valid(commit) || r.Commit == "" || !strings.HasPrefix(commit, r.Commit) {
+	if err != nil || !soak.WholeID(commit) || r.Commit == "" || !strings.HasPrefix(commit, r.Commit) {
 		return soak.Run{}, fmt.Errorf("not recorded: the run began at commit %q, and %q is checked out now (%v)", r.Commit, commit, err)
 	}
 	run := soak.Run{Commit: commit, Ended: now, Passed: true, Machine: soak.Machine()}
