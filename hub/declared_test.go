@@ -54,7 +54,7 @@ func TestDeclaredProvidersLetPeopleIn(t *testing.T) {
 	d := declaration{t, t.TempDir()}
 	d.write("secret", "wrong\n")
 	file := d.write("providers.yaml", fmt.Sprintf(declaredYAML, "Corporate", p.URL))
-	h := hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{LoginProviders: file}})
+	h := hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{LoginProviders: file, Deploy: os.DirFS("../deploy")}})
 	p.SetClient(oidcserver.Client{ID: "axle", Secret: "hush", Redirects: []string{h.URL + "/login/callback/corp"}})
 	eventually.For(t, limit, "the provider is there", func() error {
 		got, secret, err := h.Parts().Accounts.ProviderByName(t.Context(), "corp")
@@ -96,7 +96,7 @@ func TestDeclaredProvidersLetPeopleIn(t *testing.T) {
 	if err := h.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := hub.New(hub.Config{DataDir: h.DataDir, Listen: "127.0.0.1:0", LoginProviders: file}); !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), "titel") {
+	if _, err := hub.New(hub.Config{DataDir: h.DataDir, Listen: "127.0.0.1:0", LoginProviders: file, Deploy: os.DirFS("../deploy")}); !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), "titel") {
 		t.Errorf("a hub starts with a wrong file: %v", err)
 	}
 }
@@ -143,13 +143,13 @@ func TestDeclaredProvidersThatAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := d.write("providers.yaml", tc.text)
-			_, err := hub.New(hub.Config{DataDir: data, Listen: "127.0.0.1:0", LoginProviders: file})
+			_, err := hub.New(hub.Config{DataDir: data, Listen: "127.0.0.1:0", LoginProviders: file, Deploy: os.DirFS("../deploy")})
 			if !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%v; want %q", err, tc.says)
 			}
 		})
 	}
-	if _, err := hub.New(hub.Config{DataDir: data, Listen: "127.0.0.1:0", LoginProviders: filepath.Join(d.dir, "none.yaml")}); !errcode.Is(err, errcode.Invalid) {
+	if _, err := hub.New(hub.Config{DataDir: data, Listen: "127.0.0.1:0", LoginProviders: filepath.Join(d.dir, "none.yaml"), Deploy: os.DirFS("../deploy")}); !errcode.Is(err, errcode.Invalid) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }

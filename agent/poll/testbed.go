@@ -20,8 +20,8 @@ func (l *Loop) Rest() (polls int, busy string) {
 		busy = "hints wait"
 	case l.busyLocked(l.config.Clock.Now()):
 		busy = "a pass runs or is due"
-	case unsent:
-		busy = "reports are sent"
+	case unsent != "":
+		busy = unsent
 	}
 	return l.polls, busy
 }

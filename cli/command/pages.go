@@ -22,7 +22,7 @@ type Window struct {
 
 // WindowFlags adds --limit and --after to a list that the hub sends in pages.
 func WindowFlags(c *cobra.Command, w *Window) {
-	c.Flags().IntVar(&w.Limit, "limit", 0, "at most so many; a note on standard error says how to read on (default: all)")
+	c.Flags().IntVar(&w.Limit, "limit", 0, "at most so many; a note on standard error has the command for the rest (default: all)")
 	c.Flags().StringVar(&w.After, "after", "", "continue where a list with --limit ended")
 }
 

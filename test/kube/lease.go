@@ -51,12 +51,15 @@ func (b *Bed) newServer(ctx context.Context, controllers bool) (*server, error) 
 	return &c.server, nil
 }
 
-// idleServer takes an API server that nobody has; nil if there is none. One that changed
+// idleServer takes the API server that was given back last; nil if there is none. One that changed
 // since it was given back is not used: what changed it was still running, and is reported.
 func idleServer(ctx context.Context, controllers bool) *server {
 	for {
 		leased.Lock()
-		at := slices.IndexFunc(leased.idle, func(s *server) bool { return s.controllers == controllers })
+		at := len(leased.idle) - 1
+		for at >= 0 && leased.idle[at].controllers != controllers {
+			at--
+		}
 		if at < 0 {
 			leased.Unlock()
 			return nil

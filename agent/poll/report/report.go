@@ -171,6 +171,9 @@ func (r *Reporter) Compare(theirs string) {
 	count, complete := r.cfg.Each(nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if complete && r.whole {
+		r.poke() // it may have waited for the last service to be complete
+	}
 	if !complete || len(r.dirty) > 0 || len(r.gone) > 0 || r.whole || len(r.acked) < count {
 		return // a report is pending anyway
 	}
