@@ -109,7 +109,7 @@ func TestProviderIsAskedAgain(t *testing.T) {
 	}{
 		"now":                             {0, false, bob, "Create a token"},
 		"an open session of the provider": {time.Hour, false, bob, "did not ask you to log in again"},
-		"nothing is said":                 {-1, false, bob, "does not say when you logged in"},
+		"nothing is said":                 {-1, false, bob, "does not report when you logged in"},
 		"a provider that never says":      {-1, true, bob, "Create a token"},
 		"somebody else":                   {0, false, carol, "you are logged in as bob@example.com here"},
 	} {

@@ -222,7 +222,7 @@ var elsewhere = map[string]string{
 	"fleet.StoredService managed_by_id":       "ManagedBy.ID",
 	"fleet.Row COALESCE(o.size, 0)":           "TarballBytes",
 	"fleet.Row pinned_revision":               "Pinned",
-	"testruns.Run run_key":                    "Key",
+	"fleet.TestRun run_key":                   "Key",
 	"fleet.StoredRevision actor":              "By",
 	"fanout.Rollout actor":                    "By",
 	"event.Entry actor":                       "By",
