@@ -15,12 +15,17 @@ const (
 	// maxMarked is how many changes a stream holds for each of its lists. With more, its
 	// reader is slower than the fleet and reads the list again.
 	maxMarked = 10_000
-	// maxHeld is how many rows all lists of a replica have together, about 25 bytes each.
+	// maxHeld is how many rows all lists of a replica have together, about 25 bytes each,
+	// and ownHeld how many of them those of one caller.
 	maxHeld = 2_000_000
+	ownHeld = maxHeld / 4
 )
 
-// errHeld refuses a list for its size.
-var errHeld = errcode.New(errcode.Exhausted, "this replica follows %d rows of lists already; follow a narrower list, or try again later", maxHeld).After(heartbeat)
+// Errors that refuse a list for its size.
+var (
+	errHeld    = errcode.New(errcode.Exhausted, "this replica follows %d rows of lists already; follow a narrower list, or try again later", maxHeld).After(heartbeat)
+	errOwnHeld = errcode.New(errcode.Exhausted, "your streams may follow %d rows of lists together; follow a narrower list, or close another stream", ownHeld).After(heartbeat)
+)
 
 // rows is a list that a stream follows: what it has, and what may have changed of it.
 // It sends no row at the beginning, since its reader reads the list.
@@ -63,29 +68,40 @@ func (s *Stream) hold(reach identity.Reach) error {
 		if err != nil {
 			return err
 		}
-		s.of.mu.Lock()
-		full := s.of.held+len(ids) > maxHeld
-		if !full {
-			s.of.held += len(ids)
-		}
-		s.of.mu.Unlock()
-		if full {
-			return errHeld
+		if err := s.reserve(len(ids)); err != nil {
+			return err
 		}
 		l.held, l.reach = set(ids), reach
 	}
 	return nil
 }
 
-// let gives back what the lists held. The stream is over.
-func (s *Stream) let() {
-	held := 0
-	for _, l := range s.lists {
-		held += len(l.held)
-		l.held = nil
-	}
+// reserve counts rows of a list that begins, if the caller's share and the replica have
+// place for them.
+func (s *Stream) reserve(rows int) error {
 	s.of.mu.Lock()
-	s.of.held -= held
+	defer s.of.mu.Unlock()
+	all, own := rows, rows
+	for _, other := range s.of.all {
+		all += other.held
+		if other.ownedBy(s.caller) {
+			own += other.held
+		}
+	}
+	switch {
+	case own > ownHeld:
+		return errOwnHeld
+	case all > maxHeld:
+		return errHeld
+	}
+	s.held += rows
+	return nil
+}
+
+// grow counts rows that came to a list, or left it.
+func (s *Stream) grow(rows int) {
+	s.of.mu.Lock()
+	s.held += rows
 	s.of.mu.Unlock()
 }
 
@@ -193,9 +209,7 @@ func (s *Stream) holdAgain(l *rows, reach identity.Reach) error {
 	if err != nil {
 		return err
 	}
-	s.of.mu.Lock()
-	s.of.held += len(ids) - len(l.held)
-	s.of.mu.Unlock()
+	s.grow(len(ids) - len(l.held))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.held, l.reach = set(ids), reach
@@ -218,8 +232,6 @@ func (s *Stream) compare(l *rows, ids, matching []string) (gone []string) {
 	}
 	grown := len(l.held) - before
 	s.mu.Unlock()
-	s.of.mu.Lock()
-	s.of.held += grown
-	s.of.mu.Unlock()
+	s.grow(grown)
 	return gone
 }

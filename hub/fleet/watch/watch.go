@@ -98,8 +98,6 @@ type Streams struct {
 	moments map[string]index.Moment
 	// noted has each hint that was due since the replica began.
 	noted hints
-	// held is how many rows the lists of all streams have.
-	held int
 }
 
 // New returns Streams without any.
@@ -117,6 +115,8 @@ type Stream struct {
 	// sentAt is when the last batch was returned, lookedAt when the marks were last
 	// taken.
 	sentAt, lookedAt time.Time
+	// held is how many rows its lists have, guarded by the mutex of Streams.
+	held int
 
 	mu                        sync.Mutex
 	why                       error
@@ -374,7 +374,6 @@ func (s *Streams) list() []*Stream {
 // Close ends the stream. It is for the goroutine of Next.
 func (s *Stream) Close() {
 	s.end(ErrClosed)
-	s.let()
 }
 
 func (s *Stream) end(why error) {

@@ -446,27 +446,38 @@ func TestABatchOfAListIsBounded(t *testing.T) {
 	}
 }
 
-// What streams hold of lists is bounded for the whole replica, and given back.
+// Streams hold rows of lists up to a limit of the replica, of which a caller has a share.
+// What a stream held is free when it ends.
 func TestListsOfAllStreamsAreBounded(t *testing.T) {
 	w := newWatched()
-	for i := range 700_000 {
+	for i := range 400_000 {
 		w.many = append(w.many, strconv.Itoa(i))
 	}
-	list := watch.Topics{ServiceList: &index.ServiceFilter{}}
-	first := w.open(t, list)
-	w.open(t, list)
-	again := func() error {
-		s, err := w.Open(t.Context(), identity.Principal{Kind: identity.KindUser, ID: "usr_2"}, list, "")
-		if err == nil {
-			s.Close()
+	open := func(caller string) (*watch.Stream, error) {
+		list := watch.Topics{ServiceList: &index.ServiceFilter{}}
+		return w.Open(t.Context(), identity.Principal{Kind: identity.KindUser, ID: caller}, list, "")
+	}
+	refused := func(caller, want string) {
+		t.Helper()
+		if _, err := open(caller); !errcode.Is(err, errcode.Exhausted) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", caller, err, want)
 		}
-		return err
 	}
-	if err := again(); !errcode.Is(err, errcode.Exhausted) {
-		t.Errorf("got %v", err)
+	opened := func(caller string) *watch.Stream {
+		t.Helper()
+		s, err := open(caller)
+		if err != nil {
+			t.Fatalf("%s: %v", caller, err)
+		}
+		t.Cleanup(s.Close)
+		return s
 	}
+	first := opened("usr_1")
+	refused("usr_1", "close another stream")
+	for _, other := range []string{"usr_2", "usr_3", "usr_4", "usr_5"} {
+		opened(other)
+	}
+	refused("usr_6", "this replica follows")
 	first.Close()
-	if err := again(); err != nil {
-		t.Errorf("after one was closed: %v", err)
-	}
+	opened("usr_6")
 }
