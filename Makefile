@@ -139,7 +139,7 @@ check-generated-code: generate-code ## the part of make check-generated that mak
 check-generated check-generated-code:
 	@git diff --exit-code --stat && test -z "$$(git ls-files --others --exclude-standard api deploy docs web/src | tee /dev/stderr)" || { echo "generated files differ: commit the result of make generate"; exit 1; }
 
-bench: kubedev build ## measure; results as a table and as JSON in docs/benchmarks
+bench: kubedev build ## measure; results as a table and as JSON in test/benchmarks
 	@go run ./cmd/dev bench $(ARGS)
 
 bench-apply: kubedev ## a real agent and Flux on one API server (SERVICES CRDS CHATTY NAME CONTROLLERS=1)

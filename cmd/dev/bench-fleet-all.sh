@@ -3,7 +3,7 @@
 # that have budgets, twice the services, the growth, folders of their own, three
 # replicas of which one is killed, and a change on all clusters. Runs that take a small part of
 # the machine run side by side; what is compared runs in the same group. Logs
-# are in $LOGS, records in docs/benchmarks/fleet, the table in
+# are in $LOGS, records in test/benchmarks/fleet, the table in
 # docs/benchmarks.md.
 set -u
 cd "$(dirname "$0")/../.."

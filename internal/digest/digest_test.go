@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the vectors anew")
 
-const vectorFile = "../../docs/spec/content-digest-vectors.json"
+const vectorFile = "testdata/content-digest-vectors.json"
 
 type vector struct {
 	Name    string        `json:"name"`

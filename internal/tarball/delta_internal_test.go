@@ -21,7 +21,7 @@ import (
 
 var updateDeltas = flag.Bool("update", false, "write the vectors anew")
 
-const deltaVectors = "../../docs/spec/delta-vectors.json"
+const deltaVectors = "testdata/delta-vectors.json"
 
 type deltaVector struct {
 	Name     string        `json:"name"`

@@ -95,7 +95,7 @@ func TestPreviousStoreOnThisSchema(t *testing.T) {
 
 // 200 simulated and 3 real agents go with their hubs from the previous release to this
 // tree and back: every poll is answered, no repository moves, the agents follow in waves.
-// make soak runs it, and writes docs/benchmarks/upgrade.json.
+// make soak runs it, and writes test/benchmarks/upgrade.json.
 func TestUpgradeFromThePreviousRelease(t *testing.T) {
 	h := prepareHA(t)
 	old := h.previous()
@@ -218,5 +218,5 @@ func publish(t *testing.T, name, what string, settings map[string]any, values []
 		"machine": map[string]any{"cores": runtime.NumCPU(), "go": runtime.Version()}, "settings": settings, "values": values,
 	}, "", "  ")
 	must(t, err)
-	must(t, os.WriteFile("../../docs/benchmarks/"+name+".json", append(text, '\n'), 0o600))
+	must(t, os.WriteFile("../benchmarks/"+name+".json", append(text, '\n'), 0o600))
 }

@@ -1,5 +1,5 @@
 // Measures the console on a stack of the profile huge; see ui.md 2.5 in the design and
-// docs/benchmarks. The last line is JSON. `make bench-ui` runs it.
+// test/benchmarks. The last line is JSON. `make bench-ui` runs it.
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { findings, settled } from './lib/pages.mjs';

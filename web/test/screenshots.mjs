@@ -1,6 +1,8 @@
 // Takes pictures of every route of a stack and of what opens above it, in dark and light,
 // wide and narrow, into OUT. `make screenshots` runs it for the profiles small (loaded),
-// empty, broken and real (pods), and somebody looks at them: docs/ui-review.md.
+// empty, broken and real (pods), and somebody looks at them: what is read
+// first, is the worst status plain in grey, is anything clipped, has every number a unit
+// and an age, is the next step known.
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -8,7 +10,6 @@ import { join } from 'node:path';
 import { furnishReal, furnishSmall, upgradeReal } from './lib/furnish.mjs';
 import * as overlays from './lib/overlays.mjs';
 import { settled } from './lib/pages.mjs';
-import { unreviewed } from './lib/review.mjs';
 import { always, live, ofCluster, ofService } from './lib/routes.mjs';
 import { closeBrowser, logIn, newContext, stack } from './lib/stack.mjs';
 
@@ -188,5 +189,4 @@ for (const width of widths) {
 }
 await closeBrowser();
 for (const one of index.filter((i) => i.problem)) console.log(`${one.file}: ${one.problem}`);
-for (const one of unreviewed(index, { profile: stack.profile, whole: !process.env.LOOKS && !process.env.WIDTHS && !process.env.ONLY })) console.log(one);
 console.log(`${index.length} pictures of the profile ${stack.profile} in ${out}`);

@@ -59,7 +59,7 @@ records the result.`,
 	f.BoolVar(&b.alone, "alone", false, "leave out Flux's engine")
 	f.BoolVar(&b.flux, "flux-controllers", false, "also run Flux's source-controller and kustomize-controller; the first build takes some minutes")
 	f.StringVar(&b.name, "name", "", "record the result under this name")
-	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
+	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
 	return c
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -76,7 +75,7 @@ func command() *cobra.Command {
 		ValidArgs: names,
 		RunE:      func(c *cobra.Command, args []string) error { b.started = time.Now(); return b.run(c.Context(), args) },
 	}
-	c.Flags().StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records; the page is written to <folder>.md")
+	c.Flags().StringVar(&b.out, "out", recordsFolder, "folder of the records; the page of "+recordsFolder+" is "+recordsPage+", else <folder>.md")
 	c.Flags().BoolVar(&b.unrecorded, "unrecorded", false, "print only; use this in a tree with uncommitted changes")
 	c.Flags().IntVar(&b.services, "services", installServices, "number of services that install uses; results of other numbers than the default are not recorded")
 	return c
@@ -110,7 +109,7 @@ func (b *bench) run(ctx context.Context, names []string) error {
 	}
 	if len(done) > 0 && !b.unrecorded {
 		failures = append(failures, b.index())
-		fmt.Printf("\nthe records are in %s and %s.md\n", b.out, b.out)
+		fmt.Printf("\nthe records are in %s and %s\n", b.out, pageOf(b.out))
 	}
 	return errors.Join(failures...)
 }

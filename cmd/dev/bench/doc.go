@@ -1,5 +1,5 @@
 // Package bench holds the commands of cmd/dev that measure, and the records and
-// the page that they write: docs/benchmarks and docs/benchmarks.md. What is
+// the page that they write: test/benchmarks and docs/benchmarks.md. What is
 // measured lives elsewhere: in Go benchmarks, in packages below test/scale and in
 // test/agentmem.
 //

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,7 +43,7 @@ records the result.`,
 	f.DurationVar(&b.config.Interval, "poll", 2*time.Minute, "interval of the agents' polls")
 	f.BoolVar(&b.agents, "agents", true, "simulate the agents; with =false only the hub's own work is measured")
 	f.StringVar(&b.name, "name", "", "record the result under this name")
-	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
+	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
 	return c
 }
 

@@ -69,7 +69,7 @@ records the result.`,
 	f.StringVar(&b.config.Dir, "dir", "", "folder in which data and logs are kept")
 	f.StringVar(&b.name, "name", "", "record the result under this name")
 	f.BoolVar(&b.page, "page", false, "measure nothing; write the page from the records again")
-	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
+	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
 	return c
 }
 

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +40,7 @@ records the result.`,
 	f.IntVar(&b.config.Resources, "crs", 5000, "number of custom resources")
 	f.DurationVar(&b.config.Idle, "idle", 2*time.Minute, "time for which the idle operator is measured")
 	f.StringVar(&b.name, "name", "", "record the result under this name")
-	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
+	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
 	return c
 }
 

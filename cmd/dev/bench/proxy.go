@@ -55,7 +55,7 @@ records the result.`,
 	f.IntVar(&b.config.WatchesOver, "watches-over", 50, "number of clusters with 200 watches each; 0 leaves them out")
 	f.BoolVar(&b.alone, "alone", false, "leave out the other tunnels")
 	f.StringVar(&b.name, "name", "", "record the result under this name")
-	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
+	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
 	return c
 }
 

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,7 +41,7 @@ records the result.`,
 	f.IntVar(&b.config.Clusters, "clusters", 3, "number of API servers, each with an agent")
 	f.IntVar(&b.config.Agents, "agents", 100, "number of simulated agents; 0 leaves them out")
 	f.StringVar(&b.name, "name", "", "record the result under this name")
-	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
+	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
 	return c
 }
 

@@ -116,7 +116,7 @@ func (b *bench) index() error {
 	var page bytes.Buffer
 	page.WriteString(`# Benchmarks
 
-Written by ` + "`make bench`" + ` from the records and notes in [benchmarks](benchmarks). A
+Written by ` + "`make bench`" + ` from the records and notes in [test/benchmarks](../test/benchmarks). A
 budget is what the design promises. Numbers compare only on one machine: to judge a
 change, run both versions there. A load above the number of cores means that other
 work ran at the same time. Counts, bytes and CPU still hold then, but wall-clock times
@@ -156,7 +156,7 @@ and ratios of them do not.
 			return err
 		}
 	}
-	return atomicfile.Write(b.out+".md", page.Bytes(), 0o644)
+	return atomicfile.Write(pageOf(b.out), page.Bytes(), 0o644)
 }
 
 func (r *record) section(page *bytes.Buffer) {
@@ -227,10 +227,24 @@ func revision(ctx context.Context) string {
 	return commit
 }
 
+// The folder of the records of the project, and the page that is written from them.
+const (
+	recordsFolder = "test/benchmarks"
+	recordsPage   = "docs/benchmarks.md"
+)
+
+// pageOf returns where the page of a folder of records is written.
+func pageOf(out string) string {
+	if out == recordsFolder {
+		return recordsPage
+	}
+	return out + ".md"
+}
+
 // changed are the files that differ from the commit; the records of earlier
 // runs are no part of what is measured.
 func changed(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", ":/", ":(top,exclude)docs/benchmarks", ":(top,exclude)docs/benchmarks.md").Output()
+	out, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", ":/", ":(top,exclude)"+recordsFolder, ":(top,exclude)"+recordsPage).Output()
 	return string(out), err
 }
 

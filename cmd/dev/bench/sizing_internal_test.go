@@ -14,8 +14,8 @@ var update = flag.Bool("update", false, "write the tables of docs/sizing.md")
 
 const (
 	sizingPage = "../../../docs/sizing.md"
-	records    = "../../../docs/benchmarks"
-	begins     = "<!-- %s, from docs/benchmarks -->\n"
+	recorded   = "../../../" + recordsFolder
+	begins     = "<!-- %s, from test/benchmarks -->\n"
 	ends       = "<!-- end -->\n"
 )
 
@@ -87,7 +87,7 @@ func TestSizingPage(t *testing.T) {
 
 func load(t *testing.T, file string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(records, file))
+	text, err := os.ReadFile(filepath.Join(recorded, file))
 	if err == nil {
 		err = json.Unmarshal(text, into)
 	}

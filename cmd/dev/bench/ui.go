@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,7 +64,7 @@ records the result.`,
 	f.IntVar(&b.config.Clusters, "clusters", 0, "number of clusters (default 10,000)")
 	f.IntVar(&b.config.Services, "services", 0, "number of services (default 10 per cluster)")
 	f.StringVar(&b.name, "name", "", "record the result under this name")
-	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
+	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
 	return c
 }
 

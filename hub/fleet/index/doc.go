@@ -16,7 +16,7 @@
 // listens. It decides nothing about access, but every query takes the caller's reach
 // and counts nothing outside of it.
 //
-// Invariants: a service costs at most 250 B beside its names (docs/benchmarks/fleet-index.json);
+// Invariants: a service costs at most 250 B beside its names (test/benchmarks/fleet-index.json);
 // a query reads no database, and one over 100,000 services takes less than 80 ms; a
 // change costs in proportion to what changed; a service of a Stale cluster has the
 // verdict Stale and is never counted as Healthy. It does not know what a service waits
