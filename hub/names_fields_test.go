@@ -11,52 +11,32 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// namedFields are the string fields of requests that name something of the hub, by what they
-// name, with the tests that write them as their own, as another's, as what others took
-// since, as what was deleted and taken, and as what can be computed. A field is given by
-// its name, or as MESSAGE.NAME where fields of that name mean different things.
-//
-// Custom resources need no rows of their own: the operator and axle apply turn each into
-// one of these requests (test/kinds, TestEveryFieldOfAWriteHasAPath).
-var namedFields = []struct{ of, fields, tests string }{
-	{"a repository", "repository Git.url Source.url Helm.url CreateRepositoryRequest.url UpdateRepositoryRequest.url PreviewServiceRequest.source_ref",
-		"TestEveryReferenceIsBoundWhenItIsWritten TestNamesOfRepositories TestAComputedNameIsNotAdopted TestAnAddressThatOthersUseIsKept TestNobodyNamesWhatIsFollowedForAnother"},
-	{"a cluster", "cluster cluster_ids handle ignore_clusters", "TestNamesOfOthersAreNotTaken TestFieldsThatMoveThingsNeedTheirNewPlace TestAFieldThatNamesWhatIsHiddenTellsNothing"},
-	{"a tag", "tags allowed_tags ServiceFilter.tag ClusterFilter.tag", "TestTagsOfWritersDoNotCountForTheWholeFleet TestNamesOfOthersAreNotTaken"},
-	{"a project", "project", "TestFieldsThatMoveThingsNeedTheirNewPlace TestMovingAServiceIsCreatingItThere TestBindingsGiveNothingInAProjectOfAdministrators"},
-	{"a service", "service service_ids parent_id global_service Dependency.name", "TestAFieldThatNamesWhatIsHiddenTellsNothing TestNamesOfOthersAreNotTaken TestANamespaceSaysWhoseServiceIsInItsWay"},
-	{"values", "contexts Import.stack", "TestNamesOfWhatIsUsedAreNotTaken TestOutputsOfOthersAreWaitedForLikeMissingOnes"},
-	{"an account of a cluster", "service_account accounts", "TestAnAccountNeedsConsent TestAccountsInUseGoOn"},
-	{"a sink", "sinks", "TestNamesOfWhatIsUsedAreNotTaken"},
-	{"a person, or an account of the hub", "user users account subject email AddMemberRequest.group RemoveMemberRequest.group NotificationSinkSettings.groups Provider.groups trust",
-		"TestNamesOfWhatIsUsedAreNotTaken TestNamesOfOthersAreNotTaken TestAddressesAreComparedAsASCII TestUnverifiedAddressesNameNobody"},
-	{"what the call is about", "id name backend MigrateRequest.from MigrateRequest.to failed_of provider replica device_code client_id",
-		"TestEveryRouteAnswersAsTheTableSays TestListsShowWhatOneMaySee TestNamesOfOthersAreNotTaken"},
+// namedFields reads what the string fields of requests name, with the tests of each noun.
+func namedFields(t *testing.T) (all []struct{ of, fields, tests string }) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/named_fields.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		row := strings.Split(strings.TrimSpace(line), ":")
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if len(row) != 3 || row[0] != "nothing" && strings.TrimSpace(row[2]) == "" {
+			t.Fatalf("a noun, its fields and its tests are missing in %q", line)
+		}
+		all = append(all, struct{ of, fields, tests string }{row[0], row[1], row[2]})
+	}
+	return all
 }
-
-// nameless are the string fields that name nothing of the hub: texts, files and versions of
-// a repository, objects within a cluster, settings, secrets.
-const nameless = `
-access_key_id action actions actor after agent_version annotations api_url app_id args as assume_role_arn audience auth bootstrap_token ca_pem
-callback_url cascade chart claims client client_certificate client_key client_secret code configuration container context continue description distro
-docs_path drift duration email_domains endpoint events expression field_selector fields file files folder freshness grant_type group group_by
-groups_claim hash health hints hub_url image installation_id issuer json_pointers key key_id keys kind kinds known_hosts kubernetes_version
-kustomize_postrender label_selector labels libs logout_url lua_file lua_folder lua_script managed_by_tool max_unavailable metadata mode module
-name_pattern namespace namespaces object package page_token parameters passphrase password path pipeline pod poll_interval priority private_key proxy
-proxy_password proxy_username pull_secrets query reason ref regex region release resource resource_version resources result resume_token reveal
-schedule scopes secret secret_access_key secret_refs secrets service_account_json session_token set setup_token sort stream_id subject_kind
-subject_token subject_token_type subresource sync tenant_id text time_zone title token_scopes tool tunnel type unset updated_by url username value
-values values_files verb verdict verifier version waves`
 
 // Every string field of a request says what it names, and each noun has its tests. A new
 // field fails here until somebody decided which it is.
 func TestEveryFieldThatNamesSomethingHasATest(t *testing.T) {
 	known, used := map[string]string{}, map[string]bool{}
-	for _, field := range strings.Fields(nameless) {
-		known[field] = "nothing"
-	}
 	all := testNames(t)
-	for _, n := range namedFields {
+	for _, n := range namedFields(t) {
 		for _, field := range strings.Fields(n.fields) {
 			if known[field] != "" {
 				t.Errorf("%s names %s and %s", field, known[field], n.of)
