@@ -178,7 +178,7 @@ func partURL(w gitagent.Wanted, allowHTTP bool) (string, error) {
 	if w.Kind != record.Git {
 		u, err := url.Parse(w.URL)
 		if err != nil || u.Host == "" || u.User != nil {
-			return "", errcode.New(errcode.Unprocessable, "%.200q is not a URL of a chart repository, or holds a user or password", w.URL)
+			return "", errcode.New(errcode.Unprocessable, "%.200q is not a URL of a chart repository, or holds a user or password", repourl.Shown(w.URL))
 		}
 		return strings.TrimRight(w.URL, "/"), nil
 	}

@@ -26,6 +26,24 @@ func Long(text string) string {
 	return text
 }
 
+// Shown returns a text that should be a URL as an error may quote it: without a password, and
+// for http and https without the user, which may be a token.
+func Shown(text string) string {
+	u, err := url.Parse(Long(text))
+	scheme, _, isURL := strings.Cut(text, "://")
+	switch {
+	case err != nil && isURL:
+		return scheme + "://…"
+	case err != nil || u.User == nil || !isURL:
+		return text
+	case strings.HasPrefix(strings.ToLower(u.Scheme), "http"):
+		u.User = nil
+	default:
+		u.User = url.User(u.User.Username())
+	}
+	return u.String()
+}
+
 // ports are the ports that a URL need not name. That of oci depends on an option.
 var ports = map[string]string{"https": "443", "http": "80", "ssh": "22", "git": "9418"}
 

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"sort"
 	"strings"
+	"unicode"
 )
 
 // minLength is the minimum length in bytes of a value that is replaced, and of the
@@ -33,7 +34,7 @@ type Scrubber struct {
 type pair struct{ old, replacement string }
 
 // New builds a Scrubber from names and values. Each value is found as it is, in
-// base64 (padded or not, both alphabets), JSON-escaped and URL-escaped.
+// base64 (padded or not, both alphabets), JSON-escaped, URL-escaped and in one line.
 func New(secrets map[string]string) *Scrubber {
 	var pairs []pair
 	for name, value := range secrets {
@@ -111,6 +112,10 @@ func forms(value string) []string {
 		base64.RawStdEncoding.EncodeToString([]byte(value)),
 		base64.URLEncoding.EncodeToString([]byte(value)),
 		base64.RawURLEncoding.EncodeToString([]byte(value)),
+	}
+	// Messages are one line, whatever was quoted in them.
+	if line := strings.Join(strings.FieldsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " "); len(line) >= minLength {
+		all = append(all, line)
 	}
 	seen := map[string]bool{}
 	unique := all[:0]

@@ -8,6 +8,7 @@ import (
 
 	specv1 "github.com/axle-cd/axle/api/spec/v1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/repourl"
 )
 
 // SourceWant is a source that a service wants to follow. The meaning of Ref and
@@ -55,7 +56,7 @@ func (w SourceWant) Invalid(name, format string, args ...any) error {
 // may not see an existing one gets the same error.
 func (w SourceWant) Missing() error {
 	if w.Repository == "" {
-		return w.Invalid("url", "no repository of the service's project has the URL %.200q; register it in this project with axle repos add, or name a repository that you may read by repository", w.URL)
+		return w.Invalid("url", "no repository of the service's project has the URL %.200q; register it in this project with axle repos add, or name a repository that you may read by repository", repourl.Shown(w.URL))
 	}
 	return w.Invalid("repository", "there is no repository %q; see axle repos list, or add it with: axle repos add", w.Repository)
 }
