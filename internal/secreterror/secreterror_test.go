@@ -1,14 +1,8 @@
 package secreterror_test
 
 import (
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
-	"net/url"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -16,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/axle-cd/axle/internal/secreterror"
+	"github.com/axle-cd/axle/internal/spelling"
 )
 
 const planted = "hunter2-of-somebody"
@@ -69,25 +64,9 @@ func TestNothingIsQuoted(t *testing.T) {
 	}
 }
 
-// spellings are how a value may stand in a text.
-func spellings(t *testing.T, value string) map[string]string {
-	t.Helper()
-	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	middle := len(value) / 2
-	return map[string]string{
-		"plain": value, "quoted": strconv.Quote(value), "JSON": string(text), "JSON twice": strconv.Quote(string(text)), "escaped for a URL": url.QueryEscape(value),
-		"base64": base64.StdEncoding.EncodeToString([]byte(value)), "base64 for a URL": base64.RawURLEncoding.EncodeToString([]byte(value)), "hex": hex.EncodeToString([]byte(value)),
-		"upper case": strings.ToUpper(value), "lower case": strings.ToLower(value), "split": value[:middle] + "\n  " + value[middle:], "cut": value[:middle] + "...", "its end": "..." + value[middle:],
-		"bytes": fmt.Sprint([]byte(value)), "as Go prints it": fmt.Sprintf("%#v", map[string]any{"k": value}), "in HTML": html.EscapeString(value), "in XML": strings.ReplaceAll(value, " ", "&#32;"),
-	}
-}
-
 // Nothing is looked for, so the spelling does not matter.
 func TestNothingIsQuotedInAnySpelling(t *testing.T) {
-	for spelling, spelled := range spellings(t, "Correct horse: <battery>/\"staple\"+4711") {
+	for written, spelled := range spelling.Of(spelling.Planted) {
 		for name, tt := range answers {
 			status := *tt.status.DeepCopy()
 			status.Message = strings.ReplaceAll(status.Message, planted, spelled)
@@ -103,7 +82,7 @@ func TestNothingIsQuotedInAnySpelling(t *testing.T) {
 				said := fmt.Sprintf("%v %+v", err, err)
 				for part := range strings.FieldsSeq(spelled) {
 					if len(part) > 3 && strings.Contains(said, part) {
-						t.Errorf("%s, %s, of %s: it quotes %q: %s", name, spelling, of, part, said)
+						t.Errorf("%s, %s, of %s: it quotes %q: %s", name, written, of, part, said)
 					}
 				}
 			}
