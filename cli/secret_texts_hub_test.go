@@ -315,7 +315,7 @@ func quoted(text string) string {
 
 // Whatever secret is given to the hub, and whether or not it is accepted: no text has it,
 // in no spelling. Texts are answers of the API, errors, states, events, audit records,
-// notifications, what others answered to the hub, logs, metrics and the support bundle;
+// notifications, what others answered to the hub, logs and the support bundle;
 // and the database has it sealed.
 func TestNoTextHasASecret(t *testing.T) {
 	b := newTextBed(t)

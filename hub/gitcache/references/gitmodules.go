@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/repourl"
 )
 
 // Gitmodules returns the URL of each submodule by its path. It supports the
@@ -85,18 +86,18 @@ func configValue(s string) string {
 // with ./ or ../ is relative to the URL of the repository that holds it.
 func SubmoduleURL(parent, url string) (string, error) {
 	if strings.HasPrefix(url, "-") || strings.ContainsAny(url, "\n\x00") {
-		return "", errcode.New(errcode.Unprocessable, "submodule URL %.200q is not valid", url)
+		return "", errcode.New(errcode.Unprocessable, "submodule URL %.200q is not valid", repourl.Shown(url))
 	}
 	if !strings.HasPrefix(url, "./") && !strings.HasPrefix(url, "../") {
 		return url, nil
 	}
 	if strings.HasPrefix(parent, "-") || strings.ContainsAny(parent, "\n\x00") {
-		return "", errcode.New(errcode.Unprocessable, "repository URL %.200q is not valid", parent)
+		return "", errcode.New(errcode.Unprocessable, "repository URL %.200q is not valid", repourl.Shown(parent))
 	}
 	scheme, rest, ok := strings.Cut(parent, "://")
 	host, dir, found := strings.Cut(rest, "/")
 	if !ok || !found {
-		return "", errcode.New(errcode.Unprocessable, "submodule URL %.200q is relative to %s, which has no path", url, parent)
+		return "", errcode.New(errcode.Unprocessable, "submodule URL %.200q is relative to %s, which has no path", repourl.Shown(url), repourl.Shown(parent))
 	}
 	dir = strings.Trim(dir, "/")
 	for {
@@ -104,7 +105,7 @@ func SubmoduleURL(parent, url string) (string, error) {
 			url = next
 		} else if next, ok := strings.CutPrefix(url, "../"); ok {
 			if dir == "" || dir == "." {
-				return "", errcode.New(errcode.Unprocessable, "submodule URL leaves the server of %s", parent)
+				return "", errcode.New(errcode.Unprocessable, "submodule URL leaves the server of %s", repourl.Shown(parent))
 			}
 			if dir = path.Dir(dir); dir == "." {
 				dir = ""
@@ -116,7 +117,7 @@ func SubmoduleURL(parent, url string) (string, error) {
 	}
 	full := strings.Trim(dir+"/"+url, "/")
 	if full != path.Clean(full) || full == "." || full == "" || full == ".." || strings.HasPrefix(full, "../") {
-		return "", errcode.New(errcode.Unprocessable, "submodule URL %.200q is not valid", url)
+		return "", errcode.New(errcode.Unprocessable, "submodule URL %.200q is not valid", repourl.Shown(url))
 	}
 	return scheme + "://" + host + "/" + full, nil
 }
