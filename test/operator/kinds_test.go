@@ -37,6 +37,7 @@ func absent[Q, A any](b *bed, call func(context.Context, *connect.Request[Q]) (*
 // idle does to an object what changes nothing, and fails if the hub is called.
 func (b *bed) idle(object client.Object) {
 	b.Helper()
+	b.rest() // calls for what was before are not of the object
 	before, handled := b.gate.count(), b.reconciles(kindOf(object))
 	b.touch(object)
 	eventually.For(b, limit, "the operator looked at it", func() error {
