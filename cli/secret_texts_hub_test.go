@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
@@ -236,7 +235,7 @@ func given(t *testing.T, m protoreflect.MessageDescriptor, request, path string)
 		t.Fatal(err)
 	}
 	message := kind.New()
-	if err := protojson.Unmarshal([]byte(request), message.Interface().(proto.Message)); err != nil {
+	if err := protojson.Unmarshal([]byte(request), message.Interface()); err != nil {
 		t.Fatalf("%s: %v", request, err)
 	}
 	for name := range strings.SplitSeq(path, ".") {
