@@ -24,11 +24,7 @@ func fresh() *cobra.Command {
 
 // Every command has an example, and every example is a valid command.
 func TestEveryCommandHasAnExample(t *testing.T) {
-	var walk func(*cobra.Command)
-	walk = func(c *cobra.Command) {
-		for _, sub := range c.Commands() {
-			walk(sub)
-		}
+	every(t, func(c *cobra.Command, _ string) {
 		if c.Name() == "help" {
 			return
 		}
@@ -44,17 +40,12 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 				t.Errorf("%s shows %q: %v", c.CommandPath(), strings.TrimSpace(line), err)
 			}
 		}
-	}
-	walk(fresh())
+	})
 }
 
 // Help has the terms of the field; pages.Spoken lists what it should put otherwise.
 func TestHelpHasTheTermsOfTheField(t *testing.T) {
-	var walk func(*cobra.Command)
-	walk = func(c *cobra.Command) {
-		for _, sub := range c.Commands() {
-			walk(sub)
-		}
+	every(t, func(c *cobra.Command, _ string) {
 		for _, found := range pages.Spoken(c.Short + "\n\n" + c.Long) {
 			t.Errorf("%s: %s", c.CommandPath(), found)
 		}
@@ -63,8 +54,7 @@ func TestHelpHasTheTermsOfTheField(t *testing.T) {
 				t.Errorf("%s --%s: %s", c.CommandPath(), f.Name, found)
 			}
 		})
-	}
-	walk(fresh())
+	})
 }
 
 // A command that the documents show is one that axle takes, and one that a

@@ -168,11 +168,11 @@ func TestListsAreTheHubs(t *testing.T) {
 			t.Errorf("axle %s: the size of its answer is bounded: %v; and it is short for the reason %q", tc.line, sized, tc.short)
 		}
 	}
-	for _, path := range listsOf(fresh(), nil) {
-		if !covered[path] {
+	every(t, func(c *cobra.Command, path string) {
+		if c.Name() == "list" && !covered[path] {
 			t.Errorf("axle %s is in no row of this test: which call does it make, and is its answer bounded?", path)
 		}
-	}
+	})
 }
 
 // bounded reports whether a request limits the size of its answer.
@@ -183,16 +183,4 @@ func bounded(request protoreflect.Message) bool {
 		}
 	}
 	return false
-}
-
-// listsOf are the paths of the commands with the name list.
-func listsOf(c *cobra.Command, path []string) (found []string) {
-	for _, sub := range c.Commands() {
-		at := append(append([]string{}, path...), sub.Name())
-		if sub.Name() == "list" {
-			found = append(found, strings.Join(at, " "))
-		}
-		found = append(found, listsOf(sub, at)...)
-	}
-	return found
 }

@@ -63,16 +63,9 @@ func (l *listing) run(ctx context.Context, a *command.App, client *sdk.Client) e
 		})
 	}
 	list := output.Watched[*hubv1.Cluster]{
-		Read: func(ctx context.Context) (all []*hubv1.Cluster, err error) {
-			err = each(ctx, func(some []*hubv1.Cluster) error {
-				all = append(all, some...)
-				return nil
-			})
-			return all, err
-		},
 		Open:     command.Opens(client, &hubv1.Topics{ClusterList: l.request}, (*hubv1.WatchFleetResponse).GetClusterList),
 		Followed: func() bool { return l.current },
 		Name:     (*hubv1.Cluster).GetName, ID: (*hubv1.Cluster).GetId, Columns: clusterColumns(a),
 	}
-	return l.window.More(a, command.FollowPages(ctx, a, l.watch, list, func(page func([]*hubv1.Cluster) error) error { return each(ctx, page) }))
+	return l.window.More(a, command.FollowPages(ctx, a, l.watch, list, each))
 }

@@ -64,11 +64,12 @@ func (w *Window) More(a *App, err error) error {
 }
 
 // ListServices reads all pages.
-func ListServices(ctx context.Context, client *sdk.Client, request *hubv1.ListServicesRequest) ([]*hubv1.Service, error) {
-	return sdk.AllPages(func(token string, size int32) (*connect.Response[hubv1.ListServicesResponse], error) {
-		request.PageToken, request.PageSize = token, size
-		return client.Services.List(ctx, connect.NewRequest(request))
-	}, (*hubv1.ListServicesResponse).GetServices)
+func ListServices(ctx context.Context, client *sdk.Client, request *hubv1.ListServicesRequest) (all []*hubv1.Service, err error) {
+	err = EachService(ctx, client, request, &Window{}, func(r *hubv1.ListServicesResponse) error {
+		all = append(all, r.GetServices()...)
+		return nil
+	})
+	return all, err
 }
 
 // ListGlobals reads all global services, without templates.

@@ -64,7 +64,7 @@ func PrintOne[T any](a *App, item T, name func(T) string, lines ...Column[T]) er
 // Follow prints a list, and with watch also the items that change, until the
 // command is interrupted.
 func Follow[T any](ctx context.Context, a *App, watch bool, list output.Watched[T]) error {
-	return FollowPages(ctx, a, watch, list, func(page func([]T) error) error {
+	return FollowPages(ctx, a, watch, list, func(ctx context.Context, page func([]T) error) error {
 		items, err := list.Read(ctx)
 		if err != nil {
 			return err
@@ -73,13 +73,20 @@ func Follow[T any](ctx context.Context, a *App, watch bool, list output.Watched[
 	})
 }
 
-// FollowPages is Follow for a list that each reads page by page.
-func FollowPages[T any](ctx context.Context, a *App, watch bool, list output.Watched[T], each func(page func([]T) error) error) error {
+// FollowPages is Follow for a list that each reads page by page; the list needs no Read.
+func FollowPages[T any](ctx context.Context, a *App, watch bool, list output.Watched[T], each func(ctx context.Context, page func([]T) error) error) error {
 	if watch {
 		list.Again = Transient
+		list.Read = func(ctx context.Context) (all []T, err error) {
+			err = each(ctx, func(some []T) error {
+				all = append(all, some...)
+				return nil
+			})
+			return all, err
+		}
 		return output.Watch(ctx, a.Printer(), list)
 	}
-	return output.Pages(a.Printer(), each, list.Name, list.Columns)
+	return output.Pages(a.Printer(), func(page func([]T) error) error { return each(ctx, page) }, list.Name, list.Columns)
 }
 
 // Transient reports whether an error is the hub's or the network's, and may end.

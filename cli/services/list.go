@@ -74,20 +74,13 @@ func (l *listing) run(ctx context.Context, a *command.App, client *sdk.Client) e
 		})
 	}
 	list := output.Watched[serviceView]{
-		Read: func(ctx context.Context) (all []serviceView, err error) {
-			err = each(ctx, func(some []serviceView) error {
-				all = append(all, some...)
-				return nil
-			})
-			return all, err
-		},
 		Open: command.Opens(client, &hubv1.Topics{ServiceList: l.request}, func(m *hubv1.WatchFleetResponse) []serviceView {
 			return serviceViews(a, m.GetServiceList())
 		}),
 		Followed: func() bool { return l.current },
 		Name:     serviceName, ID: func(v serviceView) string { return v.ID }, Columns: serviceColumns(),
 	}
-	return l.window.More(a, command.FollowPages(ctx, a, l.watch, list, func(page func([]serviceView) error) error { return each(ctx, page) }))
+	return l.window.More(a, command.FollowPages(ctx, a, l.watch, list, each))
 }
 
 // views are services as the list shows them. What an older hub sends is selected here.

@@ -90,7 +90,13 @@ func (s *API) Select(_ context.Context, f *hubv1.ServiceFilter, reach identity.R
 }
 
 // services reads rows in the order of ids; those that are gone meanwhile are left out.
-func (s *API) services(ctx context.Context, ids []string) (rows []*hubv1.ServiceRow, err error) {
+func (s *API) services(ctx context.Context, ids []string) ([]*hubv1.ServiceRow, error) {
+	return ordered(ctx, s, ids, serviceRow)
+}
+
+// ordered reads services and returns of each what of makes, in the order of ids; those that
+// are gone meanwhile are left out.
+func ordered[T any](ctx context.Context, s *API, ids []string, of func(fleet.ServiceView) T) (all []T, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -100,10 +106,10 @@ func (s *API) services(ctx context.Context, ids []string) (rows []*hubv1.Service
 	}
 	for _, id := range ids {
 		if v, there := views[id]; there {
-			rows = append(rows, serviceRow(v))
+			all = append(all, of(v))
 		}
 	}
-	return rows, nil
+	return all, nil
 }
 
 func serviceRow(v fleet.ServiceView) *hubv1.ServiceRow {

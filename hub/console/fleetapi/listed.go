@@ -62,20 +62,8 @@ func (s *API) ServicePage(ctx context.Context, r *hubv1.ListServicesRequest, rea
 }
 
 // Listed reads services in the order of ids; those that are gone meanwhile are left out.
-func (s *API) Listed(ctx context.Context, ids []string, brief bool) (all []*hubv1.Service, err error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	views, err := s.Fleet.ServicesByID(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range ids {
-		if v, there := views[id]; there {
-			all = append(all, Brief(s.Service(v), brief))
-		}
-	}
-	return all, nil
+func (s *API) Listed(ctx context.Context, ids []string, brief bool) ([]*hubv1.Service, error) {
+	return ordered(ctx, s, ids, func(v fleet.ServiceView) *hubv1.Service { return Brief(s.Service(v), brief) })
 }
 
 // Brief leaves out of a spec, when brief is set, all that a list does not show.
