@@ -2,10 +2,9 @@ package pages
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -41,23 +40,17 @@ func Spoken(text string) []string {
 // CheckWords returns what Spoken finds in the pages that users read first: README.md,
 // docs/howto and docs/install.
 func CheckWords(root string) ([]string, error) {
+	all, err := documents(root)
+	if err != nil {
+		return nil, err
+	}
 	var bad []string
-	for _, place := range []string{"README.md", "docs/howto", "docs/install"} {
-		err := filepath.WalkDir(filepath.Join(root, place), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".md") {
-				return err
-			}
-			text, err := os.ReadFile(path) //nolint:gosec // a document of this checkout
-			if err != nil {
-				return err
-			}
-			for _, found := range Spoken(string(text)) {
-				bad = append(bad, path+": "+found)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
+	for _, page := range slices.Sorted(maps.Keys(all)) {
+		if page != "README.md" && !strings.HasPrefix(page, "docs/howto/") && !strings.HasPrefix(page, "docs/install/") {
+			continue
+		}
+		for _, found := range Spoken(string(all[page].text)) {
+			bad = append(bad, page+": "+found)
 		}
 	}
 	return bad, nil
