@@ -46,7 +46,10 @@ export interface GridProps<Row> {
 export function DataGrid<Row>(props: GridProps<Row>) {
   const { label, source, columns, idOf, onOpen, sort = '', onSort, selection, onSelection, actions, peek, onPeek, empty, maxHeight } = props
   const body = useRef<HTMLDivElement>(null)
-  const { width, height } = useSize(body)
+  const { width, height: inner } = useSize(body)
+  // The head lies over the first rows: what is left is the rows'.
+  const [head, setHead] = useState(0)
+  const height = Math.max(0, inner - head)
   const { density } = usePreferences()
   const [rowHeight, setRowHeight] = useState(32)
   const [firstRow, setFirstRow] = useState(0)
@@ -69,6 +72,7 @@ export function DataGrid<Row>(props: GridProps<Row>) {
   useLayoutEffect(() => {
     const read = Number.parseFloat(getComputedStyle(document.documentElement).getPropertyValue('--row'))
     if (read > 0) setRowHeight(read)
+    setHead(body.current?.querySelector<HTMLElement>('[aria-rowindex="1"]')?.offsetHeight ?? 0)
   }, [density, width])
 
   const { total } = source
@@ -78,6 +82,19 @@ export function DataGrid<Row>(props: GridProps<Row>) {
   useEffect(() => {
     if (active >= total && total > 0) activate(total - 1)
   }, [active, total, activate])
+
+  // A list that becomes lower, as by the bar of a selection, keeps the row in use in sight.
+  const was = useRef(height)
+  useLayoutEffect(() => {
+    const before = was.current
+    was.current = height
+    if (height === 0 || height >= before || !body.current) return
+    const seen = scrollTo(now.current, scrolled.current, before, rowHeight) === undefined
+    const top = scrollTo(now.current, scrolled.current, height, rowHeight)
+    if (!seen || top === undefined) return
+    scrolled.current = body.current.scrollTop = top
+    setFirstRow(Math.floor(top / rowHeight))
+  }, [height, rowHeight])
 
   // Back goes to the place that was left, once there are rows to scroll.
   useLayoutEffect(() => {

@@ -100,6 +100,19 @@ test('the palette, a filter, a service, and back: the row and the place are thos
       const active = document.querySelector('[role="row"][data-active]');
       return { top: grid.scrollTop, active: active?.dataset.id, selected: [...document.querySelectorAll('[role="row"][aria-selected="true"]')].map((r) => r.dataset.id) };
     });
+  await page.getByRole('region', { name: 'Selection' }).getByText('1 selected').waitFor();
+  // The bar of the selection takes its height from the list, which keeps the row in sight.
+  const shown = () =>
+    page.evaluate(() => {
+      const list = document.querySelector('[role="grid"]').getBoundingClientRect();
+      const row = document.querySelector('[role="row"][data-active]').getBoundingClientRect();
+      const head = document.querySelector('[role="columnheader"]').getBoundingClientRect();
+      return { above: head.bottom - row.top, below: row.bottom - list.bottom };
+    });
+  await eventually(async () => {
+    const { above, below } = await shown();
+    assert.ok(above <= 1 && below <= 1, `the selected row is hidden: ${above} px above the list, ${below} px below it`);
+  }, 10_000);
   const left = await place();
   assert.ok(left.top > 0, 'the list is not scrolled');
   assert.equal(left.selected.length, 1);
