@@ -73,6 +73,9 @@ type Client struct {
 	URL string
 
 	transport *http.Transport
+	// http and options are those of every service.
+	http    *http.Client
+	options []connect.ClientOption
 }
 
 // New returns a Client. Errors are Invalid and name what to change.
@@ -129,7 +132,7 @@ func New(c Config) (*Client, error) {
 		ManagedNamespaces:   hubv1connect.NewManagedNamespacesClient(httpClient, base, options...),
 		Fleet:               hubv1connect.NewFleetClient(httpClient, base, options...),
 
-		URL: base, transport: transport,
+		URL: base, transport: transport, http: httpClient, options: options,
 	}, nil
 }
 

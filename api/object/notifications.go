@@ -4,7 +4,7 @@ import "github.com/axle-cd/axle/internal/rule"
 
 // NotificationSink is described by the request ApplyNotificationSinkRequest.
 var NotificationSink = Kind{
-	Name: "NotificationSink", Request: "ApplyNotificationSinkRequest", Text: "A destination of notifications.",
+	Name: "NotificationSink", Request: "ApplyNotificationSinkRequest", Text: "A destination of notifications.", Calls: applied("NotificationSinks"),
 	Fields: Fields{
 		"ApplyNotificationSinkRequest.name":     {Required: true, Immutable: true, Rule: rule.Name, Text: "The name, which cannot change."},
 		"ApplyNotificationSinkRequest.settings": {Flat: true},
@@ -22,7 +22,7 @@ var NotificationSink = Kind{
 
 // NotificationRouter is described by the request ApplyNotificationRouterRequest.
 var NotificationRouter = Kind{
-	Name: "NotificationRouter", Request: "ApplyNotificationRouterRequest", Text: "Which events go to which notification sinks.",
+	Name: "NotificationRouter", Request: "ApplyNotificationRouterRequest", Text: "Which events go to which notification sinks.", Calls: applied("NotificationRouters"),
 	Fields: Fields{
 		"ApplyNotificationRouterRequest.name":     {Required: true, Immutable: true, Rule: rule.Name, Text: "The name, which cannot change."},
 		"ApplyNotificationRouterRequest.settings": {Flat: true},

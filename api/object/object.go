@@ -24,9 +24,41 @@ type Kind struct {
 	Request string
 	// Text is a sentence about the kind.
 	Text string
+	// Calls are those for its objects; those of kinds that are rows of others are by hand.
+	Calls Calls
 	// Fields are those of the request and of the messages in it, by Message.field. A
 	// message that several kinds hold is described with the first of them.
 	Fields Fields
+}
+
+// Calls are the methods of axle.hub.v1 for the objects of a kind. Each is a method's name,
+// empty if there is none.
+type Calls struct {
+	// Service is that of the methods.
+	Service string
+	// Create makes an object and Update changes one; the same name is a method that does
+	// either. Both take a Request, or a message whose fields have the names of its fields.
+	Create, Update string
+	// Get may be missing where List is not.
+	Get, List, Delete string
+	// Key is the field of requests and objects that names one; empty is name.
+	Key string
+}
+
+// Path is the name of a method with its service.
+func (c Calls) Path(method string) string { return c.Service + "/" + method }
+
+// Names is the field that names an object.
+func (c Calls) Names() string {
+	if c.Key == "" {
+		return "name"
+	}
+	return c.Key
+}
+
+// applied are the calls of a service whose Apply both creates and changes.
+func applied(service string) Calls {
+	return Calls{Service: service, Create: "Apply", Update: "Apply", Get: "Get", List: "List", Delete: "Delete"}
 }
 
 // Fields are those of messages, by Message.field. A field without a row has its comment

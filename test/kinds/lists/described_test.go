@@ -131,3 +131,52 @@ func TestEveryFieldHasAText(t *testing.T) {
 		t.Errorf("%d fields were found", found)
 	}
 }
+
+// TestCallsMatchTheAPI fails for a call of a description that the API does not have, or
+// whose messages cannot name, list or hold an object of the kind.
+func TestCallsMatchTheAPI(t *testing.T) {
+	method := func(k object.Kind, name string) protoreflect.MethodDescriptor {
+		d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName("axle.hub.v1." + k.Calls.Service + "." + name))
+		if err != nil {
+			t.Errorf("%s: there is no call %s", k.Name, k.Calls.Path(name))
+			return nil
+		}
+		return d.(protoreflect.MethodDescriptor)
+	}
+	for _, k := range object.All {
+		if k.Calls.Service == "" {
+			continue
+		}
+		if create := method(k, k.Calls.Create); create != nil && string(create.Input().Name()) != k.Request {
+			t.Errorf("%s: %s takes %s, and the kind is declared by %s", k.Name, k.Calls.Path(k.Calls.Create), create.Input().Name(), k.Request)
+		}
+		list := method(k, k.Calls.List)
+		if list == nil {
+			continue
+		}
+		var rows protoreflect.MessageDescriptor
+		for i := range list.Output().Fields().Len() {
+			if f := list.Output().Fields().Get(i); f.IsList() && f.Message() != nil {
+				rows = f.Message()
+				break
+			}
+		}
+		if rows == nil || rows.Fields().ByName(protoreflect.Name(k.Calls.Names())) == nil {
+			t.Errorf("%s: %s lists no objects with %s", k.Name, k.Calls.Path(k.Calls.List), k.Calls.Names())
+			continue
+		}
+		for _, name := range []string{k.Calls.Get, k.Calls.Delete} {
+			if name == "" {
+				continue
+			}
+			if m := method(k, name); m != nil && m.Input().Fields().ByName(protoreflect.Name(k.Calls.Names())) == nil {
+				t.Errorf("%s: %s names no object by %s", k.Name, k.Calls.Path(name), k.Calls.Names())
+			}
+		}
+		if k.Calls.Get != "" {
+			if m := method(k, k.Calls.Get); m != nil && m.Output() != rows {
+				t.Errorf("%s: %s returns %s, and the list has %s", k.Name, k.Calls.Path(k.Calls.Get), m.Output().Name(), rows.Name())
+			}
+		}
+	}
+}

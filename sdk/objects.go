@@ -1,0 +1,157 @@
+package sdk
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Objects are the calls for the objects of one kind, by the kind's description. Requests
+// and answers have their generated types.
+type Objects struct {
+	client *Client
+	kind   object.Kind
+}
+
+// Objects returns the calls for a kind, and whether its description has them.
+func (c *Client) Objects(kind string) (Objects, bool) {
+	k, ok := object.Named(kind)
+	return Objects{c, k}, ok && k.Calls.Service != ""
+}
+
+// Get returns an object by its name. Without a method that reads one it looks in the list.
+func (o Objects) Get(ctx context.Context, name string) (proto.Message, error) {
+	if o.kind.Calls.Get == "" {
+		all, err := o.List(ctx, nil)
+		for _, one := range all {
+			if Text(one, o.kind.Calls.Names()) == name {
+				return one, err
+			}
+		}
+		if err == nil {
+			err = errcode.New(errcode.NotFound, "%s %.80q does not exist", o.kind.Name, name)
+		}
+		return nil, err
+	}
+	return o.client.Call(ctx, o.kind.Calls.Path(o.kind.Calls.Get), o.named(o.kind.Calls.Get, name))
+}
+
+// List returns the objects that a request of the list selects, from all pages; nil is all.
+func (o Objects) List(ctx context.Context, request proto.Message) (all []proto.Message, _ error) {
+	path := o.kind.Calls.Path(o.kind.Calls.List)
+	if request == nil {
+		request = newMessage(Method(path).Input())
+	}
+	set(request, "page_size", protoreflect.ValueOfInt32(PageSize))
+	for {
+		answer, err := o.client.Call(ctx, path, request)
+		if err != nil {
+			return nil, err
+		}
+		m := answer.ProtoReflect()
+		for i, rows := 0, m.Get(Rows(m.Descriptor())).List(); i < rows.Len(); i++ {
+			all = append(all, rows.Get(i).Message().Interface())
+		}
+		next := Text(answer, "next_page_token")
+		if next == "" {
+			return all, nil
+		}
+		set(request, "page_token", protoreflect.ValueOfString(next))
+	}
+}
+
+// Write creates an object, or changes one that exists if update is set; both are one
+// method where the hub has one for them. It returns the object and, of methods that give
+// one, the result: created, updated or unchanged.
+func (o Objects) Write(ctx context.Context, request proto.Message, update bool) (proto.Message, string, error) {
+	method := o.kind.Calls.Create
+	if update {
+		method = o.kind.Calls.Update
+	}
+	answer, err := o.client.Call(ctx, o.kind.Calls.Path(method), request)
+	if err != nil {
+		return nil, "", err
+	}
+	return o.object(answer), Text(answer, "result"), nil
+}
+
+// Delete deletes an object by its name.
+func (o Objects) Delete(ctx context.Context, name string, management *hubv1.Management) error {
+	request := o.named(o.kind.Calls.Delete, name)
+	SetManagement(request, management)
+	_, err := o.client.Call(ctx, o.kind.Calls.Path(o.kind.Calls.Delete), request)
+	return err
+}
+
+// New is an empty object as the hub's answers have it.
+func (o Objects) New() proto.Message {
+	return newMessage(Rows(Method(o.kind.Calls.Path(o.kind.Calls.List)).Output()).Message())
+}
+
+// named is a request of a method for the object of a name.
+func (o Objects) named(method, name string) proto.Message {
+	request := newMessage(Method(o.kind.Calls.Path(method)).Input())
+	set(request, protoreflect.Name(o.kind.Calls.Names()), protoreflect.ValueOfString(name))
+	return request
+}
+
+// object is the one in an answer: the answer itself, or the field of its type.
+func (o Objects) object(answer proto.Message) proto.Message {
+	want, m := o.New().ProtoReflect().Descriptor(), answer.ProtoReflect()
+	if m.Descriptor() == want {
+		return answer
+	}
+	for i := range m.Descriptor().Fields().Len() {
+		if f := m.Descriptor().Fields().Get(i); !f.IsList() && f.Message() == want {
+			return m.Get(f).Message().Interface()
+		}
+	}
+	return nil
+}
+
+// Rows is the field of an answer with its list, nil for none.
+func Rows(answer protoreflect.MessageDescriptor) protoreflect.FieldDescriptor {
+	for i := range answer.Fields().Len() {
+		if f := answer.Fields().Get(i); f.IsList() && f.Message() != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// Text is a text of a message, empty if it has none of that name.
+func Text(m proto.Message, name string) string {
+	f := m.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(name))
+	if f == nil || f.Kind() != protoreflect.StringKind || f.IsList() {
+		return ""
+	}
+	return m.ProtoReflect().Get(f).String()
+}
+
+// ManagedBy is who manages an object; nil is nobody.
+func ManagedBy(m proto.Message) *hubv1.Manager {
+	owned, _ := m.(interface{ GetManagedBy() *hubv1.Manager })
+	if owned == nil {
+		return nil
+	}
+	return owned.GetManagedBy()
+}
+
+// SetManagement sets who writes in a request, if it has a field for that.
+func SetManagement(request proto.Message, m *hubv1.Management) {
+	if m != nil {
+		set(request, "management", protoreflect.ValueOfMessage(proto.CloneOf(m).ProtoReflect()))
+	}
+}
+
+// set sets a field of a message, if it has one of that name.
+func set(m proto.Message, name protoreflect.Name, v protoreflect.Value) {
+	if f := m.ProtoReflect().Descriptor().Fields().ByName(name); f != nil {
+		m.ProtoReflect().Set(f, v)
+	}
+}
