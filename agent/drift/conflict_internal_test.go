@@ -119,10 +119,39 @@ func TestObjectThatIsChangedAgainAndAgainIsContested(t *testing.T) {
 	if c.keeper.heals != conflictAfter+1 {
 		t.Error("an object in conflict is never tried again")
 	}
+	// The heals of the beginning are long ago by now, and are not forgotten.
+	for n := range 3 {
+		c.live(2)
+		c.run(t)
+		for range 10 {
+			c.clock.now = c.clock.now.Add(conflictWithin / 20)
+			c.run(t)
+		}
+		if got := c.keeper.heals - conflictAfter - 1; got != n {
+			t.Errorf("%d heals in the %d. half of the time between two", got, n+1)
+		}
+		if all := c.Findings("s"); len(all) != 1 || all[0].State != Contested {
+			t.Errorf("%+v", all)
+		}
+		for range 11 {
+			c.clock.now = c.clock.now.Add(conflictWithin / 20)
+			c.run(t)
+		}
+	}
 	c.live(1)
 	c.run(t)
 	if all := c.Findings("s"); len(all) != 0 {
 		t.Errorf("after the conflict: %+v", all)
+	}
+	// After some calm it is as if nothing had been.
+	c.clock.now = c.clock.now.Add(conflictWithin + idle)
+	c.run(t)
+	c.clock.now = c.clock.now.Add(conflictWithin + idle)
+	c.run(t)
+	c.live(2)
+	c.run(t)
+	if all := c.Findings("s"); len(all) != 1 || all[0].State != Drifted {
+		t.Errorf("after some calm: %+v", all)
 	}
 }
 

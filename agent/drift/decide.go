@@ -77,11 +77,16 @@ type mark struct {
 	named  uint64
 	// fault is why the last heal failed.
 	fault string
-	// heals are the times of the heals within conflictWithin.
-	heals   []time.Time
-	next    time.Time
-	backoff jitter.Backoff
-	queued  bool
+	// heals are the times of the heals within conflictWithin, and healed is how many there
+	// were since it was last calm for that long.
+	heals  []time.Time
+	healed int
+	// contested lasts until the object was calm for conflictWithin: otherwise the heals
+	// would be forgotten while it waits, and five more would follow.
+	contested bool
+	next      time.Time
+	backoff   jitter.Backoff
+	queued    bool
 	// shown: there is nothing to heal, only to report. The object is considered again
 	// when something changes, and is then healed without back-off.
 	shown bool
@@ -245,7 +250,7 @@ func (w *Watcher) concludeLocked(now time.Time, want kubeobj.Expected, live kube
 	}
 	if m.state == "" {
 		m.state = Drifted
-		if len(recent(m.heals, now)) >= conflictAfter {
+		if m.contested {
 			m.state = Contested
 		}
 	}
@@ -295,10 +300,11 @@ func (w *Watcher) calmLocked(m *mark) {
 // healedLocked counts a heal and sets when the next one may happen.
 func (m *mark) healedLocked(now time.Time) {
 	m.heals = append(recent(m.heals, now), now)
+	m.healed++
 	if len(m.heals) == 1 {
 		m.backoff.Reset()
 	}
-	if len(m.heals) >= conflictAfter {
+	if m.contested = m.contested || len(m.heals) >= conflictAfter; m.contested {
 		m.state = Contested
 		m.next = now.Add(conflictWithin)
 		return
@@ -328,20 +334,21 @@ func (w *Watcher) recheckKindLocked(k *kindWatch) {
 	poke(w.wake)
 }
 
-func (m *mark) message(ref kubeobj.Ref) string {
+// message is what a finding reports of the object, which the finding names.
+func (m *mark) message() string {
 	reason := m.reason
 	if len(m.fields) > 0 && (m.shown || m.state == Contested) {
 		reason, _, _ = strings.Cut(reason, " (by ")
 		reason += ": " + fieldname.Words(m.fields)
 	}
-	text := fmt.Sprintf("%s differs: %s", ref, reason)
+	text := "differs: " + reason
 	switch {
 	case m.lost:
-		text = fmt.Sprintf("%s: fields that are left to others got their values from Git: %s. An element that changed in Git equals none of the cluster's, or several; "+
-			"give the elements of the list a name, or check the values and sync the service", ref, m.reason)
+		text = fmt.Sprintf("fields that are left to others got their values from Git: %s. An element that changed in Git equals none of the cluster's, or several; "+
+			"give the elements of the list a name, or check the values and sync the service", m.reason)
 	case m.state == Contested:
-		text = fmt.Sprintf("%s was put back %d times in %v and something changes it each time: %s; stop the other writer or leave the field out",
-			ref, len(m.heals), conflictWithin, reason)
+		text = fmt.Sprintf("was put back %d times and something changes it each time, so it is put back every %v only: %s; stop the other writer or leave the field out",
+			m.healed, conflictWithin, reason)
 	case m.shown && m.paused:
 		text += "; left as it is, because nothing of the service is written now"
 	case m.shown:

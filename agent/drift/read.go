@@ -75,7 +75,7 @@ func (w *Watcher) Findings(service string) []Finding {
 	for ref, m := range w.marksOf[service] {
 		w.looks++
 		if m.state != "" {
-			all = append(all, Finding{Ref: ref, State: m.state, Message: m.message(ref)})
+			all = append(all, Finding{Ref: ref, State: m.state, Message: m.message()})
 		}
 	}
 	for _, k := range w.kinds {

@@ -240,6 +240,10 @@ func (p Planner) namespace(object *unstructured.Unstructured, kind kubeobj.Kind)
 func (p Planner) body(object *unstructured.Unstructured, it *wave.Item) map[string]any {
 	top := maps.Clone(object.Object)
 	delete(top, "status")
+	if it.Ref.Group == "rbac.authorization.k8s.io" && it.Ref.Kind == "ClusterRole" && top["aggregationRule"] != nil {
+		// The control plane fills them, whatever they are: they are its own.
+		delete(top, "rules")
+	}
 	meta, _ := top["metadata"].(map[string]any)
 	meta = maps.Clone(meta)
 	for _, field := range difference.ServerFields {
