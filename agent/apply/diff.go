@@ -301,7 +301,7 @@ func (d *differ) left(ctx context.Context, e inventory.Entry, held string) (diff
 		out.Action, out.Message, out.DesiredObject = difference.Leave, "no longer rendered; it may not be deleted and stays without our marks", live
 	default:
 		if out.Action = difference.Delete; what == prune.Wait {
-			out.Message = "it is being deleted"
+			out.Message = "it is being deleted" + prune.HeldBy(ctx, d.client, e)
 		}
 	}
 	return out, nil

@@ -108,7 +108,7 @@ func (d *drain) run(ctx context.Context, how func(*drain, context.Context) error
 		return err
 	}
 	if d.result.Remaining = len(d.next.Entries); d.result.Remaining > 0 {
-		d.describe()
+		d.describe(ctx)
 		return d.save(ctx)
 	}
 	if err := d.store.Remove(ctx, d.next); err != nil {
@@ -118,7 +118,7 @@ func (d *drain) run(ctx context.Context, how func(*drain, context.Context) error
 	return nil
 }
 
-func (d *drain) describe() {
+func (d *drain) describe(ctx context.Context) {
 	if text := firstProblem(d.result.Problems); text != "" {
 		d.result.Message = text
 	}
@@ -126,7 +126,7 @@ func (d *drain) describe() {
 		return
 	}
 	for _, e := range d.reverse() {
-		d.result.Message = fmt.Sprintf("%d objects remain; %s is being deleted", d.result.Remaining, e.Ref)
+		d.result.Message = fmt.Sprintf("%d objects remain; %s is being deleted%s", d.result.Remaining, e.Ref, prune.HeldBy(ctx, d.client, e))
 		return
 	}
 }

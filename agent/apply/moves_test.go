@@ -207,7 +207,7 @@ func TestFinalizerThatNeverEndsHoldsNothingElse(t *testing.T) {
 	s.TarballDigest = "d2"
 	for range 3 {
 		result := b.pass(s, configMap("own", "v2"))
-		if result.Sync != apply.SyncApplying || !strings.Contains(result.Message, "held is still to be deleted") || result.Again == 0 {
+		if result.Sync != apply.SyncApplying || !strings.Contains(result.Message, "held is still to be deleted: it is held by its finalizers example.org/never,") || result.Again == 0 {
 			t.Fatalf("%+v", result)
 		}
 	}

@@ -159,7 +159,7 @@ func TestRecreationThatIsHeldUpIsFinishedLater(t *testing.T) {
 	b.pass(service, configMap("a", "v1", "finalizers: [example.org/hold]")+"immutable: true\n")
 	recreated := configMap("a", "v2", "finalizers: [example.org/hold]", `annotations: {`+wave.RecreateAnnotation+`: "true"}`) + "immutable: true\n"
 	service.TarballDigest = "d2"
-	for _, says := range []string{"deleted to be created again and is still held by finalizers [example.org/hold]", "is being deleted; it is created again once it is gone"} {
+	for _, says := range []string{"deleted to be created again and is not gone yet: it is held by its finalizers example.org/hold,", "is being deleted; it is created again once it is gone: it is held by its finalizers example.org/hold,"} {
 		result := b.pass(service, recreated)
 		if result.Sync != apply.SyncFailed || !strings.Contains(result.Message, says) || result.Again == 0 || result.Again > 15*time.Second {
 			t.Fatalf("held up: %+v", result)

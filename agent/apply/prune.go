@@ -35,7 +35,7 @@ func (r *run) pruneAll(ctx context.Context, leaving []inventory.Entry) error {
 	}
 	r.next.Phase, r.dirty = PhaseWaiting, true
 	r.result.Sync, r.result.Again = SyncApplying, againWaiting
-	r.result.Message = fmt.Sprintf("%s is still to be deleted", left[0].Ref)
+	r.result.Message = fmt.Sprintf("%s is still to be deleted%s", left[0].Ref, prune.HeldBy(ctx, r.client, left[0]))
 	if text := firstProblem(r.result.Problems); text != "" {
 		r.result.Sync, r.result.Message, r.result.Again = SyncFailed, text, againRefused
 	}

@@ -123,5 +123,5 @@ func said(s *hubv1.Service) string {
 // object stays invalid.
 func invalid(text string) bool {
 	return slices.ContainsFunc([]string{"is invalid", "Invalid value", "Required value", "Unsupported value", "field not declared in schema", "immutable",
-		"cannot be changed in place", "apiVersion and kind are required", "metadata.name is required", "strict decoding error"}, func(words string) bool { return strings.Contains(text, words) })
+		"cannot be changed in place", "is encrypted by SOPS", "must be text: write it in quotes", "apiVersion and kind are required", "metadata.name is required", "strict decoding error"}, func(words string) bool { return strings.Contains(text, words) })
 }

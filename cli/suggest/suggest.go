@@ -13,10 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/internal/similar"
 )
-
-// likely is the maximum distance at which another word is suggested.
-const likely = 2
 
 // Verb is for commands that only group others. It rejects an unknown word
 // and suggests similar ones.
@@ -24,7 +22,7 @@ func Verb(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	c.SuggestionsMinimumDistance = likely
+	c.SuggestionsMinimumDistance = similar.Likely
 	meant := ""
 	if all := c.SuggestionsFor(args[0]); len(all) > 0 {
 		slices.Sort(all)
@@ -39,9 +37,9 @@ func Flag(c *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
 		return err
 	}
-	word, best, meant := unknown.GetSpecifiedName(), likely+1, ""
+	word, best, meant := unknown.GetSpecifiedName(), similar.Likely+1, ""
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		d := distance(word, f.Name)
+		d := similar.Distance(word, f.Name)
 		if strings.HasPrefix(f.Name, word) {
 			d = 1
 		}
@@ -53,26 +51,4 @@ func Flag(c *cobra.Command, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; did you mean --%s?", err, meant)
-}
-
-// distance is how many letters must be inserted, removed or replaced to turn
-// one word into the other.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 )
 
@@ -103,6 +104,10 @@ func (d *decoder) value(value any, line int) error {
 	case apiVersion == "" || kind == "":
 		return d.fail(line, "the manifest needs both apiVersion and kind")
 	}
+	if items, listed := data["items"]; kind == "List" && apiVersion == "v1" && (items == nil || listed && len(asList(items)) == 0) {
+		d.warn(line, "the List's items are empty: it has no objects")
+		return nil
+	}
 	if items, ok := data["items"].([]any); ok && strings.HasSuffix(kind, "List") {
 		for _, item := range items {
 			if err := d.value(item, line); err != nil {
@@ -110,6 +115,12 @@ func (d *decoder) value(value any, line int) error {
 			}
 		}
 		return nil
+	}
+	metadata, _ := data["metadata"].(map[string]any)
+	for _, field := range []string{"name", "generateName", "namespace"} {
+		if _, text := metadata[field].(string); !text && metadata[field] != nil {
+			return d.fail(line, "metadata.%s of the %s must be text: write it in quotes", field, kind)
+		}
 	}
 	object := Object{Data: data, Source: d.source, Line: line}
 	switch key := object.Key(""); {
@@ -122,12 +133,19 @@ func (d *decoder) value(value any, line int) error {
 	return nil
 }
 
+func asList(v any) []any {
+	list, _ := v.([]any)
+	return list
+}
+
 // parse converts one YAML document to decoded JSON. If a key is set twice, it reports
 // that and uses the last value, as other tools do.
 func parse(text []byte) (value any, duplicate string, err error) {
 	encoded, err := yaml.YAMLToJSONStrict(text)
 	if err != nil && strings.Contains(err.Error(), "already set in map") {
-		_, duplicate = Place(err)
+		if _, duplicate = Place(err); bytes.Contains(text, []byte("<<")) && !twice(text) {
+			duplicate = ""
+		}
 		encoded, err = yaml.YAMLToJSON(text)
 	}
 	if err != nil {
@@ -139,6 +157,31 @@ func parse(text []byte) (value any, duplicate string, err error) {
 		return nil, "", err
 	}
 	return value, duplicate, nil
+}
+
+// twice reports whether a mapping sets a key twice. A key beside a merge key that brings the
+// same one overrides it, as YAML has it; the strict parser counts that as twice.
+func twice(text []byte) bool {
+	var root yamlv3.Node
+	if yamlv3.Unmarshal(text, &root) != nil {
+		return true
+	}
+	for open := []*yamlv3.Node{&root}; len(open) > 0; {
+		n := open[len(open)-1]
+		open = append(open[:len(open)-1], n.Content...)
+		keys := map[string]bool{}
+		for i := 0; n.Kind == yamlv3.MappingNode && i < len(n.Content); i += 2 {
+			if n.Content[i].Kind != yamlv3.ScalarNode {
+				continue
+			}
+			name := n.Content[i].Tag + " " + n.Content[i].Value
+			if keys[name] {
+				return true
+			}
+			keys[name] = true
+		}
+	}
+	return false
 }
 
 // jsonValues decodes JSON objects in a row; false if the text is something else.

@@ -32,6 +32,9 @@ func TestDecode(t *testing.T) {
 		"json in a row":      {text: `{"apiVersion":"v1","kind":"A","metadata":{"name":"s"}} {"apiVersion":"v1","kind":"B","metadata":{"name":"s"}}`, want: []string{"1 A s", "1 B s"}},
 		"not a manifest":     {text: "replicas: 3\nimage: x\n", warnings: 1},
 		"key set twice":      {text: object + "data: {x: a}\ndata: {x: b}\n", want: []string{"1 ConfigMap a"}, warnings: 1},
+		"merged and set":     {text: object + "x: &x {x: a}\ndata:\n  <<: *x\n  x: b\n", want: []string{"1 ConfigMap a"}},
+		"merged, set twice":  {text: object + "x: &x {x: a}\ndata:\n  <<: *x\n  x: b\n  x: c\n", want: []string{"1 ConfigMap a"}, warnings: 1},
+		"List of nothing":    {text: "apiVersion: v1\nkind: List\nitems:\n---\napiVersion: v1\nkind: List\nitems: []\n---\napiVersion: v1\nkind: List\n", warnings: 3},
 		"nothing":            {text: ""},
 	}
 	for name, test := range tests {
@@ -70,6 +73,7 @@ func TestErrorsHaveTheirPlace(t *testing.T) {
 		"first line":        {text: "a: b: c\n", line: 1, want: "invalid YAML"},
 		"tab":               {text: object + "data:\n\tx: y\n", line: 5, want: "invalid YAML"},
 		"no kind":           {text: "---\n\napiVersion: v1\n", line: 3, want: "needs both apiVersion and kind"},
+		"a number as name":  {text: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 20240101}\n", line: 1, want: "metadata.name of the ConfigMap must be text: write it in quotes"},
 		"no name":           {text: "apiVersion: v1\nkind: ConfigMap\n", line: 1, want: "the ConfigMap needs metadata.name"},
 		"text":              {text: object + "---\njust text\n", line: 5, want: "not an object"},
 		"a list of objects": {text: "- " + strings.ReplaceAll(object, "\n", "\n  "), line: 1, want: "not an object"},

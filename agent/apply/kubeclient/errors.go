@@ -3,6 +3,7 @@ package kubeclient
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,7 +26,7 @@ func Unavailable(err error) error {
 // Explain turns an API server's refusal of one object into a sentence that says what
 // to do.
 func Explain(verb string, ref kubeobj.Ref, err error) string {
-	text := fmt.Sprintf("%s %s: %s", verb, ref, ServerMessage(err))
+	text := fmt.Sprintf("%s %s: %s", verb, ref, goStruct.ReplaceAllString(ServerMessage(err), "Invalid value: "))
 	switch {
 	case tooLarge(err):
 		return fmt.Sprintf("%s; Kubernetes accepts objects of about 1.5 MiB at most: split it, or keep large data outside the cluster", text)
@@ -36,11 +37,21 @@ func Explain(verb string, ref kubeobj.Ref, err error) string {
 			text, strings.Join(ImmutableFields(err), ", "), wave.RecreateAnnotation)
 	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook"):
 		return text + "; grant it to the account that applies the service"
+	case strings.Contains(text, ".sops: field not declared in schema"), strings.Contains(text, `unknown field "sops"`):
+		return fmt.Sprintf("%s %s: the manifest is encrypted by SOPS and would be applied as it is: decrypt it, or give the hub a backend of the type sops and take the values from there", verb, ref)
+	case strings.Contains(text, ": expected string, got"), notText.MatchString(text):
+		return text + "; write the value in quotes"
 	case MissingNamespace(err):
 		return text + "; render the namespace or turn syncConfig.createNamespace on"
 	}
 	return text
 }
+
+var (
+	// goStruct is a value that the API server prints as Go has it: 2 KB for a Job's pods.
+	goStruct = regexp.MustCompile(`Invalid value: \*?[a-z0-9]+\.[A-Z][A-Za-z0-9]*\{.*\}: `)
+	notText  = regexp.MustCompile(`cannot unmarshal (?:number|bool) into Go (?:struct field [A-Za-z0-9_.]+|value) of type (?:map\[string\])?string`)
+)
 
 // tooLarge recognises the errors of the API server and of etcd.
 func tooLarge(err error) bool {
@@ -86,4 +97,12 @@ func Unserved(err error) bool {
 // MissingNamespace reports whether the object's namespace does not exist.
 func MissingNamespace(err error) bool {
 	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), `namespaces "`)
+}
+
+// HeldBy names finalizers as the end of a sentence about a deletion, empty for none.
+func HeldBy(finalizers []string) string {
+	if len(finalizers) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": it is held by its finalizers %s, which the controllers that set them remove", strings.Join(finalizers, ", "))
 }

@@ -2,6 +2,7 @@ package kubeclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
+	"github.com/axle-cd/axle/internal/similar"
 )
 
 // askAgain is how long an unknown kind stays unknown before discovery runs again: a
@@ -127,24 +129,82 @@ func (k *Kinds) Lookup(_ context.Context, gvk schema.GroupVersionKind) (kubeobj.
 	return kubeobj.Kind{}, UnknownKind{gvk, k.unknown(gvk)}
 }
 
+// removed are kinds that Kubernetes removed without the same kind in another group, with the
+// version and what took their place (kubernetes.io, deprecation guide).
+var removed = map[schema.GroupKind]string{
+	{Group: "policy", Kind: "PodSecurityPolicy"}:           "1.25; label the namespace for Pod Security Admission",
+	{Group: "extensions", Kind: "PodSecurityPolicy"}:       "1.16; label the namespace for Pod Security Admission",
+	{Group: "settings.k8s.io", Kind: "PodPreset"}:          "1.20; use a mutating admission policy",
+	{Group: "auditregistration.k8s.io", Kind: "AuditSink"}: "1.19; use the API server's audit policy",
+}
+
+// unknown says why a kind is not served, and what to change.
 func (k *Kinds) unknown(gvk schema.GroupVersionKind) error {
-	if k.fail != nil {
+	if k.fail != nil && mayServe(k.fail, gvk.GroupVersion()) {
 		// Only services that need that API wait for it.
 		return errcode.New(errcode.Unprocessable, "kind %s of %s: the API server could not list all of its APIs (%v); tried again", gvk.Kind, gvk.GroupVersion(), k.fail)
 	}
-	var served []string
+	var versions, groups, kinds []string
 	for other := range k.known {
-		if other.GroupKind() == gvk.GroupKind() {
-			served = append(served, other.GroupVersion().String())
+		switch {
+		case other.GroupKind() == gvk.GroupKind():
+			versions = append(versions, other.GroupVersion().String())
+		case other.Kind == gvk.Kind && builtIn(gvk.Group):
+			groups = append(groups, other.GroupVersion().String())
+		case other.Group == gvk.Group:
+			kinds = append(kinds, other.Kind)
 		}
 	}
-	if len(served) > 0 {
-		slices.Sort(served)
+	for _, list := range [][]string{versions, groups, kinds} {
+		slices.Sort(list)
+	}
+	if len(versions) > 0 {
 		return errcode.New(errcode.Invalid, "kind %s is not served in %s; this cluster serves it in %s: change apiVersion",
-			gvk.Kind, gvk.GroupVersion(), strings.Join(served, ", "))
+			gvk.Kind, gvk.GroupVersion(), strings.Join(versions, ", "))
+	}
+	if since := removed[gvk.GroupKind()]; since != "" {
+		return errcode.New(errcode.Invalid, "kind %s of %s was removed in Kubernetes %s, and take the object out", gvk.Kind, gvk.GroupVersion(), since)
+	}
+	if meant := similar.To(gvk.Kind, kinds); meant != "" {
+		return errcode.New(errcode.Invalid, "kind %s of %s is unknown to this cluster: did you mean %s?", gvk.Kind, gvk.GroupVersion(), meant)
+	}
+	switch {
+	case len(groups) > 0:
+		return errcode.New(errcode.Invalid, "kind %s is not served in %s; this cluster serves it in %s: change apiVersion",
+			gvk.Kind, gvk.GroupVersion(), strings.Join(groups, ", "))
+	case builtIn(gvk.Group):
+		return errcode.New(errcode.Invalid, "kind %s of %s is Kubernetes' own and is not served by this cluster's version: its deprecation guide names what took its place, or the kind needs a newer version",
+			gvk.Kind, gvk.GroupVersion())
 	}
 	return errcode.New(errcode.Invalid, "kind %s of %s is unknown to this cluster: install its CustomResourceDefinition first, or render it in the same service",
 		gvk.Kind, gvk.GroupVersion())
+}
+
+// builtIn reports whether a group is one of Kubernetes itself: no definition of a custom
+// resource may have a group without a dot, and few of *.k8s.io are served by definitions.
+func builtIn(group string) bool {
+	switch group {
+	case "rbac.authorization.k8s.io", "networking.k8s.io", "storage.k8s.io", "policy", "extensions", "scheduling.k8s.io", "admissionregistration.k8s.io",
+		"certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io", "node.k8s.io", "settings.k8s.io",
+		"auditregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "resource.k8s.io", "authentication.k8s.io", "authorization.k8s.io":
+		return true
+	}
+	return !strings.Contains(group, ".")
+}
+
+// mayServe reports whether one of the lists that could not be read may have the kinds of a
+// group: those of other groups that are down say nothing about it.
+func mayServe(fail error, of schema.GroupVersion) bool {
+	var some *discovery.ErrGroupDiscoveryFailed
+	if !errors.As(fail, &some) {
+		return true
+	}
+	for gv := range some.Groups {
+		if gv.Group == of.Group {
+			return true
+		}
+	}
+	return false
 }
 
 // DefinedKinds returns the kinds that a CustomResourceDefinition will serve.

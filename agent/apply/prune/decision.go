@@ -152,3 +152,13 @@ func Unmark(ctx context.Context, c *kubeclient.Client, service string, e invento
 	}
 	return Remark(ctx, c, service, e, map[string]any{kubeobj.ManagedLabel: nil}, annotations)
 }
+
+// HeldBy names the finalizers of an object that is being deleted, as the end of a sentence;
+// empty if it has none or cannot be read.
+func HeldBy(ctx context.Context, c *kubeclient.Client, e inventory.Entry) string {
+	meta, err := c.Get(ctx, e.Kind, e.Ref)
+	if err != nil || meta == nil || meta.DeletionTimestamp == nil {
+		return ""
+	}
+	return kubeclient.HeldBy(meta.Finalizers)
+}

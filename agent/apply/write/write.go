@@ -138,7 +138,7 @@ func (w *Writer) judge(ctx context.Context, it *wave.Item, had *inventory.Entry)
 	case found:
 		v, why := w.owners.Judge(w.Service, it.Ref, live, had)
 		needsMeta := v == ownership.MayAdopt || v == ownership.MayApply && (live.Strings || w.Service.Strict && live.Print.Foreign != 0)
-		if !needsMeta && v != ownership.MayNot && v != ownership.NotYet {
+		if !needsMeta && v != ownership.MayNot && v != ownership.NotYet && v != ownership.MustWait {
 			return v, why, nil, nil
 		}
 	case synced, had == nil:
@@ -244,7 +244,7 @@ func (w *Writer) removeAndWait(ctx context.Context, it *wave.Item) error {
 			}
 		}
 		if jitter.Wait(ctx, 200*time.Millisecond) != nil {
-			return &Refusal{Message: fmt.Sprintf("apply %s: it was deleted to be created again and is still held by finalizers %v; it is created once it is gone", it.Ref, meta.Finalizers), Soon: true}
+			return &Refusal{Message: fmt.Sprintf("apply %s: it was deleted to be created again and is not gone yet%s", it.Ref, kubeclient.HeldBy(meta.Finalizers)), Soon: true}
 		}
 	}
 }
@@ -334,5 +334,8 @@ func (w *Writer) look(ctx context.Context, it *wave.Item, had *inventory.Entry) 
 		return ownership.MayCreate, "", nil, nil
 	}
 	v, why := w.owners.Judge(w.Service, it.Ref, kubeobj.Reduce(it.Ref, meta), had)
+	if v == ownership.MustWait {
+		why += kubeclient.HeldBy(meta.Finalizers)
+	}
 	return v, why, meta, nil
 }
