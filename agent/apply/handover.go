@@ -46,6 +46,7 @@ func (r *run) othersFirst(ctx context.Context, leaving []inventory.Entry) (waits
 	}
 	r.result.Awaits = true
 	if since <= othersQuiet && r.next.HeldFor != inventory.HeldForOthers {
+		r.recordWritten()
 		r.next.Phase, r.dirty = PhaseWaiting, true
 		r.result.Sync, r.result.Again = SyncApplying, jitter.Around(againOthers, againOthers/4)
 		r.result.Message = "the prune waits for " + awaitedWords(awaited) + ", which may take objects over"

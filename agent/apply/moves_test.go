@@ -211,6 +211,7 @@ func TestFinalizerThatNeverEndsHoldsNothingElse(t *testing.T) {
 			t.Fatalf("%+v", result)
 		}
 	}
+	b.called(s, "d2")
 	if b.uidOf(s.Namespace, "free") != "" {
 		t.Error("the others wait for it")
 	}

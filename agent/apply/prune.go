@@ -33,6 +33,7 @@ func (r *run) pruneAll(ctx context.Context, leaving []inventory.Entry) error {
 	if len(left) == 0 {
 		return r.applied(ctx)
 	}
+	r.recordWritten()
 	r.next.Phase, r.dirty = PhaseWaiting, true
 	r.result.Sync, r.result.Again = SyncApplying, againWaiting
 	r.result.Message = fmt.Sprintf("%s is still to be deleted%s", left[0].Ref, prune.HeldBy(ctx, r.client, left[0]))

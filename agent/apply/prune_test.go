@@ -74,6 +74,7 @@ func TestLargePruneIsHeldUntilApproved(t *testing.T) {
 			t.Errorf("%s: %+v, %d objects left", name, result, b.count(service.Namespace))
 		}
 	}
+	b.called(service, "d2")
 	b.pass(service)
 	mark := b.mark()
 	b.pass(service)
@@ -100,10 +101,11 @@ func TestPartialRenderPrunesNothing(t *testing.T) {
 	b := newBed(t, nil)
 	service := newService("d1")
 	b.pass(service, maps(4)...)
-	service.Partial = "the lookup of Secret a/b was forbidden"
+	service.TarballDigest, service.Partial = "d2", "the lookup of Secret a/b was forbidden"
 	if result := b.pass(service, maps(3)...); result.Pruned != 0 || b.count(service.Namespace) != 4 || len(result.Problems) != 1 {
 		t.Errorf("%+v", result)
 	}
+	b.called(service, "d2")
 	service.Partial = ""
 	if result := b.pass(service, maps(3)...); result.Pruned != 1 || b.count(service.Namespace) != 3 {
 		t.Errorf("after it: %+v", result)
@@ -151,5 +153,13 @@ func TestDrainDeletesAndDetachLeaves(t *testing.T) {
 				t.Errorf("again: %+v %v", again, err)
 			}
 		})
+	}
+}
+
+// called checks which revision is called applied: all of it is written, only the prune waits.
+func (b *bed) called(service apply.Service, digest string) {
+	b.t.Helper()
+	if state, _ := b.engine.State(service.ID); state.TarballDigest != digest || state.SpecDigest != service.SpecDigest {
+		b.t.Errorf("applied is %+v, want %s", state, digest)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/axle-cd/axle/agent/apply/inventory"
 	"github.com/axle-cd/axle/agent/apply/prune"
 	"github.com/axle-cd/axle/agent/apply/wave"
@@ -99,6 +101,16 @@ func (r *run) applied(ctx context.Context) error {
 	return r.saveIfDirty(ctx)
 }
 
+// recordWritten records that all that the revision renders is in the cluster, although something
+// that it does not render is still there: only its prune waits.
+func (r *run) recordWritten() {
+	n := r.next
+	if n.TarballDigest != r.service.TarballDigest || n.SpecDigest != r.service.SpecDigest || n.Settings != r.service.Settings {
+		r.dirty = true
+	}
+	n.TarballDigest, n.SpecDigest, n.Settings, n.Seen = r.service.TarballDigest, r.service.SpecDigest, r.service.Settings, r.service.Seen
+}
+
 // onlyAsked reports whether only people's requests are new. These need not survive a
 // restart, unless windows depend on them.
 func (r *run) onlyAsked() bool {
@@ -117,6 +129,7 @@ func (r *run) calm() {
 }
 
 func (r *run) partial(ctx context.Context, count int) error {
+	r.recordWritten()
 	r.next.Phase = PhaseWaiting
 	r.result.Sync = SyncSynced
 	r.result.Held = count
@@ -154,6 +167,7 @@ func (r *run) pruneLimit(leaving []inventory.Entry) string {
 }
 
 func (r *run) hold(ctx context.Context, leaving []inventory.Entry, reason, why string) error {
+	r.recordWritten()
 	if r.next.Phase != PhasePruneHeld || r.next.Held != len(leaving) || r.next.HeldFor != r.before.HeldFor {
 		r.next.Phase, r.next.Held = PhasePruneHeld, len(leaving)
 		r.dirty = true
@@ -163,6 +177,8 @@ func (r *run) hold(ctx context.Context, leaving []inventory.Entry, reason, why s
 	r.result.Problems = append(r.result.Problems, Problem{Source: "prune", Message: r.result.Message})
 	return r.saveIfDirty(ctx)
 }
+
+var claimKind = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 
 // unhealthy lists written objects up to a stage that are not healthy yet. Hooks are
 // not included: they end, or fail.
@@ -184,6 +200,8 @@ func (r *run) unhealthy(stage int) []string {
 			sick = append(sick, e.Ref.String()+" cannot be watched")
 		case !found && !e.Once:
 			sick = append(sick, e.Ref.String()+" is missing")
+		case found && live.Health == "Progressing" && e.Kind.GroupKind() == claimKind:
+			// Its class may wait for a pod that uses it, which is waited for by itself.
 		case found && live.Health != "" && live.Health != "Healthy" && live.Health != "Suspended":
 			sick = append(sick, strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", e.Ref, live.Health, live.Message), ": "))
 		}

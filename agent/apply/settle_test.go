@@ -70,6 +70,27 @@ func TestPruneWaitsForHealthAndGivesUpInTime(t *testing.T) {
 	}
 }
 
+// A claim whose class waits for a pod that uses it is bound when there is one: a service
+// whose only claim nobody uses is applied, and its prunes happen.
+func TestClaimThatWaitsForAPodDelaysNothing(t *testing.T) {
+	b := newBed(t, nil)
+	live := &ill{oracle: b.live, name: "claim"}
+	b.engine = b.restart(func(cfg *apply.Config) { cfg.Live = live })
+	service := newService("d1")
+	b.pass(service, maps(3)...)
+	service.TarballDigest = "d2"
+	live.set("Progressing")
+	claim := "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: claim}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+	if result := b.pass(service, append(maps(2), claim)...); result.Phase != apply.PhaseApplied || b.count(service.Namespace) != 2 {
+		t.Errorf("%+v, %d objects left", result, b.count(service.Namespace))
+	}
+	live.set("Degraded")
+	service.TarballDigest = "d3"
+	if result := b.pass(service, append(maps(1), claim)...); result.Phase != apply.PhaseApplied {
+		t.Errorf("an ill claim of before delays: %+v", result)
+	}
+}
+
 func TestObjectThatWasIllBeforeDelaysNothing(t *testing.T) {
 	b := newBed(t, nil)
 	live := &ill{oracle: b.live, name: "m0", health: "Degraded"}

@@ -144,6 +144,8 @@ func (w *Watcher) healthLocked(want kubeobj.Expected, c *agentv1.Component) {
 			}
 		}
 		w.judgePaceLocked(want.Ref, c)
+	case want.Unrun:
+		c.Health, c.Message = string(health.Progressing), "it has not run yet"
 	case want.Once:
 		c.Health, c.Message = string(health.Healthy), "it has ended and was removed"
 	default:

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/axle-cd/axle/agent/health"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -282,6 +283,10 @@ func (s *stream) reduce(raw json.RawMessage) (kubeobj.Ref, kubeobj.Live, *questi
 	}
 	ref := kubeobj.Ref{Group: s.k.kind.Group, Kind: s.k.kind.Kind, Namespace: meta.Namespace, Name: meta.Name}
 	live := kubeobj.Reduce(ref, &meta)
+	if live.Deleting && !s.k.whole {
+		// Kinds without a rule are healthy once they exist, but not while they go.
+		live.Health, live.Message = string(health.Progressing), "pending deletion"
+	}
 	if s.k.whole {
 		if meta.DeletionTimestamp == nil {
 			if q := s.question(raw, ref, live); q != nil {

@@ -41,7 +41,9 @@ type cluster struct {
 	lookups    map[string]int
 	asked      []string
 	served     []string
-	fail       error
+	// unlisted is why not all that is served is known.
+	unlisted string
+	fail     error
 	// refuses fails a render, depending on the file's content.
 	refuses func(content string) error
 	// failPass fails the passes of a service.
@@ -207,7 +209,7 @@ func (c *cluster) RendererVersion() string { return "r1" }
 func (c *cluster) Capabilities(context.Context) (render.Capabilities, string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return render.Capabilities{KubernetesVersion: "v1.36.3", APIVersions: c.served}, "", nil
+	return render.Capabilities{KubernetesVersion: "v1.36.3", APIVersions: c.served}, c.unlisted, nil
 }
 
 func (c *cluster) Lookup(_ context.Context, _ tenancy.Permit, key render.LookupKey) ([]byte, error) {

@@ -390,3 +390,31 @@ func TestEndsWithItsContext(t *testing.T) {
 		}
 	})
 }
+
+// An API of another group that is down holds the prunes of what asked for APIs only:
+// manifests without templates are the same whatever is served.
+func TestAnAPIThatIsDownHoldsNothingThatDidNotAsk(t *testing.T) {
+	h, c := newHub(t), newCluster()
+	h.put("web", "one")
+	c.unlisted = "metrics.example.org/v1 is down"
+	start(t, h, c, t.TempDir())
+	h.says("web", "Synced", "")
+	held := func() string {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.partial["web"]
+	}
+	if why := held(); why != "" {
+		t.Errorf("the prunes of manifests wait, because %s", why)
+	}
+	c.mu.Lock()
+	c.asked = []string{"metrics.example.org/v1"}
+	c.mu.Unlock()
+	h.put("web", "two")
+	eventually.For(t, within, "a template that asks waits", func() error {
+		if why := held(); why == "" {
+			return errors.New("it may prune")
+		}
+		return nil
+	})
+}

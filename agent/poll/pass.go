@@ -181,6 +181,10 @@ func (p *passing) serve(ctx context.Context) *outcome {
 	l, j := p.loop, p.job
 	s := apply.FromSpec(j.spec, p.now.TarballDigest)
 	s.Revision, s.Settings, s.Seen = content.Revision(j.spec, p.now), p.settings, j.seen
+	if len(p.now.Asked) == 0 && len(p.now.Reads) == 0 {
+		// No template asked for an API or an object, so that nothing can be missing.
+		p.partial = ""
+	}
 	s.Partial, s.LeftOut = cmp.Or(j.deletes, p.partial), manifest.PartsLeftOut(p.warnings)
 	s.Unsettled = func() []apply.Pending { return l.unsettled(j.id) }
 	p.service = s

@@ -12,6 +12,8 @@ type Expected struct {
 	Print   Fingerprint
 	// Once says that the object is never healed: a hook, or work that ends.
 	Once bool
+	// Unrun says that what is there once has not been there yet for this revision.
+	Unrun bool
 	// Strict says that changes by people's tools are reverted too; otherwise they are
 	// only reported.
 	Strict bool

@@ -49,7 +49,19 @@ func (i *Inventory) Released(reason string, approval int64) bool {
 
 // Expects is an object of the inventory in the form that drift compares.
 func Expects(service string, had Entry) kubeobj.Expected {
-	return kubeobj.Expected{Ref: had.Ref, Kind: had.Kind, Service: service, UID: had.UID, Print: had.Print, Once: had.Once}
+	return kubeobj.Expected{Ref: had.Ref, Kind: had.Kind, Service: service, UID: had.UID, Print: had.Print, Once: had.Once, Unrun: had.unrun()}
+}
+
+// unrun reports whether what runs once has not run for this revision. What only runs after
+// a failure is not waited for.
+func (e Entry) unrun() bool {
+	switch {
+	case !e.Once || e.Leaving || e.Hook.Moment == wave.MomentFail:
+		return false
+	case e.Hook.Runs:
+		return e.Hook.Key == 0
+	}
+	return e.UID == ""
 }
 
 // Kinds returns the kinds of all objects in a fixed order.
