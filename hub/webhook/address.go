@@ -31,19 +31,35 @@ func address(text string) string {
 		host = net.JoinHostPort(host, port)
 	}
 	path := strings.TrimSuffix(strings.Trim(strings.ToLower(u.Path), "/"), ".git")
-	return azure(host, path)
+	return atKnownHost(host, path)
 }
 
-// azure maps the three addresses of an Azure DevOps repository to one.
-func azure(host, path string) string {
+// alternatives are hosts that answer for others, where port 22 is closed.
+var alternatives = map[string]string{"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com", "altssh.bitbucket.org": "bitbucket.org"}
+
+// atKnownHost maps the addresses of a repository at a known host to one. Azure DevOps has two hosts
+// for HTTPS and two for SSH; the collection may be named, and the project left out when it has
+// the repository's name.
+func atKnownHost(host, path string) string {
 	parts := strings.Split(path, "/")
-	organisation, found := strings.CutSuffix(host, ".visualstudio.com")
+	organisation, visualStudio := strings.CutSuffix(host, ".visualstudio.com")
 	switch {
-	case host == "ssh.dev.azure.com" && len(parts) == 4 && parts[0] == "v3":
+	case alternatives[host] != "":
+		return alternatives[host] + "/" + path
+	case (host == "ssh.dev.azure.com" || host == "vs-ssh.visualstudio.com") && len(parts) == 4 && parts[0] == "v3":
 		return "dev.azure.com/" + strings.Join(parts[1:], "/")
-	case found && len(parts) == 3 && parts[1] == "_git":
-		return "dev.azure.com/" + organisation + "/" + parts[0] + "/" + parts[2]
-	case host == "dev.azure.com" && len(parts) == 4 && parts[2] == "_git":
+	case visualStudio && host != "vs-ssh.visualstudio.com":
+		if parts[0] == "defaultcollection" {
+			parts = parts[1:]
+		}
+		parts = append([]string{organisation}, parts...)
+	case host != "dev.azure.com":
+		return host + "/" + path
+	}
+	if len(parts) == 3 && parts[1] == "_git" {
+		parts = []string{parts[0], parts[2], "_git", parts[2]}
+	}
+	if len(parts) == 4 && parts[2] == "_git" {
 		return "dev.azure.com/" + parts[0] + "/" + parts[1] + "/" + parts[3]
 	}
 	return host + "/" + path

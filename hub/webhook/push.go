@@ -1,8 +1,11 @@
 package webhook
 
 import (
+	"cmp"
 	"encoding/json"
+	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -15,8 +18,10 @@ type push struct {
 	// urls are the sender's URLs of the repository; one match is enough. Empty
 	// means whatever the webhook is restricted to.
 	urls []string
-	// refs are the changed refs, full or short; empty means any.
+	// refs are the changed refs, full or short; empty means any. head is the default
+	// branch, which HEAD names; empty is unknown.
 	refs []string
+	head string
 	// nothing is set for deliveries without changed refs: a ping, an issue, a
 	// comment.
 	nothing bool
@@ -27,6 +32,7 @@ type body struct {
 	Ref        string `json:"ref"`
 	RefType    string `json:"ref_type"`
 	ObjectKind string `json:"object_kind"`
+	EventName  string `json:"event_name"`
 	EventType  string `json:"eventType"`
 
 	// These belong to the generic form.
@@ -39,6 +45,7 @@ type body struct {
 		HTTP string `json:"git_http_url"`
 		SSH  string `json:"git_ssh_url"`
 		Web  string `json:"web_url"`
+		Head string `json:"default_branch"`
 	} `json:"project"`
 	Push struct {
 		Changes []struct {
@@ -66,7 +73,10 @@ type repository struct {
 	Web       string `json:"html_url"`
 	RemoteURL string `json:"remoteUrl"`
 	SSHURL    string `json:"sshUrl"`
-	Links     struct {
+	Head      string `json:"default_branch"`
+	// HeadRef is Azure's, with refs/heads/.
+	HeadRef string `json:"defaultBranch"`
+	Links   struct {
 		HTML struct {
 			Href string `json:"href"`
 		} `json:"html"`
@@ -93,7 +103,7 @@ var events = map[gitcache.Provider]struct {
 	gitcache.GitHub:    {"X-GitHub-Event", []string{"push", "create", "delete"}},
 	gitcache.Gitea:     {"X-Gitea-Event", []string{"push", "create", "delete"}},
 	gitcache.GitLab:    {"X-Gitlab-Event", []string{"Push Hook", "Tag Push Hook", "System Hook"}},
-	gitcache.Bitbucket: {"X-Event-Key", []string{"repo:push", "repo:refs_changed"}},
+	gitcache.Bitbucket: {"X-Event-Key", []string{"repo:push", "repo:refs_changed", "mirror:repo_synchronized"}},
 }
 
 // read parses a verified delivery.
@@ -102,6 +112,14 @@ func read(provider gitcache.Provider, header http.Header, raw []byte) (push, err
 		return push{nothing: true}, nil
 	}
 	var b body
+	if media, _, _ := mime.ParseMediaType(header.Get("Content-Type")); media == "application/x-www-form-urlencoded" {
+		// GitHub's default, and an option of Gitea. What is signed is the whole body.
+		form, err := url.ParseQuery(string(raw))
+		if err != nil || !form.Has("payload") {
+			return push{}, errcode.New(errcode.Invalid, "the body is a form without the field payload; choose the content type application/json at the sender")
+		}
+		raw = []byte(form.Get("payload"))
+	}
 	if len(raw) > 0 || provider != gitcache.Generic {
 		if err := json.Unmarshal(raw, &b); err != nil {
 			return push{}, errcode.New(errcode.Invalid, "the body is not the JSON of a push: %w; choose the content type application/json at the sender", err)
@@ -119,8 +137,10 @@ func read(provider gitcache.Provider, header http.Header, raw []byte) (push, err
 func (b *body) push(provider gitcache.Provider) (p push) {
 	switch provider {
 	case gitcache.GitLab:
-		p.urls, p.refs = []string{b.Project.HTTP, b.Project.SSH, b.Project.Web}, []string{b.Ref}
-		p.nothing = b.ObjectKind != "" && b.ObjectKind != "push" && b.ObjectKind != "tag_push" && b.ObjectKind != "repository_update"
+		p.urls, p.refs, p.head = []string{b.Project.HTTP, b.Project.SSH, b.Project.Web}, append(b.Refs, b.Ref), b.Project.Head
+		// System hooks of most kinds have no object_kind.
+		kind := cmp.Or(b.ObjectKind, b.EventName, "push")
+		p.nothing = kind != "push" && kind != "tag_push" && kind != "repository_update"
 	case gitcache.Bitbucket:
 		p.urls = b.Repository.urls()
 		for _, c := range b.Push.Changes {
@@ -136,24 +156,30 @@ func (b *body) push(provider gitcache.Provider) (p push) {
 			p.refs = append(p.refs, c.RefID)
 		}
 	case gitcache.Azure:
-		p.urls, p.nothing = b.Resource.Repository.urls(), b.EventType != "git.push"
+		p.urls, p.nothing, p.head = b.Resource.Repository.urls(), b.EventType != "git.push", b.Resource.Repository.HeadRef
 		for _, u := range b.Resource.RefUpdates {
 			p.refs = append(p.refs, u.Name)
 		}
 	case gitcache.Generic:
 		p.urls, p.refs = append(b.URLs, b.URL), append(b.Refs, b.Ref)
 	default:
-		p.urls, p.refs = b.Repository.urls(), []string{b.Ref}
+		p.urls, p.refs, p.head = b.Repository.urls(), []string{b.Ref}, b.Repository.Head
 	}
 	return p
 }
 
 // touches reports whether a push that changed refs may have moved a source that
-// follows ref. Any push may concern a source at a commit, because the source
+// follows ref, of which HEAD is the default branch. Any push may concern a source at a commit, because the source
 // may wait for that commit.
 func (p push) touches(ref string) bool {
 	if len(p.refs) == 0 || isCommit(ref) {
 		return true
+	}
+	if ref == "" || ref == "HEAD" {
+		if p.head == "" {
+			return true
+		}
+		ref = p.head
 	}
 	return slices.ContainsFunc(p.refs, func(changed string) bool { return short(changed) == short(ref) })
 }

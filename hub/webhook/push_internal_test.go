@@ -95,6 +95,14 @@ func TestAddressesOfOneRepositoryAreOne(t *testing.T) {
 		"git.example.com:8443/team/shop": {"https://git.example.com:8443/team/shop.git"},
 		"dev.azure.com/fabrikam/retail/shop": {
 			"https://fabrikam@dev.azure.com/fabrikam/Retail/_git/shop", "git@ssh.dev.azure.com:v3/fabrikam/Retail/shop", "https://fabrikam.visualstudio.com/Retail/_git/shop",
+			"https://fabrikam.visualstudio.com/DefaultCollection/Retail/_git/shop", "fabrikam@vs-ssh.visualstudio.com:v3/fabrikam/Retail/shop",
+		},
+		"dev.azure.com/fabrikam/shop/shop": {
+			"https://dev.azure.com/fabrikam/_git/shop", "https://fabrikam.visualstudio.com/_git/shop", "https://dev.azure.com/fabrikam/shop/_git/shop",
+			"https://fabrikam.visualstudio.com/DefaultCollection/_git/shop", "git@ssh.dev.azure.com:v3/fabrikam/shop/shop",
+		},
+		"github.com/octo-org/shop": {
+			"git@github.com:octo-org/shop.git", "ssh://git@ssh.github.com:443/octo-org/shop.git", "https://github.com/octo-org/shop",
 		},
 		"": {"", "shop", "/srv/git/shop.git", "https://", "%zz://x", "./a:b"},
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -235,10 +236,13 @@ func (s *Server) kick(ctx context.Context, hook gitcache.Webhook, p push) (answe
 			named[a] = true
 		}
 	}
+	// A webhook of one repository is about it also by a name that the hub does not know:
+	// hosts rename repositories, and some send an address of their own.
+	strange := !slices.ContainsFunc(all, func(r gitcache.Repository) bool { return named[address(r.URL)] })
 	a := answer{Outcome: "unmatched"}
 	matched := 0
 	for _, r := range all {
-		if hook.RepositoryID != "" && r.ID != hook.RepositoryID || len(named) > 0 && !named[address(r.URL)] || len(named) == 0 && hook.RepositoryID == "" {
+		if restricted := hook.RepositoryID != ""; restricted && r.ID != hook.RepositoryID || !named[address(r.URL)] && !(restricted && strange) {
 			continue
 		}
 		matched++

@@ -278,6 +278,50 @@ func TestARestrictedWebhookKicksOneRepository(t *testing.T) {
 	elsewhere := fmt.Sprintf(`{"url":%q}`, b.git.URL("other"))
 	headers["X-Axle-Signature"] = signed(elsewhere)["X-Hub-Signature-256"]
 	b.mustSend(t, webhook.Path(made), headers, elsewhere, http.StatusAccepted, "unmatched")
+	// A name that no repository of the hub has is the repository's new one.
+	third := commit(t, b.git, "main", "third")
+	renamed := fmt.Sprintf(`{"url":%q}`, b.git.URL("shop-of-today"))
+	headers["X-Axle-Signature"] = signed(renamed)["X-Hub-Signature-256"]
+	b.mustSend(t, webhook.Path(made), headers, renamed, http.StatusAccepted, "kicked")
+	b.arrives(t, third)
+}
+
+// A service that follows HEAD follows the default branch.
+func TestAPushToTheDefaultBranchKicksWhatFollowsHEAD(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	if err := b.git.Create(t.Context(), "front"); err != nil {
+		t.Fatal(err)
+	}
+	commits := func(text string) string {
+		id, err := b.git.Commit(t.Context(), "front", "main", text, map[string]gitserver.Content{"a/cm.yaml": gitserver.Content(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	commits("first")
+	front, err := b.cache.CreateRepository(t.Context(), gitcache.Repository{Name: "front", URL: b.git.URL("front")}, gitcache.Credentials{})
+	if err == nil {
+		b.source, err = gitcache.NewSource(front.ID, "HEAD", "a", nil)
+	}
+	if err == nil {
+		err = b.cache.Track(t.Context(), b.source)
+	}
+	if err == nil {
+		err = b.cache.RefreshAndWait(t.Context(), front.ID, "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := webhook.Path(b.hook(t, gitcache.Webhook{Name: "all", Provider: gitcache.GitHub}))
+	push := func(branch string) string {
+		return fmt.Sprintf(`{"ref":"refs/heads/%s","repository":{"clone_url":%q,"default_branch":"main"}}`, branch, b.git.URL("front"))
+	}
+	b.mustSend(t, path, signed(push("feature")), push("feature"), http.StatusAccepted, "uninteresting")
+	second := commits("second")
+	b.mustSend(t, path, signed(push("main")), push("main"), http.StatusAccepted, "kicked")
+	b.arrives(t, second)
 }
 
 func TestSecretsAreSealedAtRest(t *testing.T) {

@@ -1,0 +1,126 @@
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/webhook"
+)
+
+// deliveries are one file of test/field/webhooks.
+type deliveries struct {
+	Provider gitcache.Provider `json:"provider"`
+	URL      string            `json:"url"`
+	Rows     []struct {
+		Event      string            `json:"event"`
+		URL        string            `json:"url"`
+		Header     map[string]string `json:"header"`
+		Body       any               `json:"body"`
+		Form       bool              `json:"form"`
+		Restricted bool              `json:"restricted"`
+		Twice      bool              `json:"twice"`
+		Outcome    string            `json:"outcome"`
+		Why        string            `json:"why"`
+	} `json:"rows"`
+}
+
+// hosted are a repository at a Git host that cannot run here, and its webhook.
+type hosted struct {
+	repository gitcache.Repository
+	hook       gitcache.Webhook
+}
+
+func (h hosted) WebhookSecret(context.Context, string) (gitcache.Webhook, string, error) {
+	return h.hook, secret, nil
+}
+func (hosted) NoteDelivery(context.Context, string, string) error { return nil }
+func (h hosted) Repositories(context.Context) ([]gitcache.Repository, error) {
+	return []gitcache.Repository{h.repository}, nil
+}
+func (hosted) Sources(context.Context, string) ([]gitcache.Source, error) {
+	return []gitcache.Source{{Ref: "main"}, {Ref: "HEAD"}}, nil
+}
+func (hosted) Refresh(context.Context, string) error { return nil }
+
+// TestDeliveriesOfTheField plays every row of test/field/webhooks.
+func TestDeliveriesOfTheField(t *testing.T) {
+	files, err := filepath.Glob("../../test/field/webhooks/*.yaml")
+	if err != nil || len(files) != 5 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all deliveries
+		if err := yaml.UnmarshalStrict(text, &all); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, row := range all.Rows {
+			t.Run(string(all.Provider)+"/"+row.Event, func(t *testing.T) {
+				h := hosted{gitcache.Repository{ID: "r", Name: "shop", URL: all.URL, Kind: gitcache.KindGit}, gitcache.Webhook{ID: "w", Provider: all.Provider}}
+				if row.URL != "" {
+					h.repository.URL = row.URL
+				}
+				if row.Restricted {
+					h.hook.RepositoryID = "r"
+				}
+				s, err := webhook.New(webhook.Config{Hooks: h, Repositories: h})
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := json.Marshal(row.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if row.Form {
+					body = []byte(url.Values{"payload": {string(body)}}.Encode())
+				}
+				mux := http.NewServeMux()
+				mux.Handle(webhook.Pattern, s)
+				var answer struct{ Outcome, Message string }
+				for range map[bool]int{false: 1, true: 2}[row.Twice] {
+					r := httptest.NewRequest(http.MethodPost, webhook.Path(h.hook), bytes.NewReader(body))
+					for k, v := range row.Header {
+						r.Header.Set(k, v)
+					}
+					prove(r, body)
+					w := httptest.NewRecorder()
+					mux.ServeHTTP(w, r)
+					if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != http.StatusAccepted {
+						t.Fatalf("status %d: %s", w.Code, w.Body)
+					}
+				}
+				if answer.Outcome != row.Outcome {
+					t.Errorf("%s: %s; want %s", answer.Outcome, answer.Message, row.Outcome)
+				}
+			})
+		}
+	}
+}
+
+// prove adds the secret of each provider.
+func prove(r *http.Request, body []byte) {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	signature := hex.EncodeToString(mac.Sum(nil))
+	r.Header.Set("X-Hub-Signature-256", "sha256="+signature)
+	r.Header.Set("X-Hub-Signature", "sha256="+signature)
+	r.Header.Set("X-Gitea-Signature", signature)
+	r.Header.Set("X-Gitlab-Token", secret)
+	r.SetBasicAuth("axle", secret)
+}
