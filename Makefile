@@ -91,8 +91,8 @@ opentofu: ## build OpenTofu for the soak, 4 minutes (once, cached by its version
 	@./test/terraform/opentofu.sh
 
 # With cold caches these would compile all packages once more than the tests did.
-generate generate-code check-generated check-generated-code lint docs: export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
-generate generate-code check-generated check-generated-code lint docs: export CGO_ENABLED := 0
+generate generate-code check-generated check-generated-code lint pages docs: export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+generate generate-code check-generated check-generated-code lint pages docs: export CGO_ENABLED := 0
 
 # buf comes as a program in a package of the console (ADR 122).
 BUF := web/node_modules/.bin/buf
@@ -101,11 +101,11 @@ $(INSTALLED): web/package-lock.json
 	npm --prefix web ci --no-audit --no-fund
 
 UPDATE := go test -vet=off $(NODWARF) -count=1
-# Files that tests compare with what they are made of, whenever they run, and write with -update.
-PAGES := TestTodayIsRecorded|TestPages|TestPagesAreListed|TestPagesAreCurrent|TestPagesOfWritesAreCurrent|TestHookKnowsOurDefinitions|TestArchitectureHoldsTheRules|TestMetricsPageListsEveryMetric
+# Committed files that tests compare with what they are made of, whenever they run, and write with -update.
+PAGES := TestTodayIsRecorded|TestPagesAreListed|TestHookKnowsOurDefinitions|TestArchitectureHoldsTheRules|TestMetricsPageListsEveryMetric
 
 generate: generate-code ## make all generated files anew
-	$(UPDATE) ./test/skew ./test/kinds ./test/apidocs ./test/pages ./terraform ./internal/archtest -run '^($(PAGES))$$' -update
+	$(UPDATE) ./test/skew ./test/kinds ./test/apidocs ./test/pages ./internal/archtest -run '^($(PAGES))$$' -update
 
 generate-code: $(INSTALLED) ## the part of make generate that is compiled: protocols, kinds and their definitions
 	$(UPDATE) ./api/spec/v1 ./test/kinds/lists -run '^(TestMessagesAreTheSpec|TestListsAreCurrent|TestRulesOfTheConsoleAreCurrent)$$' -update
@@ -195,9 +195,10 @@ conformance-suite: ## build Kubernetes' end-to-end tests (once, cached by conten
 conformance: deps kubedev conformance-suite ## Kubernetes' conformance tests directly and through the hub (ARGS=--help tells more)
 	@go run ./cmd/dev conformance $(ARGS)
 
-docs: ## build the docs site, which the hub serves under /docs (the first run builds Hugo, 2 minutes)
-	@rm -f docs/site/content/commands/axle*.md
-	@go run ./cmd/axle docs markdown docs/site/content/commands
+pages: ## write the pages that are made of the code (kinds, API, Terraform, commands) into docs/site/generated, seconds
+	@go run ./cmd/dev/pages
+
+docs: pages ## build the docs site, which the hub serves under /docs (the first run builds Hugo, 2 minutes)
 	CGO_ENABLED=0 go tool -modfile=tools/hugo.mod hugo --source docs/site --cleanDestinationDir --noBuildLock --quiet --panicOnWarning
 	@echo "docs: $$(find docs/site/public -name '*.html' | wc -l) pages in docs/site/public"
 
@@ -217,4 +218,4 @@ flakes: deps kubedev web ## run the tests that start processes 5 times in 0.67 o
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test quick gofmt attack programs suite race-all build docs web release image-lock deps kubedev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean
+.PHONY: help demo node test quick gofmt attack programs suite race-all build pages docs web release image-lock deps kubedev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean

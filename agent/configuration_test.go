@@ -97,7 +97,7 @@ func TestConfigurationActsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := client.Resource(schema.GroupVersionResource{Group: "deployments.plural.sh", Version: "v1alpha1", Resource: "agentconfigurations"})
-	example := objectOf(t, documented(t, "../docs/spec/kinds/agentconfiguration.md"))
+	example := objectOf(t, exampleOf(t, "agentconfiguration"))
 	eventually.For(t, time.Minute, "the example is made", func() error {
 		_, err := all.Create(t.Context(), example, metav1.CreateOptions{})
 		return err

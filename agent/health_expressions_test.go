@@ -32,10 +32,10 @@ func documentedExpressions(t *testing.T) []byte {
 	return documented(t, "../docs/spec/kinds/customhealth.md")
 }
 
-// exampleRule is the rule in Lua that the specification shows.
-func exampleRule(t *testing.T) []byte {
+// exampleOf is the object that the page of a kind shows.
+func exampleOf(t *testing.T, kind string) []byte {
 	t.Helper()
-	text, err := os.ReadFile("../examples/kinds/customhealth.yaml")
+	text, err := os.ReadFile("../examples/kinds/" + kind + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func TestRulesOfUsersActAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := client.Resource(schema.GroupVersionResource{Group: "deployments.plural.sh", Version: "v1alpha1", Resource: "customhealths"}).Namespace("default")
-	example := objectOf(t, exampleRule(t))
+	example := objectOf(t, exampleOf(t, "customhealth"))
 	example.SetNamespace("default")
 	eventually.For(t, time.Minute, "the example is made", func() error {
 		_, err := all.Create(t.Context(), example, metav1.CreateOptions{})

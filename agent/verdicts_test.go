@@ -134,7 +134,7 @@ func TestHealthOfByExpressions(t *testing.T) {
 		"expressions":          {agent.HealthRequest{File: file, CEL: cel}, `{"status":"Degraded","message":"31 > 30"}`},
 		"a CustomHealth":       {agent.HealthRequest{File: topic, Rule: rule}, `{"status":"Degraded","message":"no quota"}`},
 		"one of another kind":  {agent.HealthRequest{File: file, Rule: rule}, `{"status":"Healthy","message":""}`},
-		"one that is a script": {agent.HealthRequest{File: topic, Rule: write(t, dir, "lua.yaml", string(exampleRule(t)))}, `{"status":"Degraded","message":"no quota"}`},
+		"one that is a script": {agent.HealthRequest{File: topic, Rule: write(t, dir, "lua.yaml", string(exampleOf(t, "customhealth")))}, `{"status":"Degraded","message":"no quota"}`},
 	} {
 		if got, err := of(test.request); err != nil || got != test.want {
 			t.Errorf("%s: %s, %v; want %s", name, got, err, test.want)

@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -102,5 +103,35 @@ func TestJobsOfCIAreRealCommands(t *testing.T) {
 		if found != want {
 			t.Errorf("%s has %d commands, want %d", file, found, want)
 		}
+	}
+}
+
+// Each command has a page of both forms, with what it does and all of its flags.
+func TestEveryCommandHasAPage(t *testing.T) {
+	for form, name := range map[string]func(path string) string{
+		"man":      func(path string) string { return strings.ReplaceAll(path, " ", "-") + ".1" },
+		"markdown": func(path string) string { return strings.ReplaceAll(path, " ", "_") + ".md" },
+	} {
+		dir := t.TempDir()
+		root := fresh()
+		root.SetArgs([]string{"docs", form, dir})
+		if err := root.Execute(); err != nil {
+			t.Fatal(err)
+		}
+		every(t, func(c *cobra.Command, path string) {
+			if path != "" && !c.IsAvailableCommand() {
+				return
+			}
+			text, err := os.ReadFile(filepath.Join(dir, name(c.CommandPath())))
+			page := strings.ReplaceAll(string(text), `\`, "")
+			if err != nil || c.Short == "" || !strings.Contains(page, c.Short) {
+				t.Errorf("axle %s: no %s page with %q (%v)", path, form, c.Short, err)
+			}
+			c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+				if !f.Hidden && f.Deprecated == "" && (!strings.Contains(page, "--"+f.Name) || f.Usage == "") {
+					t.Errorf("axle %s: the %s page has no text for --%s", path, form, f.Name)
+				}
+			})
+		})
 	}
 }

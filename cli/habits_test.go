@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,7 +16,6 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/cli"
-	"github.com/axle-cd/axle/test/pages"
 )
 
 func three() []*hubv1.Service {
@@ -211,26 +209,6 @@ func TestVersionWarnsOfSkew(t *testing.T) {
 		code, out, errs := serve(t, mux, "never", "version")
 		if code != 0 || !strings.Contains(out, "hub  "+version) || strings.Contains(errs, "Warning") != warns {
 			t.Errorf("hub %s: exit %d, %q, %q", version, code, out, errs)
-		}
-	}
-}
-
-// The pages of the commands are part of the docs site.
-func TestPagesOfCommands(t *testing.T) {
-	for form, want := range map[string]string{"man": "axle-services-list.1", "markdown": "axle_services_list.md"} {
-		root := t.TempDir()
-		dir := filepath.Join(root, "docs/site/content/commands")
-		if code, _, errs := alone(t, "docs", form, dir); code != 0 {
-			t.Fatalf("%s: exit %d: %s", form, code, errs)
-		}
-		page, err := os.ReadFile(filepath.Join(dir, want))
-		if err != nil || !strings.Contains(strings.ReplaceAll(string(page), `\`, ""), "--health") {
-			t.Errorf("%s: %v\n%.500s", form, err, page)
-		}
-		for _, check := range []func(string) ([]string, error){pages.CheckDocuments, pages.CheckSite} {
-			if bad, err := check(root); err != nil || len(bad) > 0 {
-				t.Errorf("%s: %v %s", form, err, strings.Join(bad, "\n"))
-			}
 		}
 	}
 }

@@ -20,20 +20,6 @@ func DataSourceNames() (singles, many []string) {
 	return singles, many
 }
 
-// ImportID is the form of the id that a resource is imported by.
-func ImportID(name string) string {
-	for _, k := range all {
-		if k.name == name {
-			id := strings.ToUpper(strings.Join(k.keys, "/"))
-			if id == "" {
-				id = k.name
-			}
-			return id
-		}
-	}
-	return ""
-}
-
 // ResourceNames are the kinds of resources, without axle_.
 func ResourceNames(ctx context.Context) (names []string) {
 	for _, made := range (&axle{}).Resources(ctx) {

@@ -2,6 +2,7 @@ package terraform
 
 import (
 	"context"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -253,4 +254,18 @@ func init() {
 			k.attributes = append(k.attributes, n)
 		}
 	}
+}
+
+// ImportID returns the form of the id that a resource is imported by, for its page.
+func ImportID(name string) string {
+	for _, k := range all {
+		if k.name == name {
+			id := strings.ToUpper(strings.Join(k.keys, "/"))
+			if id == "" {
+				id = k.name
+			}
+			return id
+		}
+	}
+	return ""
 }

@@ -1,7 +1,7 @@
-// Package apidocs generates docs/api, the reference of the hub's API, from the
+// Package apidocs makes the pages of the hub's API, which `make pages` writes, from the
 // definitions in api/hub/v1, the actions in hub/console/access.go and the examples in
-// examples.txt, and the table of docs/metrics.md from what a hub exports; `make generate`
-// runs the tests of these pages with -update. It has only tests.
+// examples.txt. Its tests also compare the table of docs/metrics.md with what a hub exports;
+// `make generate` runs that one with -update.
 //
 // TestExamples runs the curl commands of the pages as a shell would, and the same
 // requests as gRPC, against a real hub, and compares the answers. It does not test what

@@ -32,7 +32,19 @@ const (
 	oneCall = 30 * time.Second
 )
 
+const root = "../.."
+
 func TestMain(m *testing.M) { hubtest.Main(m) }
+
+// shown returns the examples of the pages.
+func shown(t *testing.T) []example {
+	t.Helper()
+	all, err := examples(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
 
 // moving are fields that differ between two answers of the same call.
 var moving = map[string]bool{
@@ -180,12 +192,14 @@ func TestExamples(t *testing.T) {
 	}
 	reads, seen := 0, map[string]bool{}
 	var last []func()
-	for _, e := range examples(t) {
+	for _, e := range shown(t) {
 		m := method(e.call)
 		if m == nil {
 			t.Fatalf("line %d of examples.txt: there is no call %s", e.line, e.call)
 		}
-		e.message(t, m)
+		if _, err := e.message(m); err != nil {
+			t.Fatal(err)
+		}
 		if seen[e.call] {
 			t.Errorf("line %d of examples.txt: a second example of %s", e.line, e.call)
 		}
@@ -248,16 +262,20 @@ func (b *bed) compare(e example, m protoreflect.MethodDescriptor) error {
 func TestGoExamplesCompile(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("package main\n\nimport (\n\"context\"\n\"connectrpc.com/connect\"\n\"google.golang.org/protobuf/proto\"\nhubv1 \"github.com/axle-cd/axle/api/hub/v1\"\n\"github.com/axle-cd/axle/sdk\"\n)\n\nvar _ = proto.String\n\nfunc main() {}\n")
-	for i, e := range examples(t) {
+	for i, e := range shown(t) {
 		m := method(e.call)
 		if m == nil {
 			continue // TestExamples says so
+		}
+		call, err := e.golang(m)
+		if err != nil {
+			t.Fatal(err)
 		}
 		answer := "answer"
 		if m.IsStreamingServer() {
 			answer = "stream"
 		}
-		fmt.Fprintf(&b, "\nfunc _%d(ctx context.Context, client *sdk.Client) (any, error) {\n%sreturn %s, err\n}\n", i, e.golang(t, m), answer)
+		fmt.Fprintf(&b, "\nfunc _%d(ctx context.Context, client *sdk.Client) (any, error) {\n%sreturn %s, err\n}\n", i, call, answer)
 	}
 	file := filepath.Join(t.TempDir(), "main.go")
 	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {

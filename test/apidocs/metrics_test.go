@@ -1,6 +1,7 @@
 package apidocs
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -10,8 +11,10 @@ import (
 	"github.com/axle-cd/axle/hub/hubtest"
 )
 
+var update = flag.Bool("update", false, "write the table of the metrics anew")
+
 const (
-	metricsPage = "../../docs/metrics.md"
+	metricsPage = root + "/docs/metrics.md"
 	tableBegins = "<!-- every metric, written by make generate -->\n"
 	tableEnds   = "<!-- end -->\n"
 )

@@ -1,7 +1,6 @@
-// Package kinds tests the CRDs on a real API server, and generates the pages of
-// docs/spec/kinds, docs/spec/writes.md, docs/spec/exceptions.md and the list of
-// definitions in the chart. It has only tests; `make generate` runs those that write
-// files, with -update.
+// Package kinds makes the pages of the kinds and of the calls that they stand for, which
+// `make pages` writes, and tests the CRDs on a real API server. `make generate` runs
+// the test of the chart's list of definitions with -update.
 //
 // It does not test programs that act on objects. The tests of the agent and of
 // axle apply do that.

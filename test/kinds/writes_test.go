@@ -1,8 +1,6 @@
-package kinds_test
+package kinds
 
 import (
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -115,48 +113,6 @@ func TestEveryFieldOfAWriteHasAPath(t *testing.T) {
 					t.Errorf("%s: no kind is named for its field %s", w.Call, name)
 				}
 			}
-		}
-	}
-}
-
-// named returns a kind of either group.
-func named(name string) kinds.Kind {
-	return kinds.All[slices.IndexFunc(kinds.All, func(k kinds.Kind) bool { return k.Name == name })]
-}
-
-// writesPage lists the calls that write with their kinds.
-func writesPage() string {
-	var b strings.Builder
-	b.WriteString("| call | kind | field |\n|---|---|---|\n")
-	for _, w := range kinds.Writes {
-		var links []string
-		for _, kind := range append([]string{w.Kind}, w.Also...) {
-			links = append(links, fmt.Sprintf("[%s](kinds/%s)", kind, pageOf(named(kind))))
-		}
-		field := "`" + w.Path + "`"
-		if w.Path == "" {
-			field = "deletion of the object"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", w.Call, strings.Join(links, ", "), field)
-	}
-	return b.String()
-}
-
-func exceptionsPage() string {
-	var b strings.Builder
-	b.WriteString("| what | calls | why |\n|---|---|---|\n")
-	for _, e := range kinds.Exceptions {
-		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", e.What, strings.Join(e.Calls, "`, `"), e.Why)
-	}
-	return b.String()
-}
-
-func TestPagesOfWritesAreCurrent(t *testing.T) {
-	check(t, "../../docs/spec/writes.md", "Calls and kinds", writesPage())
-	check(t, "../../docs/spec/exceptions.md", "Calls without a kind", exceptionsPage())
-	for _, name := range []string{"writes", "exceptions"} {
-		if text, err := os.ReadFile("../../docs/spec/" + name + ".md"); err != nil || !strings.Contains(string(text), "operator") {
-			t.Errorf("docs/spec/%s.md lacks its handwritten head (%v)", name, err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package pages
 import (
 	"bytes"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -142,7 +143,7 @@ func (d *document) closed(n *ast.FencedCodeBlock) bool {
 }
 
 // elsewhere are folders whose Markdown is not ours, or is made of ours.
-var elsewhere = map[string]bool{".git": true, "node_modules": true, "testdata": true, "bin": true, "dist": true, "public": true}
+var elsewhere = map[string]bool{".git": true, "node_modules": true, "testdata": true, "bin": true, "dist": true, "public": true, "generated": true}
 
 // documents reads every Markdown file below root, by its path there.
 func documents(root string) (map[string]*document, error) {
@@ -168,4 +169,18 @@ func documents(root string) (map[string]*document, error) {
 		return err
 	})
 	return all, err
+}
+
+// withGenerated returns the documents of a tree and, beside them, the pages that are made
+// of it, by their path in docs. One of these replaces the handwritten head of its name.
+func withGenerated(committed map[string]*document, generated map[string]string) (map[string]*document, error) {
+	all := maps.Clone(committed)
+	for name, page := range generated {
+		d, err := parse([]byte(page))
+		if err != nil {
+			return nil, err
+		}
+		all[docs+name] = d
+	}
+	return all, nil
 }

@@ -20,27 +20,42 @@ var languages = []string{"", "go", "hcl", "ini", "json", "liquid", "sh", "terraf
 // for each fenced block that is not
 // closed, whose language is unknown, or that Commands and Blocks take for something else
 // than readers of the page see.
-func CheckDocuments(root string) ([]string, error) {
-	all, err := documents(root)
+//
+// generated are the pages that are made of this tree, by their path in docs. They may link to
+// all pages; a committed file may not link to them, because readers of the repository do not
+// have them.
+func CheckDocuments(root string, generated map[string]string) ([]string, error) {
+	committed, err := documents(root)
+	if err != nil {
+		return nil, err
+	}
+	all, err := withGenerated(committed, generated)
 	if err != nil {
 		return nil, err
 	}
 	var bad []string
-	for _, page := range slices.Sorted(maps.Keys(all)) {
-		d := all[page]
-		for _, l := range slices.Concat(d.links, d.images) {
-			if why := dead(root, all, page, l.to); why != "" {
-				bad = append(bad, fmt.Sprintf("%s:%d: the link to %s %s", page, l.line, l.to, why))
-			}
-		}
-		for _, word := range d.spans {
-			if !strings.HasPrefix(page, "docs/adr/") && gone(root, word.to) {
-				bad = append(bad, fmt.Sprintf("%s:%d: `%s` is no file or folder", page, word.line, word.to))
-			}
-		}
-		bad = append(bad, d.misread(page)...)
+	for _, page := range slices.Sorted(maps.Keys(committed)) {
+		bad = append(bad, committed[page].unsound(root, committed, page)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(generated)) {
+		bad = append(bad, all[docs+name].unsound(root, all, docs+name)...)
 	}
 	return bad, nil
+}
+
+// unsound returns a sentence for each defect of a page that stands beside others.
+func (d *document) unsound(root string, all map[string]*document, page string) (bad []string) {
+	for _, l := range slices.Concat(d.links, d.images) {
+		if why := dead(root, all, page, l.to); why != "" {
+			bad = append(bad, fmt.Sprintf("%s:%d: the link to %s %s", page, l.line, l.to, why))
+		}
+	}
+	for _, word := range d.spans {
+		if !strings.HasPrefix(page, "docs/adr/") && gone(root, word.to) {
+			bad = append(bad, fmt.Sprintf("%s:%d: `%s` is no file or folder", page, word.line, word.to))
+		}
+	}
+	return append(bad, d.misread(page)...)
 }
 
 // inTree is a word that may be a path below the root: it begins with one of its folders.
@@ -53,7 +68,7 @@ var named = []string{
 	"deploy/axle-agent",                            // a Deployment, for kubectl
 	"terraform/default",                            // a manager
 	"test/race-passed.txt", "test/soak-record.txt", // made by runs
-	"bin/", "web/dist", "web/node_modules", "docs/site/public", // made by make
+	"bin/", "web/dist", "web/node_modules", "docs/site/public", written, // made by make
 }
 
 // gone reports whether a word of code names a file or folder of this tree that is not
@@ -80,10 +95,11 @@ func dead(root string, all map[string]*document, from, to string) string {
 	if file != "" {
 		target = path.Join(path.Dir(from), file)
 	}
-	if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+	d := all[target]
+	if _, err := os.Stat(filepath.Join(root, target)); d == nil && err != nil || strings.HasPrefix(target, written) {
 		return "leads to no file"
 	}
-	if d := all[target]; anchor != "" && (d == nil || !d.anchors[anchor]) {
+	if anchor != "" && (d == nil || !d.anchors[anchor]) {
 		return "leads to no heading"
 	}
 	return ""

@@ -46,7 +46,7 @@ func All(root string) ([]string, error) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == "public" || d.Name() == "commands") { // make docs wrote them
+		if d.IsDir() && elsewhere[d.Name()] {
 			return filepath.SkipDir
 		}
 		if !d.IsDir() && strings.HasSuffix(path, ".md") {

@@ -32,6 +32,9 @@ type sitePage struct {
 // The folders of the site's pages, and what of the first is left out.
 const docs, introductions = "docs/", "docs/site/content/"
 
+// written is where make pages writes the generated pages. It is not committed.
+const written = "docs/site/generated"
+
 // contents is the list of the pages for readers of the repository, and navigation the
 // order in which the site has them, of which it is made.
 const contents, navigation = "docs/README.md", "docs/site/data/nav.yaml"
@@ -40,8 +43,8 @@ var leftOut = []string{contents, "docs/site/", "docs/pictures/", "docs/images/"}
 
 // CheckSite returns a sentence for each thing in the pages below root that the build of
 // the docs site (make docs) would refuse.
-func CheckSite(root string) ([]string, error) {
-	t, bad, err := newTree(root)
+func CheckSite(root string, generated map[string]string) ([]string, error) {
+	t, bad, err := newTree(root, generated)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +54,12 @@ func CheckSite(root string) ([]string, error) {
 	return bad, nil
 }
 
-func newTree(root string) (*tree, []string, error) {
-	all, err := documents(root)
+func newTree(root string, generated map[string]string) (*tree, []string, error) {
+	committed, err := documents(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := withGenerated(committed, generated)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,6 +103,17 @@ func (t *tree) page(name string) bool {
 	return there || t.sections[name]
 }
 
+// examples are files, from docs, that committed pages link to in place of the generated
+// pages that show them. On the site such a link leads to the page, as
+// docs/site/layouts/_markup/render-link.html has it.
+var examples = []struct {
+	file   *regexp.Regexp
+	folder string
+}{
+	{regexp.MustCompile(`^\.\./examples/kinds/(.+)\.yaml$`), "spec/kinds/"},
+	{regexp.MustCompile(`^\.\./examples/terraform/(.+)\.tf$`), "terraform/resources/"},
+}
+
 // shortcode is what Hugo reads as a call, in code too.
 var shortcode = regexp.MustCompile(`\{\{[<%]`)
 
@@ -123,8 +141,14 @@ func (t *tree) refused(name string) (bad []string) {
 		}
 		file, _, _ := strings.Cut(l.to, "#")
 		to := path.Join(path.Dir(name), file)
-		if page, ok := strings.CutSuffix(to, ".md"); ok && !strings.HasPrefix(to, "..") && !t.page(page) {
-			say(l.line, "the site has no page %s", to)
+		page, isPage := strings.CutSuffix(to, ".md")
+		for _, e := range examples {
+			if match := e.file.FindStringSubmatch(to); match != nil {
+				page, isPage = e.folder+match[1], true
+			}
+		}
+		if isPage && !strings.HasPrefix(page, "..") && !t.page(page) {
+			say(l.line, "the site has no page %s", page+".md")
 		}
 	}
 	for _, i := range p.images {
@@ -157,8 +181,8 @@ func properties(page string, introduction bool) string {
 
 // CheckNavigation returns a sentence for each page that docs/site/data/nav.yaml does not
 // name, itself or by its folder, and for each name there that is no page.
-func CheckNavigation(root string) ([]string, error) {
-	t, _, err := newTree(root)
+func CheckNavigation(root string, generated map[string]string) ([]string, error) {
+	t, _, err := newTree(root, generated)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +231,7 @@ var heading = regexp.MustCompile(`(?m)^# (.+)$`)
 // Contents returns docs/README.md: the pages of the navigation with their titles. A
 // section without a page of its own in docs is a link to its folder.
 func Contents(root string) (string, error) {
-	t, _, err := newTree(root)
+	t, _, err := newTree(root, nil)
 	if err != nil {
 		return "", err
 	}
@@ -215,7 +239,9 @@ func Contents(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out := "# Documentation\n\nThe pages of this folder, as the hub serves them under `/docs`. [README.md](../README.md) has the first steps.\n"
+	out := "# Documentation\n\nThe pages of this folder, as the hub serves them under `/docs`. [README.md](../README.md) has the first steps.\n\n" +
+		"The reference of kinds, API calls, Terraform resources and commands is made of the code and is only on the site: a hub serves it, and\n" +
+		"`make pages` writes it into `docs/site/generated`. `axle explain KIND`, `axle COMMAND --help` and [examples](../examples/README.md) have the same.\n"
 	for _, p := range parts {
 		out += "\n## " + p.Title + "\n\n" + p.About + "\n\n"
 		for _, name := range p.Pages {

@@ -10,15 +10,24 @@ import (
 	"testing"
 
 	"github.com/axle-cd/axle/test/pages"
+	"github.com/axle-cd/axle/test/reference"
 )
 
-// The documents of this tree are sound, and the docs site can be built of them.
+// check is one of what the documents are checked for.
+type check = func(root string, generated map[string]string) ([]string, error)
+
+// The documents of this tree, with the pages that are made of it, are sound, and the docs site can be built of them.
 func TestDocumentsAreSound(t *testing.T) {
-	for name, check := range map[string]func(string) ([]string, error){
-		"links and blocks": pages.CheckDocuments, "site": pages.CheckSite, "navigation": pages.CheckNavigation, "words": pages.CheckWords,
+	generated, err := reference.Pages(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, check := range map[string]check{
+		"links and blocks": pages.CheckDocuments, "site": pages.CheckSite, "navigation": pages.CheckNavigation,
+		"words": func(root string, _ map[string]string) ([]string, error) { return pages.CheckWords(root) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bad, err := check("../..")
+			bad, err := check(root, generated)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -33,11 +42,11 @@ var update = flag.Bool("update", false, "write docs/README.md")
 
 // docs/README.md lists the pages in the order of the site. make generate writes it.
 func TestPagesAreListed(t *testing.T) {
-	want, err := pages.Contents("../..")
+	want, err := pages.Contents(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const file = "../../docs/README.md"
+	const file = root + "/docs/README.md"
 	if *update {
 		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
 			t.Fatal(err)
@@ -56,12 +65,14 @@ func TestPagesAreListed(t *testing.T) {
 var sound = map[string]string{
 	"README.md":                           "# Read\n[docs](docs/a.md) <img src=\"x\">\n",
 	"docs/a.md":                           "# A\n[self](#a) [b](part/b.md#second-part) [twice](part/b.md#second-part-1) [up](../README.md) [part](part/) [web](https://example.com/x) `[code](gone.md)` <!-- a comment -->\n\n![p](pictures/p.png)\n\n```sh\n[no link](gone.md) <b>\n```\n\n<!-- a comment -->\n",
+	"examples/kinds/k.yaml":               "",
+	"docs/site/generated/made/m.md":       "as it was written before: [gone](gone.md)\n",
 	"docs/part/b.md":                      "# B\n## Second: part\n## Second: `part`\n- item\n\n  ```yaml\n  a: 1\n  ```\n",
 	"docs/images/r.md":                    "# R\n<b>\n",
 	"docs/pictures/p.png":                 "",
 	"docs/site/content/_index.md":         "---\ntitle: Home\n---\n# Home\n",
 	"docs/site/content/part/_index.md":    "---\ntitle: Part\n---\nSome.\n",
-	"docs/site/data/nav.yaml":             "- title: All\n  about: It.\n  pages: [a, part]\n",
+	"docs/site/data/nav.yaml":             "- title: All\n  about: It.\n  pages: [a, part, made, spec]\n",
 	"docs/site/content/part/in/_index.md": "---\ntitle: In\n---\nSome.\n",
 }
 
@@ -69,7 +80,7 @@ var sound = map[string]string{
 func TestDefectsAreFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, text string
-		check      func(string) ([]string, error)
+		check      check
 		want       string
 	}{
 		"nothing, documents":         {check: pages.CheckDocuments},
@@ -78,6 +89,11 @@ func TestDefectsAreFound(t *testing.T) {
 		"no file":                    {"README.md", "a\n[x](docs/gone.md)\n", pages.CheckDocuments, "README.md:2: the link to docs/gone.md leads to no file"},
 		"no file in a table":         {"docs/a.md", "|a|\n|---|\n|[x](gone.md)|\n", pages.CheckDocuments, "docs/a.md:3: the link to gone.md leads to no file"},
 		"by reference":               {"docs/a.md", "[x][r]\n\n[r]: gone.md\n", pages.CheckDocuments, "docs/a.md:1: the link to gone.md leads to no file"},
+		"a generated page":           {"docs/a.md", "[x](made/o.md)\n", pages.CheckDocuments, "docs/a.md:1: the link to made/o.md leads to no file"},
+		"where it is written":        {"docs/a.md", "[x](site/generated/made/m.md)\n", pages.CheckDocuments, "docs/a.md:1: the link to site/generated/made/m.md leads to no file"},
+		"a head of it":               {"docs/made/m.md", "# M\n[x](o.md)\n", pages.CheckDocuments, "docs/made/m.md:2: the link to o.md leads to no file"},
+		"the example of a kind":      {"docs/a.md", "[k](../examples/kinds/k.yaml)\n", pages.CheckSite, ""},
+		"the example of no kind":     {"docs/a.md", "[k](../examples/kinds/gone.yaml)\n", pages.CheckSite, "docs/a.md:1: the site has no page spec/kinds/gone.md"},
 		"no path in code":            {"docs/a.md", "a\n`docs/a.md` and `docs/gone.md:main`\n", pages.CheckDocuments, "docs/a.md:2: `docs/gone.md:main` is no file or folder"},
 		"paths in code":              {"docs/a.md", "`docs/part.Name`, `docs/part/b.md:12`, `./docs/...`, `gone/x.md`, `docs/`\n", pages.CheckDocuments, ""},
 		"paths of a decision":        {"docs/adr/a.md", "`docs/gone.md`\n", pages.CheckDocuments, ""},
@@ -104,7 +120,7 @@ func TestDefectsAreFound(t *testing.T) {
 		"two of one address":         {"docs/part.md", "# I\n", pages.CheckSite, "docs/part.md: a folder has the same address on the site"},
 		"a page that is not named":   {"docs/c.md", "# C\n", pages.CheckNavigation, "docs/site/data/nav.yaml does not name c"},
 		"a page below a section":     {"docs/part/in/c.md", "# C\n", pages.CheckNavigation, "docs/site/data/nav.yaml does not name part/in/c"},
-		"a name of no page":          {"docs/site/data/nav.yaml", "- pages: [a, part, gone]\n", pages.CheckNavigation, "docs/site/data/nav.yaml: there is no page gone"},
+		"a name of no page":          {"docs/site/data/nav.yaml", "- pages: [a, part, gone, made, spec]\n", pages.CheckNavigation, "docs/site/data/nav.yaml: there is no page gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -121,7 +137,7 @@ func TestDefectsAreFound(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			bad, err := c.check(dir)
+			bad, err := c.check(dir, map[string]string{"made/m.md": "# M\n[a](../a.md) [other](o.md#o)\n", "made/o.md": "# O\n", "spec/kinds/k.md": "# K\n"})
 			if err != nil {
 				t.Fatal(err)
 			}
