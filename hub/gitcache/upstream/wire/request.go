@@ -216,6 +216,25 @@ func Copy(w io.Writer, body io.Reader, limit int64, what string) (int64, string,
 	return n, hex.EncodeToString(h.Sum(nil)), nil
 }
 
+// Limited makes requests for libraries that keep whole answers in memory:
+// reading more of one is an error.
+type Limited struct {
+	client *http.Client
+	bytes  int64
+}
+
+// Limited returns the client with a limit for each answer.
+func (c *Client) Limited(bytes int64) Limited { return Limited{c.client, bytes} }
+
+// Do makes a request.
+func (l Limited) Do(r *http.Request) (*http.Response, error) {
+	answer, err := l.client.Do(r)
+	if err == nil {
+		answer.Body = http.MaxBytesReader(nil, answer.Body, l.bytes)
+	}
+	return answer, err
+}
+
 // ReadAll reads a small body.
 func ReadAll(body io.Reader, limit int64, what string) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(body, limit+1))
