@@ -93,7 +93,7 @@ func refusedRole(err error) error {
 	case errors.As(err, &answer):
 		return errcode.Hide(errcode.Unauthorized, err, "AWS refuses the role: %.100s", answer.ErrorCode())
 	}
-	return errcode.Hide(errcode.Unauthorized, err, "there are no AWS keys: the repository has none, and neither the hub's environment (variables, web identity, pod identity) nor its machine gives a role")
+	return errcode.Hide(errcode.Unauthorized, err, "there are no AWS keys: none are given, and neither the hub's environment (variables, web identity, pod identity) nor its machine gives a role")
 }
 
 // provider returns the SDK's provider of the repository's or the hub's keys,
@@ -174,10 +174,14 @@ type signer struct {
 	body            string
 }
 
-// Apply signs a request with AWS Signature Version 4.
+// Apply signs a request with AWS Signature Version 4. The SDK's client of S3 has
+// hashed the body already.
 func (s signer) Apply(ctx context.Context, r *http.Request) error {
-	sum := sha256.Sum256([]byte(s.body))
-	hash := hex.EncodeToString(sum[:])
+	hash := r.Header.Get("X-Amz-Content-Sha256")
+	if hash == "" {
+		sum := sha256.Sum256([]byte(s.body))
+		hash = hex.EncodeToString(sum[:])
+	}
 	if s.service == "s3" {
 		r.Header.Set("X-Amz-Content-Sha256", hash)
 	}
@@ -194,7 +198,7 @@ func (a *AWS) S3() wire.Auth { return s3auth{a} }
 
 type s3auth struct{ aws *AWS }
 
-// Apply signs a request without a body.
+// Apply signs a request.
 func (s s3auth) Apply(ctx context.Context, r *http.Request) error {
 	if err := s.aws.mayLeave(r.URL, awsService("s3")); err != nil {
 		return err

@@ -23,6 +23,18 @@ type Environment struct {
 	Own func(host string) bool
 }
 
+// Operators is the environment for hosts that an operator configured: the hub's own
+// role is for those of the endpoints, too.
+func Operators(getenv func(string) string, endpoints ...string) Environment {
+	own := map[string]bool{}
+	for _, endpoint := range endpoints {
+		if u, err := url.Parse(endpoint); err == nil && u.Host != "" {
+			own[strings.ToLower(u.Hostname())] = true
+		}
+	}
+	return Environment{Getenv: getenv, Own: func(host string) bool { return own[host] }}
+}
+
 func (e Environment) get(name string) string {
 	if e.Getenv != nil {
 		return e.Getenv(name)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,20 +81,20 @@ func (c *Client) Do(ctx context.Context, q Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+	return c.Send(r, q.Accept)
+}
+
+// Send is Do for a request that a library made.
+func (c *Client) Send(r *http.Request, accept []int) (*http.Response, error) {
 	answer, err := c.client.Do(r)
 	if err != nil {
-		return nil, explain(u, err)
+		return nil, explain(r.URL, err)
 	}
-	if answer.StatusCode/100 == 2 {
+	if answer.StatusCode/100 == 2 || slices.Contains(accept, answer.StatusCode) {
 		return answer, nil
 	}
-	for _, ok := range q.Accept {
-		if answer.StatusCode == ok {
-			return answer, nil
-		}
-	}
 	defer answer.Body.Close()
-	return nil, c.refusal(u, answer)
+	return nil, c.refusal(r.URL, answer)
 }
 
 // guarded is the transport that applies this package's rules.
