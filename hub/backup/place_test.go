@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -166,6 +167,26 @@ func TestAFailedUploadIsAborted(t *testing.T) {
 	}
 	if files, err := p.List(t.Context()); aborted != 1 || len(files) != 0 || err != nil {
 		t.Errorf("%d aborts, %v, %v: %v", aborted, files, err, s.Calls())
+	}
+}
+
+// A store that leads elsewhere gets an error: nobody else sees a request that is signed
+// with the bucket's keys, or the database.
+func TestNoBackupFollowsARedirect(t *testing.T) {
+	calls := make(chan string, 10)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { calls <- r.Method + " " + r.URL.Path }))
+	defer other.Close()
+	store := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer store.Close()
+	p := open(t, "s3://"+bucketserver.Bucket, backup.Access{Endpoint: store.URL, CredentialsFile: bucketserver.CredentialsFile(t, "")})
+	if _, err := p.List(t.Context()); err == nil || !strings.Contains(err.Error(), "redirects to another host") {
+		t.Errorf("listed: %v", err)
+	}
+	if _, err := p.Open(t.Context(), first); err == nil {
+		t.Error("opened")
+	}
+	if n := len(calls); n > 0 {
+		t.Errorf("the other host got %d requests, first %s", n, <-calls)
 	}
 }
 

@@ -144,6 +144,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.sts(rec, r, form, body.String())
 	case r.URL.Path == "/pod":
 		s.pod(rec, r)
+	case strings.HasPrefix(r.URL.Path, "/latest/"):
+		s.machine(rec, r)
 	case strings.HasPrefix(r.URL.Path, "/computeMetadata/"):
 		s.metadata(rec, r)
 	case r.URL.Path == "/google/token":
@@ -292,6 +294,26 @@ func (s *Server) pod(w http.ResponseWriter, r *http.Request) {
 	}
 	k := s.grant()
 	_ = json.NewEncoder(w).Encode(map[string]any{"AccessKeyId": k.AccessKeyID, "SecretAccessKey": k.SecretAccessKey, "Token": k.SessionToken, "Expiration": time.Now().Add(time.Hour)})
+}
+
+// machine is the metadata service of a machine, in its second version: whoever asks
+// for the keys of its role shows a token.
+func (s *Server) machine(w http.ResponseWriter, r *http.Request) {
+	const roles = "/latest/meta-data/iam/security-credentials/"
+	switch {
+	case r.Method == http.MethodPut && r.URL.Path == "/latest/api/token":
+		w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", r.Header.Get("X-Aws-Ec2-Metadata-Token-Ttl-Seconds"))
+		fmt.Fprint(w, s.password)
+	case r.Header.Get("X-Aws-Ec2-Metadata-Token") != s.password:
+		w.WriteHeader(http.StatusUnauthorized)
+	case r.URL.Path == roles:
+		fmt.Fprint(w, "axle")
+	case r.URL.Path == roles+"axle":
+		k := s.grant()
+		_ = json.NewEncoder(w).Encode(map[string]any{"Code": "Success", "AccessKeyId": k.AccessKeyID, "SecretAccessKey": k.SecretAccessKey, "Token": k.SessionToken, "Expiration": time.Now().Add(time.Hour)})
+	default:
+		http.NotFound(w, r)
+	}
 }
 
 func (s *Server) ecr(w http.ResponseWriter, r *http.Request, body string) {

@@ -41,7 +41,7 @@ func NewAWS(c AWSConfig) (*AWS, error) {
 	if err != nil {
 		return nil, err
 	}
-	auth := &cloudauth.AWS{AccessKeyID: c.AccessKeyID, AssumeRoleARN: c.AssumeRoleARN, Region: c.Region, HubIdentity: true, Client: tokens, Env: environment(c.Getenv, c.Endpoint)}
+	auth := &cloudauth.AWS{AccessKeyID: c.AccessKeyID, AssumeRoleARN: c.AssumeRoleARN, Region: c.Region, HubIdentity: true, Client: tokens, Env: cloudauth.Operators(c.Getenv, c.Endpoint)}
 	if c.SecretAccessKeyFile != "" {
 		if auth.SecretAccessKey, err = secretFile("secretAccessKeyFile", c.SecretAccessKeyFile); err != nil {
 			return nil, err

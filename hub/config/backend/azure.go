@@ -48,7 +48,7 @@ func NewAzure(c AzureConfig) (*Azure, error) {
 	if err != nil {
 		return nil, err
 	}
-	app := &cloudauth.Azure{TenantID: c.TenantID, ClientID: c.ClientID, Endpoint: c.Authority, HubIdentity: true, Client: tokens, Env: environment(c.Getenv, c.VaultURL, c.Authority)}
+	app := &cloudauth.Azure{TenantID: c.TenantID, ClientID: c.ClientID, Endpoint: c.Authority, HubIdentity: true, Client: tokens, Env: cloudauth.Operators(c.Getenv, c.VaultURL, c.Authority)}
 	if c.ClientSecretFile != "" {
 		if app.ClientSecret, err = secretFile("clientSecretFile", c.ClientSecretFile); err != nil {
 			return nil, err

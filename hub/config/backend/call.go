@@ -10,13 +10,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/axle-cd/axle/hub/gitcache/upstream/cloudauth"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -168,28 +166,9 @@ func secretFile(setting, path string) (string, error) {
 	return strings.TrimSpace(string(raw)), nil
 }
 
-// anywhere dials without the address rules for tenants' upstreams: an
-// administrator of the hub configured the host.
-type anywhere struct{ net.Dialer }
-
-// Check allows every address.
-func (anywhere) Check(netip.Addr) error { return nil }
-
 // tokenClient calls the clouds' token services.
 func tokenClient(plainHTTP bool) (*wire.Client, error) {
-	return wire.New(wire.Config{Dialer: &anywhere{}, AllowHTTP: plainHTTP})
-}
-
-// environment allows the hub's own role for the hosts that the operator
-// configured.
-func environment(getenv func(string) string, endpoints ...string) cloudauth.Environment {
-	own := map[string]bool{}
-	for _, endpoint := range endpoints {
-		if u, err := url.Parse(endpoint); err == nil && u.Host != "" {
-			own[strings.ToLower(u.Hostname())] = true
-		}
-	}
-	return cloudauth.Environment{Getenv: getenv, Own: func(host string) bool { return own[host] }}
+	return wire.New(wire.Config{Dialer: &wire.Anywhere{}, AllowHTTP: plainHTTP})
 }
 
 // checkEndpoint refuses invalid URLs, and plain HTTP except to this machine.

@@ -50,7 +50,7 @@ func NewGCP(c GCPConfig) (*GCP, error) {
 	if err != nil {
 		return nil, err
 	}
-	account := &cloudauth.Google{HubIdentity: true, Client: tokens, Env: environment(c.Getenv, c.Endpoint)}
+	account := &cloudauth.Google{HubIdentity: true, Client: tokens, Env: cloudauth.Operators(c.Getenv, c.Endpoint)}
 	if c.ServiceAccountFile != "" {
 		raw, err := os.ReadFile(c.ServiceAccountFile)
 		if err != nil {

@@ -163,6 +163,7 @@ func TestTheHubsIdentityIsNotATenants(t *testing.T) {
 		"region of STS":          {kind: record.Bucket, url: "https://s3.eu-central-1.amazonaws.com/acme", auth: record.AuthAWS, region: func(th *thief) string { return "x@" + th.proxy.Listener.Addr().String() + "/#" }},
 		"proxy before STS":       {kind: record.Bucket, url: "s3://acme", auth: record.AuthAWS, proxy: true},
 		"proxy before S3":        {kind: record.Bucket, url: "s3://acme", auth: record.AuthAWS, env: keys, proxy: true},
+		"machine's role":         {kind: record.Bucket, url: "s3://acme", auth: record.AuthAWS, env: map[string]string{"AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.URL}, proxy: true},
 		"code behind the cloud":  {kind: record.Bucket, url: "https://abc.execute-api.eu-central-1.amazonaws.com/acme", auth: record.AuthAWS, env: keys, proxy: true},
 		"proxy before ECR":       {kind: record.OCI, url: "oci://123456789012.dkr.ecr.eu-central-1.amazonaws.com/app", auth: record.AuthAWS, env: keys, proxy: true},
 		"endpoint of ECR":        {kind: record.OCI, url: "oci://123456789012.dkr.ecr.eu-central-1.amazonaws.com/app", auth: record.AuthAWS, env: keys, endpoint: true, proxy: true},

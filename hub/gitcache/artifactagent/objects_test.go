@@ -16,6 +16,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache/artifactagent"
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/cloudauth"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/test/cloudserver"
@@ -99,6 +100,10 @@ func TestLoginToBuckets(t *testing.T) {
 	if err := os.WriteFile(identity, []byte("identity\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	wrong := filepath.Join(t.TempDir(), "wrong")
+	if err := os.WriteFile(wrong, []byte("never-given"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	type setup struct {
 		auth    record.AuthKind
 		creds   func(t *testing.T, s *cloudserver.Server) record.Credentials
@@ -127,7 +132,17 @@ func TestLoginToBuckets(t *testing.T) {
 			return map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": s.URL() + "/pod", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": identity}
 		}},
 		"aws own role elsewhere": {auth: record.AuthAWS, creds: none, env: webIdentity, notOurs: true, err: "not a host of this cloud service"},
-		"aws nothing":            {auth: record.AuthAWS, creds: none, err: "no AWS keys"},
+		"aws machine's role": {auth: record.AuthAWS, creds: none, env: func(s *cloudserver.Server) map[string]string {
+			return map[string]string{"AWS_EC2_METADATA_SERVICE_ENDPOINT": s.URL()}
+		}},
+		"aws nothing": {auth: record.AuthAWS, creds: none, err: "no AWS keys", env: func(*cloudserver.Server) map[string]string {
+			return map[string]string{"AWS_EC2_METADATA_DISABLED": "true"}
+		}},
+		"aws web identity refused": {auth: record.AuthAWS, creds: none, err: "AWS refuses the role: AccessDenied", env: func(s *cloudserver.Server) map[string]string {
+			env := webIdentity(s)
+			env["AWS_WEB_IDENTITY_TOKEN_FILE"] = wrong
+			return env
+		}},
 		"gcp account": {auth: record.AuthGCP, creds: func(t *testing.T, s *cloudserver.Server) record.Credentials {
 			return record.Credentials{ServiceAccountJSON: serviceAccount(t, s.URL()+"/google/token")}
 		}},
@@ -178,6 +193,40 @@ func TestLoginToBuckets(t *testing.T) {
 				if strings.Contains(h.Error, secret) {
 					t.Errorf("the error shows a secret: %s", h.Error)
 				}
+			}
+		})
+	}
+}
+
+// TestTokenServicesAreUpstreams checks that the SDK calls the token service of
+// AWS by the repository's client, with its rules of addresses.
+func TestTokenServicesAreUpstreams(t *testing.T) {
+	t.Parallel()
+	for name, creds := range map[string]record.Credentials{
+		"a role that keys assume": {AccessKeyID: "AKIA1", SecretAccessKey: "secret-key", AssumeRoleARN: "arn:aws:iam::123456789012:role/other"},
+		"a web identity":          {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newCloud(t)
+			s.Require("AKIA1", "secret-key")
+			env := map[string]string{"AWS_ENDPOINT_URL_STS": s.URL() + "/"}
+			if creds.AccessKeyID == "" {
+				file := filepath.Join(t.TempDir(), "identity")
+				if err := os.WriteFile(file, []byte("identity"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				env["AWS_WEB_IDENTITY_TOKEN_FILE"], env["AWS_ROLE_ARN"] = file, "arn:aws:iam::123456789012:role/axle"
+			}
+			r := record.Repository{Kind: record.Bucket, URL: s.BucketURL(), Auth: record.AuthAWS}
+			r.Options.HubIdentity = creds.AccessKeyID == ""
+			w := newWorld(t, r, creds, func(c *artifactagent.Config) {
+				c.Dialer = &upstream.Dialer{}
+				c.Env = cloudauth.Environment{Getenv: func(name string) string { return env[name] }, Own: func(string) bool { return true }}
+			})
+			w.failing(w.track("", "deploy"), "is internal")
+			if n := len(s.Requests(http.MethodPost, "/")); n != 0 {
+				t.Errorf("the token service at an internal address was called %d times", n)
 			}
 		})
 	}

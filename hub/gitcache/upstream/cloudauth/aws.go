@@ -6,14 +6,23 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/xml"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
+	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -30,7 +39,9 @@ type AWS struct {
 	Client   *wire.Client
 	Env      Environment
 
-	keys     cell[aws.Credentials]
+	once     sync.Once
+	keys     *aws.CredentialsCache
+	broken   error // why there is none
 	password cell[string]
 }
 
@@ -59,107 +70,101 @@ func (a *AWS) region() string {
 // credentials returns the keys to sign with: those of the assumed role, if
 // there is one.
 func (a *AWS) credentials(ctx context.Context) (aws.Credentials, error) {
-	return a.keys.get(func() (aws.Credentials, time.Time, error) {
-		first, until, err := a.first(ctx)
-		if err != nil || a.AssumeRoleARN == "" {
-			return first, until, err
-		}
-		return a.assume(ctx, first)
+	a.once.Do(func() {
+		provider, err := a.provider()
+		a.keys, a.broken = aws.NewCredentialsCache(provider, func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = early }), err
+	})
+	if a.broken != nil {
+		return aws.Credentials{}, a.broken
+	}
+	keys, err := a.keys.Retrieve(ctx)
+	return keys, refusedRole(err)
+}
+
+// refusedRole gives a provider's error a code. Its own text may quote an answer.
+func refusedRole(err error) error {
+	var coded *errcode.Error
+	var answer smithy.APIError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &coded):
+		return coded
+	case errors.As(err, &answer):
+		return errcode.Hide(errcode.Unauthorized, err, "AWS refuses the role: %.100s", answer.ErrorCode())
+	}
+	return errcode.Hide(errcode.Unauthorized, err, "there are no AWS keys: none are given, and neither the hub's environment (variables, web identity, pod identity) nor its machine gives a role")
+}
+
+// provider returns the SDK's provider of the repository's or the hub's keys,
+// or of the role that is assumed with them.
+func (a *AWS) provider() (aws.CredentialsProvider, error) {
+	first := a.first()
+	if a.AssumeRoleARN == "" && first != nil {
+		return first, nil
+	}
+	endpoint, err := a.Env.get("AWS_ENDPOINT_URL_STS"), error(nil)
+	if endpoint == "" {
+		endpoint, err = serviceURL("sts", a.region())
+	}
+	service := sts.Options{Region: a.region(), BaseEndpoint: &endpoint, HTTPClient: a.Client.Limited(maxAnswer), Retryer: aws.NopRetryer{}, Logger: logging.Nop{}}
+	if first == nil {
+		first = stscreds.NewWebIdentityRoleProvider(sts.New(service), a.Env.get("AWS_ROLE_ARN"), identityFile{a.Env},
+			func(o *stscreds.WebIdentityRoleOptions) { o.RoleSessionName = sessionName })
+	}
+	if a.AssumeRoleARN == "" {
+		return first, err
+	}
+	service.Credentials = first
+	return stscreds.NewAssumeRoleProvider(sts.New(service), a.AssumeRoleARN, func(o *stscreds.AssumeRoleOptions) { o.RoleSessionName = sessionName }), err
+}
+
+const (
+	sessionName     = "axle"
+	webIdentityFile = "AWS_WEB_IDENTITY_TOKEN_FILE"
+)
+
+// first returns the keys of the repository, or those of the hub in the order of
+// the SDK: variables, a web identity (nil), a pod's, the machine's.
+func (a *AWS) first() aws.CredentialsProvider {
+	env := a.Env.get
+	pod := env("AWS_CONTAINER_CREDENTIALS_FULL_URI")
+	if path := env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); path != "" {
+		pod = "http://169.254.170.2" + path
+	}
+	switch {
+	case !a.own():
+		return credentials.NewStaticCredentialsProvider(a.AccessKeyID, a.SecretAccessKey, a.SessionToken)
+	case env("AWS_ACCESS_KEY_ID") != "":
+		return credentials.NewStaticCredentialsProvider(env("AWS_ACCESS_KEY_ID"), env("AWS_SECRET_ACCESS_KEY"), env("AWS_SESSION_TOKEN"))
+	case env(webIdentityFile) != "":
+		return nil
+	case pod != "":
+		return endpointcreds.New(pod, func(o *endpointcreds.Options) {
+			o.HTTPClient, o.Retryer, o.AuthorizationToken = metadata, aws.NopRetryer{}, env("AWS_CONTAINER_AUTHORIZATION_TOKEN")
+			if file := "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"; env(file) != "" {
+				o.AuthorizationTokenProvider = endpointcreds.TokenProviderFunc(func() (string, error) { return a.Env.file(file) })
+			}
+		})
+	}
+	state := imds.ClientEnabled
+	if strings.EqualFold(env("AWS_EC2_METADATA_DISABLED"), "true") {
+		state = imds.ClientDisabled
+	}
+	return ec2rolecreds.New(func(o *ec2rolecreds.Options) {
+		o.Client = imds.New(imds.Options{Endpoint: env("AWS_EC2_METADATA_SERVICE_ENDPOINT"), HTTPClient: metadata, Retryer: aws.NopRetryer{},
+			ClientEnableState: state, EnableFallback: aws.FalseTernary, Logger: logging.Nop{}})
 	})
 }
 
-// first returns the keys of the repository or of the hub.
-func (a *AWS) first(ctx context.Context) (aws.Credentials, time.Time, error) {
-	never := time.Now().Add(time.Hour)
-	if !a.own() {
-		return aws.Credentials{AccessKeyID: a.AccessKeyID, SecretAccessKey: a.SecretAccessKey, SessionToken: a.SessionToken}, never, nil
-	}
-	switch {
-	case a.Env.get("AWS_ACCESS_KEY_ID") != "":
-		return aws.Credentials{AccessKeyID: a.Env.get("AWS_ACCESS_KEY_ID"), SecretAccessKey: a.Env.get("AWS_SECRET_ACCESS_KEY"),
-			SessionToken: a.Env.get("AWS_SESSION_TOKEN")}, never, nil
-	case a.Env.get("AWS_WEB_IDENTITY_TOKEN_FILE") != "":
-		identity, err := a.Env.file("AWS_WEB_IDENTITY_TOKEN_FILE")
-		if err != nil {
-			return aws.Credentials{}, never, err
-		}
-		return a.sts(ctx, url.Values{"Action": {"AssumeRoleWithWebIdentity"}, "RoleArn": {a.Env.get("AWS_ROLE_ARN")},
-			"RoleSessionName": {"axle"}, "WebIdentityToken": {identity}}, nil)
-	case a.Env.get("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "":
-		return a.pod(ctx)
-	}
-	return aws.Credentials{}, never, errcode.New(errcode.Unauthorized, "the repository has no AWS keys and the hub has no role: neither web identity nor pod identity is set in its environment")
-}
+// identityFile is the token of the hub's service account, read again for each
+// call.
+type identityFile struct{ env Environment }
 
-// pod asks the agent of EKS Pod Identity.
-func (a *AWS) pod(ctx context.Context) (aws.Credentials, time.Time, error) {
-	header := http.Header{}
-	if a.Env.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") != "" {
-		text, err := a.Env.file("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
-		if err != nil {
-			return aws.Credentials{}, time.Time{}, err
-		}
-		header.Set("Authorization", text)
-	} else if text := a.Env.get("AWS_CONTAINER_AUTHORIZATION_TOKEN"); text != "" {
-		header.Set("Authorization", text)
-	}
-	var said struct {
-		AccessKeyID     string `json:"AccessKeyId"`
-		SecretAccessKey string
-		Token           string
-		Expiration      time.Time
-	}
-	err := local(ctx, a.Env.get("AWS_CONTAINER_CREDENTIALS_FULL_URI"), header, &said)
-	return aws.Credentials{AccessKeyID: said.AccessKeyID, SecretAccessKey: said.SecretAccessKey, SessionToken: said.Token}, said.Expiration, err
-}
-
-func (a *AWS) assume(ctx context.Context, first aws.Credentials) (aws.Credentials, time.Time, error) {
-	return a.sts(ctx, url.Values{"Action": {"AssumeRole"}, "RoleArn": {a.AssumeRoleARN}, "RoleSessionName": {"axle"}}, &first)
-}
-
-// sts calls the token service, with a signature where there are keys.
-func (a *AWS) sts(ctx context.Context, form url.Values, keys *aws.Credentials) (aws.Credentials, time.Time, error) {
-	form.Set("Version", "2011-06-15")
-	where, err := a.Env.get("AWS_ENDPOINT_URL_STS"), error(nil)
-	if where == "" {
-		if where, err = serviceURL("sts", a.region()); err != nil {
-			return aws.Credentials{}, time.Time{}, err
-		}
-	}
-	request := wire.Request{Method: http.MethodPost, URL: where, Body: form.Encode(), Accept: []int{400, 403},
-		Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}}
-	if keys != nil {
-		request.Auth = signer{keys: *keys, service: "sts", region: a.region(), body: request.Body}
-	}
-	answer, err := a.Client.Do(ctx, request)
-	if err != nil {
-		return aws.Credentials{}, time.Time{}, err
-	}
-	defer answer.Body.Close()
-	raw, err := wire.ReadAll(answer.Body, maxAnswer, "the token service's answer")
-	if err != nil {
-		return aws.Credentials{}, time.Time{}, err
-	}
-	var said struct {
-		Code string  `xml:"Error>Code"`
-		Role stsKeys `xml:"AssumeRoleResult>Credentials"`
-		Web  stsKeys `xml:"AssumeRoleWithWebIdentityResult>Credentials"`
-	}
-	if err := xml.Unmarshal(raw, &said); err != nil || answer.StatusCode != http.StatusOK {
-		return aws.Credentials{}, time.Time{}, errcode.New(errcode.Unauthorized, "AWS refuses the role: %s %.100s", answer.Status, said.Code)
-	}
-	got := said.Role
-	if got.ID == "" {
-		got = said.Web
-	}
-	return aws.Credentials{AccessKeyID: got.ID, SecretAccessKey: got.Secret, SessionToken: got.Token}, got.Until, nil
-}
-
-type stsKeys struct {
-	ID     string    `xml:"AccessKeyId"`
-	Secret string    `xml:"SecretAccessKey"`
-	Token  string    `xml:"SessionToken"`
-	Until  time.Time `xml:"Expiration"`
+// GetIdentityToken implements stscreds.IdentityTokenRetriever.
+func (i identityFile) GetIdentityToken() ([]byte, error) {
+	text, err := i.env.file(webIdentityFile)
+	return []byte(text), err
 }
 
 // signer signs one request with its body.
@@ -169,10 +174,14 @@ type signer struct {
 	body            string
 }
 
-// Apply signs a request with AWS Signature Version 4.
+// Apply signs a request with AWS Signature Version 4. The SDK's client of S3 has
+// hashed the body already.
 func (s signer) Apply(ctx context.Context, r *http.Request) error {
-	sum := sha256.Sum256([]byte(s.body))
-	hash := hex.EncodeToString(sum[:])
+	hash := r.Header.Get("X-Amz-Content-Sha256")
+	if hash == "" {
+		sum := sha256.Sum256([]byte(s.body))
+		hash = hex.EncodeToString(sum[:])
+	}
 	if s.service == "s3" {
 		r.Header.Set("X-Amz-Content-Sha256", hash)
 	}
@@ -189,7 +198,7 @@ func (a *AWS) S3() wire.Auth { return s3auth{a} }
 
 type s3auth struct{ aws *AWS }
 
-// Apply signs a request without a body.
+// Apply signs a request.
 func (s s3auth) Apply(ctx context.Context, r *http.Request) error {
 	if err := s.aws.mayLeave(r.URL, awsService("s3")); err != nil {
 		return err

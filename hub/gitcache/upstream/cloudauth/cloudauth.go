@@ -23,6 +23,18 @@ type Environment struct {
 	Own func(host string) bool
 }
 
+// Operators is the environment for hosts that an operator configured: the hub's own
+// role is for those of the endpoints, too.
+func Operators(getenv func(string) string, endpoints ...string) Environment {
+	own := map[string]bool{}
+	for _, endpoint := range endpoints {
+		if u, err := url.Parse(endpoint); err == nil && u.Host != "" {
+			own[strings.ToLower(u.Hostname())] = true
+		}
+	}
+	return Environment{Getenv: getenv, Own: func(host string) bool { return own[host] }}
+}
+
 func (e Environment) get(name string) string {
 	if e.Getenv != nil {
 		return e.Getenv(name)
@@ -113,18 +125,19 @@ func hostOf(raw string) string {
 	return u.Host
 }
 
-// local calls a metadata service directly: its address is link-local, which
-// upstreams may not have.
+// metadata calls metadata services directly, since they have link-local
+// addresses, which upstreams may not have. It follows no redirect.
+var metadata = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+// local reads a metadata service's JSON.
 func local(ctx context.Context, where string, header http.Header, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
 	if err != nil {
 		return errcode.New(errcode.Invalid, "the hub's environment names a metadata service with an invalid URL")
 	}
 	r.Header = header
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	answer, err := client.Do(r)
+	answer, err := metadata.Do(r)
 	if err != nil {
 		return errcode.Hide(errcode.Unavailable, err, "the hub's own identity is not available: its metadata service %s does not answer", r.URL.Host)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,20 +81,20 @@ func (c *Client) Do(ctx context.Context, q Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+	return c.Send(r, q.Accept)
+}
+
+// Send is Do for a request that a library made.
+func (c *Client) Send(r *http.Request, accept []int) (*http.Response, error) {
 	answer, err := c.client.Do(r)
 	if err != nil {
-		return nil, explain(u, err)
+		return nil, explain(r.URL, err)
 	}
-	if answer.StatusCode/100 == 2 {
+	if answer.StatusCode/100 == 2 || slices.Contains(accept, answer.StatusCode) {
 		return answer, nil
 	}
-	for _, ok := range q.Accept {
-		if answer.StatusCode == ok {
-			return answer, nil
-		}
-	}
 	defer answer.Body.Close()
-	return nil, c.refusal(u, answer)
+	return nil, c.refusal(r.URL, answer)
 }
 
 // guarded is the transport that applies this package's rules.
@@ -214,6 +215,25 @@ func Copy(w io.Writer, body io.Reader, limit int64, what string) (int64, string,
 		return n, "", errcode.New(errcode.Unprocessable, "%s is larger than %d bytes", what, limit)
 	}
 	return n, hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Limited makes requests for libraries that keep whole answers in memory:
+// reading more of one is an error.
+type Limited struct {
+	client *http.Client
+	bytes  int64
+}
+
+// Limited returns the client with a limit for each answer.
+func (c *Client) Limited(bytes int64) Limited { return Limited{c.client, bytes} }
+
+// Do makes a request.
+func (l Limited) Do(r *http.Request) (*http.Response, error) {
+	answer, err := l.client.Do(r)
+	if err == nil {
+		answer.Body = http.MaxBytesReader(nil, answer.Body, l.bytes)
+	}
+	return answer, err
 }
 
 // ReadAll reads a small body.
