@@ -1,12 +1,12 @@
 package webhook
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -103,7 +103,7 @@ func read(provider gitcache.Provider, header http.Header, raw []byte) (push, err
 	}
 	var b body
 	if len(raw) > 0 || provider != gitcache.Generic {
-		if err := json.Unmarshal(raw, &b); err != nil {
+		if err := bounded.JSON(raw, &b, bounded.Most(maxBody)); err != nil {
 			return push{}, errcode.New(errcode.Invalid, "the body is not the JSON of a push: %w; choose the content type application/json at the sender", err)
 		}
 	}

@@ -3,6 +3,7 @@ package bounded_test
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"runtime"
@@ -102,6 +103,46 @@ func TestBrokenTextsAreLeftToTheDecoder(t *testing.T) {
 			t.Errorf("%x: %v", text, err)
 		}
 	}
+}
+
+type listing struct {
+	Contents []struct {
+		Key, ETag string
+		Size      int64
+	}
+}
+
+// TestXML: a page of a bucket's listing that has nothing but empty keys.
+func TestXML(t *testing.T) {
+	page := func(one string, n int) []byte {
+		return []byte("<ListBucketResult>" + strings.Repeat(one, n) + "</ListBucketResult>")
+	}
+	text := page("<Contents/>", 100_000)
+	var err error
+	got := taken(func() { err = xml.Unmarshal(text, &listing{}) })
+	if err != nil || bounded.XML(text, &listing{}, got*2/3) == nil {
+		t.Errorf("%d bytes take %d and pass a bound of two thirds of it, %v", len(text), got, err)
+	}
+	if err := bounded.XML(page("<Contents/>", 1_500_000), &listing{}, bounded.Most(16<<20)); !errors.Is(err, bounded.ErrTooLarge) {
+		t.Errorf("16 MiB of empty keys: %v", err)
+	}
+	whole := page("<Contents><Key>a/b</Key><LastModified>2026-11-29T00:00:00Z</LastModified><ETag>x</ETag><Size>1</Size><StorageClass>STANDARD</StorageClass></Contents>", 1000)
+	var all listing
+	if err := bounded.XML(whole, &all, bounded.Most(16<<20)); err != nil || len(all.Contents) != 1000 {
+		t.Errorf("a page of 1000 keys: %d, %v", len(all.Contents), err)
+	}
+}
+
+func FuzzXML(f *testing.F) {
+	for _, text := range []string{"", "<a>", "<a><Contents/></a>", strings.Repeat("<Contents>", 500), "<?xml <!-- <![CDATA["} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var err error
+		if bytes := taken(func() { err = bounded.XML(text, &listing{}, fuzzed) }); bytes > 4*fuzzed+64*len(text) {
+			t.Fatalf("%d bytes take %d: %v", len(text), bytes, err)
+		}
+	})
 }
 
 // fuzzed is a bound that a short text can pass.

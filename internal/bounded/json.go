@@ -2,6 +2,8 @@ package bounded
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"reflect"
 	"sync"
 )
@@ -16,6 +18,18 @@ func JSON(text []byte, into any, most int) error {
 		return err
 	}
 	return json.Unmarshal(text, into)
+}
+
+// ReadJSON reads a text of at most so many bytes, and decodes it within Most of that.
+func ReadJSON(r io.Reader, into any, text int) error {
+	raw, err := io.ReadAll(io.LimitReader(r, int64(text)+1))
+	switch {
+	case err != nil:
+		return err
+	case len(raw) > text:
+		return fmt.Errorf("%w: its text is longer than %d bytes", ErrTooLarge, text)
+	}
+	return JSON(raw, into, Most(text))
 }
 
 // CheckJSON returns an error for a text that would become more than so many bytes of the

@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -192,7 +193,7 @@ func decode(body io.Reader, into any) error {
 	if err != nil {
 		return err
 	}
-	if err := xml.Unmarshal(raw, into); err != nil {
+	if err := bounded.XML(raw, into, bounded.Most(maxPage)); err != nil {
 		return errcode.New(errcode.Unavailable, "the bucket's listing is not what an object store sends; check the URL")
 	}
 	return nil
