@@ -13,6 +13,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	"github.com/axle-cd/axle/internal/boundedcall"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -97,7 +98,7 @@ func New(c Config) (*Client, error) {
 	httpClient := &http.Client{Transport: transport, CheckRedirect: refuseRedirect}
 	options := []connect.ClientOption{
 		connect.WithInterceptors(&calls{token: c.Token, agent: c.UserAgent, url: base}),
-		connect.WithReadMaxBytes(maxAnswer),
+		boundedcall.Client(maxAnswer),
 	}
 	return &Client{
 		Sessions:        hubv1connect.NewSessionsClient(httpClient, base, options...),

@@ -12,6 +12,7 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/api/agent/v1/agentv1connect"
+	"github.com/axle-cd/axle/internal/boundedcall"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -20,7 +21,7 @@ type bearerKey struct{}
 
 func (c *Client) makeCalls() agentv1connect.AgentServiceClient {
 	return agentv1connect.NewAgentServiceClient(wire{c}, strings.TrimSuffix(c.origin.String(), "/"),
-		connect.WithReadMaxBytes(maxAnswer))
+		boundedcall.Client(maxAnswer))
 }
 
 // wire is the HTTP client of the calls: it adds our headers and accepts only answers

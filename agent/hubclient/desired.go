@@ -7,9 +7,9 @@ import (
 	"net/http"
 
 	"github.com/klauspost/compress/zstd"
-	"google.golang.org/protobuf/proto"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -146,7 +146,7 @@ func (c *Client) Verify(signed []byte) (*List, error) { return c.verify(signed, 
 // verify accepts a list signed by a pinned key or by one of others.
 func (c *Client) verify(signed []byte, others map[string]ed25519.PublicKey) (*List, error) {
 	var outer agentv1.SignedDesired
-	if err := proto.Unmarshal(signed, &outer); err != nil {
+	if err := bounded.Proto(signed, &outer, bounded.Most(maxListBody)); err != nil {
 		return nil, hold(NotTheHub, 0, errcode.Unavailable, "the hub's list cannot be read: %w", err)
 	}
 	if err := c.checkSignature("list", outer.GetKeyId(), others, listPrefix, outer.GetDesired(), outer.GetSignature()); err != nil {
@@ -156,7 +156,7 @@ func (c *Client) verify(signed []byte, others map[string]ed25519.PublicKey) (*Li
 	cluster := c.clusterID
 	c.mu.Unlock()
 	var desired agentv1.Desired
-	if err := proto.Unmarshal(outer.GetDesired(), &desired); err != nil {
+	if err := bounded.Proto(outer.GetDesired(), &desired, bounded.Most(maxListBody)); err != nil {
 		return nil, hold(Untrusted, 0, errcode.Internal, "the signed list cannot be read: %w", err)
 	}
 	if desired.GetClusterId() != cluster {

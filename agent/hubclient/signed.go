@@ -5,9 +5,8 @@ import (
 	"crypto/ed25519"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -82,7 +81,7 @@ func (c *Client) Services(ctx context.Context, ids []string) (*agentv1.ServicesR
 		return nil, err
 	}
 	var inner agentv1.ServicesResponse
-	if err := proto.Unmarshal(outer.GetSigned(), &inner); err != nil {
+	if err := bounded.Proto(outer.GetSigned(), &inner, bounded.Most(maxAnswer)); err != nil {
 		return nil, hold(Untrusted, 0, errcode.Internal, "the signed specs cannot be read: %w", err)
 	}
 	c.mu.Lock()

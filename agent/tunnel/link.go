@@ -13,6 +13,7 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/api/agent/v1/agentv1connect"
+	"github.com/axle-cd/axle/internal/boundedcall"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/growstack"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -82,7 +83,7 @@ func (l *link) serve(ctx context.Context) {
 	defer stop()
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
-	_, control := agentv1connect.NewTunnelServiceHandler(l, connect.WithReadMaxBytes(maxHead))
+	_, control := agentv1connect.NewTunnelServiceHandler(l, boundedcall.Handler(maxHead))
 	srv := &http.Server{
 		Protocols: &protocols,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -26,6 +26,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -160,7 +161,7 @@ func (r *Reader) containers(ctx context.Context, pod Pod) ([]string, error) {
 			InitContainers, Containers []struct{ Name string }
 		}
 	}
-	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(&is); err != nil {
+	if err := bounded.ReadJSON(answer.Body, &is, maxAnswer); err != nil {
 		return nil, errcode.New(errcode.Unavailable, "read pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	var names []string

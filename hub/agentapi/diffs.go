@@ -9,6 +9,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/packedlist"
 )
 
 // maxDifferences limits one diff, in compressed bytes.
@@ -24,6 +25,9 @@ func (c calls) ReportDiff(ctx context.Context, req *connect.Request[agentv1.Repo
 	m := req.Msg
 	if m.GetServiceId() == "" || len(m.GetDifferences()) > maxDifferences {
 		return nil, errcode.New(errcode.Invalid, "a diff must name its service and have at most %d bytes; this one has %d", maxDifferences, len(m.GetDifferences()))
+	}
+	if err := packedlist.Check(m.GetDifferences(), &agentv1.DifferenceList{}); err != nil {
+		return nil, errcode.New(errcode.Invalid, "the diff of service %s: %w", m.GetServiceId(), err)
 	}
 	if err := c.config.Keys.CheckBoot(ctx, p.ID, m.GetBootId()); err != nil {
 		return nil, err

@@ -6,12 +6,13 @@ import (
 	"encoding/hex"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/packedlist"
 )
 
 // The limits of one report.
@@ -99,11 +100,14 @@ func report(r *agentv1.ServiceReport) (fleet.Report, error) {
 		return out, errcode.New(errcode.Invalid, "the status of service %s does not have the hash that came with it", out.ServiceID)
 	}
 	var m agentv1.ServiceStatus
-	if err := proto.Unmarshal(r.GetStatus(), &m); err != nil {
+	if err := bounded.Proto(r.GetStatus(), &m, bounded.Most(maxStatus)); err != nil {
 		return out, errcode.New(errcode.Invalid, "the status of service %s cannot be read: %w", out.ServiceID, err)
 	}
 	if len(m.GetComponents()) > maxComponents {
 		return out, errcode.New(errcode.Invalid, "the components of service %s have %d bytes; at most %d are allowed", out.ServiceID, len(m.GetComponents()), maxComponents)
+	}
+	if err := packedlist.Check(m.GetComponents(), &agentv1.ComponentList{}); err != nil {
+		return out, errcode.New(errcode.Invalid, "the status of service %s: %w", out.ServiceID, err)
 	}
 	plainText(&m)
 	out.Status = status(&m)

@@ -22,6 +22,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
+	"github.com/axle-cd/axle/internal/boundedcall"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/routes"
@@ -197,7 +198,7 @@ func (s *Server) mux() *routes.Mux {
 	mux.HandleFunc("GET "+desiredPath, s.desired)
 	mux.HandleFunc("GET /agent/v1/tarballs/{digest}", s.tarball)
 	handler := func(bytes int) (string, http.Handler) {
-		return agentv1connect.NewAgentServiceHandler(calls{s}, connect.WithInterceptors(&edge{s}), connect.WithReadMaxBytes(bytes), connect.WithCompressMinBytes(1024))
+		return agentv1connect.NewAgentServiceHandler(calls{s}, connect.WithInterceptors(&edge{s}), boundedcall.Handler(bytes), connect.WithCompressMinBytes(1024))
 	}
 	path, rpc := handler(reportBody)
 	mux.Handle(path, limitBody(s.signedIn(rpc), reportBody, bodyTimeout))

@@ -138,29 +138,58 @@ var widens = map[string]bool{hubv1connect.RepositoriesCreateProcedure: true, hub
 // allow is the only place that authorizes a person's call. Administrators pass
 // without a check of the object, unless the call is in widens.
 func (s *Server) allow(ctx context.Context, p identity.Principal, procedure string, message any) error {
-	action, listed := access[procedure]
-	if !listed {
-		return errcode.New(errcode.Forbidden, "call %s has no access rule and is refused", procedure)
-	}
-	find, hub := scopes[procedure], identity.Scope{}
-	if find != nil {
-		hub.Project = p.Project
-	}
-	decided := s.config.Identity.Decide(ctx, p, action, hub)
-	switch {
-	case decided.Err == nil && (find == nil || decided.Admin && p.Project == "" && !widens[procedure]):
-		return nil
-	case decided.Err != nil && (find == nil || !errors.Is(decided.Err, identity.ErrNoBinding) || errors.Is(decided.Err, identity.ErrNoAccess)):
-		// A caller without any access gets the same answer for every name.
+	decided := s.decide(ctx, p, procedure)
+	if decided.final {
 		return decided.Err
 	}
-	permissions, err := find(ctx, s, action, message)
+	permissions, err := scopes[procedure](ctx, s, access[procedure], message)
 	for _, n := range permissions {
 		if err := s.may(ctx, p, n); err != nil {
 			return err
 		}
 	}
 	return err
+}
+
+// withoutObject returns the error of a caller who may not make a call, whatever it is
+// about; early asks it before the message is read.
+func (s *Server) withoutObject(ctx context.Context, p identity.Principal, procedure string) error {
+	if decided := s.decide(ctx, p, procedure); decided.final {
+		return decided.Err
+	}
+	action := access[procedure]
+	_, err := s.config.Identity.Reach(ctx, p, action)
+	if err != nil && action == identity.ActionWrite {
+		// Whoever may create things may apply and put what does not exist.
+		if _, without := s.config.Identity.Reach(ctx, p, identity.ActionCreate); without == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// decision is that about a call of which only the name is known.
+type decision struct {
+	identity.Decision
+	// final is set when the object of the call does not change it.
+	final bool
+}
+
+func (s *Server) decide(ctx context.Context, p identity.Principal, procedure string) decision {
+	action, listed := access[procedure]
+	if !listed {
+		return decision{identity.Decision{Err: errcode.New(errcode.Forbidden, "call %s has no access rule and is refused", procedure)}, true}
+	}
+	found, hub := scopes[procedure] != nil, identity.Scope{}
+	if found {
+		hub.Project = p.Project
+	}
+	decided := s.config.Identity.Decide(ctx, p, action, hub)
+	if decided.Err == nil {
+		return decision{decided, !found || decided.Admin && p.Project == "" && !widens[procedure]}
+	}
+	// A caller without any access gets the same answer for every name.
+	return decision{decided, !found || !errors.Is(decided.Err, identity.ErrNoBinding) || errors.Is(decided.Err, identity.ErrNoAccess)}
 }
 
 // may returns nil when the caller may do what is needed, the not-found error when the

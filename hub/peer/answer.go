@@ -9,6 +9,7 @@ import (
 
 	peerv1 "github.com/axle-cd/axle/api/peer/v1"
 	"github.com/axle-cd/axle/api/peer/v1/peerv1connect"
+	"github.com/axle-cd/axle/internal/boundedcall"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -73,7 +74,7 @@ func NewHandler(c HandlerConfig) (path string, _ http.Handler, err error) {
 	}
 	h := handler{c}
 	mux := http.NewServeMux()
-	path, calls := peerv1connect.NewPeerServiceHandler(h, connect.WithReadMaxBytes(maxBody))
+	path, calls := peerv1connect.NewPeerServiceHandler(h, boundedcall.Handler(maxBody))
 	mux.Handle(path, calls)
 	if c.Mirrors != nil {
 		mux.HandleFunc("POST "+mirrorPath+"{repository}", h.serveMirror)

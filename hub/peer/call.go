@@ -10,6 +10,7 @@ import (
 
 	peerv1 "github.com/axle-cd/axle/api/peer/v1"
 	"github.com/axle-cd/axle/api/peer/v1/peerv1connect"
+	"github.com/axle-cd/axle/internal/boundedcall"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -133,7 +134,7 @@ func (c *Client) TellSeen(ctx context.Context, to Replica, polledAt map[string]i
 }
 
 func (c *Client) service(to Replica) peerv1connect.PeerServiceClient {
-	return peerv1connect.NewPeerServiceClient(c.http, to.URL)
+	return peerv1connect.NewPeerServiceClient(c.http, to.URL, boundedcall.Client(maxBody))
 }
 
 // errUnanswered marks errors of calls that the callee did not answer.

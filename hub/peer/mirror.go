@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -45,7 +46,7 @@ type Mirrors interface {
 // first bytes ends the answer early, which the pack's checksum reveals.
 func (h handler) serveMirror(w http.ResponseWriter, r *http.Request) {
 	var ask CopyRequest
-	if err := json.NewDecoder(r.Body).Decode(&ask); err != nil {
+	if err := bounded.ReadJSON(r.Body, &ask, maxBody); err != nil {
 		refuse(w, errcode.New(errcode.Invalid, "the request cannot be read: %w", err))
 		return
 	}

@@ -12,6 +12,7 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/api/agent/v1/agentv1connect"
+	"github.com/axle-cd/axle/internal/boundedcall"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -124,7 +125,7 @@ type caller struct{ *http.ClientConn }
 func (c caller) Do(r *http.Request) (*http.Response, error) { return c.RoundTrip(r) }
 
 func controlOf(cc *http.ClientConn) agentv1connect.TunnelServiceClient {
-	return agentv1connect.NewTunnelServiceClient(caller{cc}, host, connect.WithGRPC(), connect.WithReadMaxBytes(64<<10), connect.WithAcceptCompression("gzip", nil, nil))
+	return agentv1connect.NewTunnelServiceClient(caller{cc}, host, connect.WithGRPC(), boundedcall.Client(64<<10), connect.WithAcceptCompression("gzip", nil, nil))
 }
 
 func (c *connection) say(ctx context.Context, within time.Duration, m *agentv1.ControlRequest) (*agentv1.ControlResponse, error) {

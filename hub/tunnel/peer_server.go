@@ -2,7 +2,6 @@ package tunnel
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -13,6 +12,7 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/peer"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/frame"
 	"github.com/axle-cd/axle/internal/routes"
@@ -48,7 +48,7 @@ func (t *Tunnels) PeerRoutes(mux routes.Adder, verify func(http.Handler) http.Ha
 
 func (s *peerServer) state(w http.ResponseWriter, r *http.Request) {
 	var said told
-	if err := json.NewDecoder(io.LimitReader(r.Body, maxState)).Decode(&said); err != nil {
+	if err := bounded.ReadJSON(r.Body, &said, maxState); err != nil {
 		refuse(w, errcode.New(errcode.Invalid, "the request cannot be read: %w", err))
 		return
 	}

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"cmp"
-	"encoding/json"
 	"mime"
 	"net/http"
 	"net/url"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -121,7 +121,7 @@ func read(provider gitcache.Provider, header http.Header, raw []byte) (push, err
 		raw = []byte(form.Get("payload"))
 	}
 	if len(raw) > 0 || provider != gitcache.Generic {
-		if err := json.Unmarshal(raw, &b); err != nil {
+		if err := bounded.JSON(raw, &b, bounded.Most(maxBody)); err != nil {
 			return push{}, errcode.New(errcode.Invalid, "the body is not the JSON of a push: %w; choose the content type application/json at the sender", err)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package aliases bounds what the aliases of a YAML text make of it. An alias repeats what
+// Package aliases bounds what a YAML text becomes: by its nodes, and by its aliases. An alias repeats what
 // its anchor has, and a text of a megabyte can so become fifty gigabytes of JSON: parsers
 // count the nodes that aliases add, and not how long their texts are.
 //
@@ -20,11 +20,22 @@ const (
 	least = 1 << 20
 	// perNode is what a node takes besides its text.
 	perNode = 4
+	// maxNodes is how many nodes a text may have, aliases aside: a parser takes about 250
+	// bytes for each, and two bytes of text are one. 4 MiB of YAML as people write it have
+	// a quarter of that.
+	maxNodes = 500_000
 )
 
 // Check returns an error for a text that its aliases make more than four times as large,
-// and larger than 1 MiB. A text that is no YAML is left to who parses it.
+// and larger than 1 MiB, and for one of too many nodes. A text that is no YAML is left to who parses it.
 func Check(text []byte) error {
+	nodes := 0
+	for _, end := range []byte("\n,[{") {
+		nodes += bytes.Count(text, []byte{end})
+	}
+	if nodes > maxNodes {
+		return fmt.Errorf("it has more than %d lines and elements; split it", maxNodes)
+	}
 	if bytes.IndexByte(text, '&') < 0 || bytes.IndexByte(text, '*') < 0 {
 		return nil
 	}

@@ -15,11 +15,17 @@ import (
 	"io"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/axle-cd/axle/internal/bounded"
 )
 
 // MaxBytes is the longest message: it can hold the rendered objects of a very large
 // service, and a limited child can still decode it.
 const MaxBytes = 64 << 20
+
+// times is how much larger than the longest text a message may become: objects are mostly
+// text.
+const times = 4
 
 // ErrTooLong is wrapped by errors about a frame above MaxBytes.
 var ErrTooLong = errors.New("frame too long")
@@ -69,7 +75,7 @@ func ReadMax(r io.Reader, m proto.Message, limit int64) error {
 	if err != nil {
 		return fmt.Errorf("read frame: %w", err)
 	}
-	if err := proto.Unmarshal(body.Bytes(), m); err != nil {
+	if err := bounded.Proto(body.Bytes(), m, int(times*limit)+bounded.Least); err != nil {
 		return fmt.Errorf("decode frame: %w", err)
 	}
 	return nil

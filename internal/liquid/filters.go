@@ -14,6 +14,8 @@ import (
 
 	"github.com/Masterminds/sprig/v3"
 	"sigs.k8s.io/yaml"
+
+	"github.com/axle-cd/axle/internal/aliases"
 )
 
 // standard are Liquid's own filters. If Sprig has a filter of the same name, Liquid's
@@ -29,8 +31,8 @@ var standard = []string{
 // outside are filters that would read the rendering machine or a name server.
 var outside = []string{"env", "expandenv", "getHostByName"}
 
-// aliases are additional names of filters.
-var aliases = map[string]string{
+// otherNames are additional names of filters.
+var otherNames = map[string]string{
 	"to_json": "toJson", "from_json": "fromJson", "semver_compare": "semverCompare", "sha26sum": "sha256sum",
 	"to_yaml": "toYaml", "from_yaml": "fromYaml", "base64_encode": "b64enc", "base64_decode": "b64dec",
 	"basename": "base", "dirname": "dir",
@@ -70,7 +72,7 @@ func functions() map[string]any {
 		}
 	}
 	maps.Copy(all, ours)
-	for alias, name := range aliases {
+	for alias, name := range otherNames {
 		all[alias] = all[name]
 	}
 	return all
@@ -230,6 +232,9 @@ func toYAML(v any) (string, error) {
 
 // fromYAML also decodes JSON, which is YAML.
 func fromYAML(s string) (any, error) {
+	if err := aliases.Check([]byte(s)); err != nil {
+		return nil, err
+	}
 	var v any
 	if err := yaml.Unmarshal([]byte(s), &v); err != nil {
 		return nil, err

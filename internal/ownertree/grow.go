@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubehealth"
 )
@@ -22,6 +23,8 @@ const (
 	pageSize      = "200"
 	// maxMessage bounds one object's message, in bytes.
 	maxMessage = 1024
+	// maxAnswer bounds what a page of objects becomes: its text has at most 32 MiB.
+	maxAnswer = 128 << 20
 )
 
 // Flux names the release of the objects it creates in two labels.
@@ -103,7 +106,7 @@ func (w *walk) get(ctx context.Context, path, what string, into any) (bool, erro
 		return false, err
 	}
 	w.answers++
-	if err := json.Unmarshal(text, into); err != nil {
+	if err := bounded.JSON(text, into, maxAnswer); err != nil {
 		return false, errcode.New(errcode.Unavailable, "the cluster's answer is not JSON: %w", err)
 	}
 	return true, nil

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -127,7 +128,7 @@ func refusal(what, path string, a answer) error {
 
 // decode decodes an answer's JSON.
 func decode(what string, a answer, into any) error {
-	if json.Unmarshal(a.body, into) != nil {
+	if bounded.JSON(a.body, into, bounded.Most(maxAnswer)) != nil {
 		return errcode.New(errcode.Unavailable, "%s sent an answer that cannot be parsed", what)
 	}
 	return nil
@@ -137,7 +138,7 @@ func decode(what string, a answer, into any) error {
 // values than texts as JSON; any other text becomes the key "value".
 func fields(text string) map[string]string {
 	var object map[string]json.RawMessage
-	if json.Unmarshal([]byte(text), &object) != nil || object == nil {
+	if bounded.JSON([]byte(text), &object, bounded.Most(maxAnswer)) != nil || object == nil {
 		return map[string]string{"value": text}
 	}
 	out := make(map[string]string, len(object))

@@ -11,11 +11,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // dots begin what stands for a Secret's value; its size follows.
 const dots = "••••••••"
+
+// maxMasked bounds what a page of Secrets becomes: its text has at most 32 MiB.
+const maxMasked = 128 << 20
 
 // lastApplied is the annotation in which kubectl apply keeps a copy of an object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -32,6 +36,9 @@ func masked(o *hubv1.ClusterObjects, text []byte, reveal string) ([]byte, error)
 		return text, nil
 	}
 	var object map[string]any
+	if err := bounded.CheckJSON(text, &object, maxMasked); err != nil {
+		return nil, errcode.New(errcode.Unprocessable, "the cluster's answer about Secrets: %w", err)
+	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&object); err != nil {

@@ -1,5 +1,5 @@
 // Package packed unpacks the lists of objects that agents send compressed and
-// the hub stores unchanged. It limits the size and cleans every text; it makes
+// the hub stores unchanged, within their bounds. It cleans every text; it makes
 // no decisions.
 package packed
 
@@ -7,34 +7,18 @@ import (
 	"fmt"
 
 	"connectrpc.com/connect"
-	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/packedlist"
 	"github.com/axle-cd/axle/internal/plain"
 )
-
-// maxOpened limits an unpacked list of objects, in bytes: an agent sends at
-// most 64 KiB of it compressed.
-const maxOpened = 8 << 20
 
 // Open unpacks a list of objects that an agent sent; empty data is an empty
 // list.
 func Open(packed []byte, list proto.Message) error {
-	if len(packed) == 0 {
-		return nil
-	}
-	reader, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxOpened))
-	if err != nil {
+	if err := packedlist.Open(packed, list); err != nil {
 		return err
-	}
-	defer reader.Close()
-	data, err := reader.DecodeAll(packed, nil)
-	if err != nil {
-		return fmt.Errorf("its list of objects: %w", err)
-	}
-	if err := proto.Unmarshal(data, list); err != nil {
-		return fmt.Errorf("its list of objects: %w", err)
 	}
 	plain.Message(list, Plain)
 	return nil

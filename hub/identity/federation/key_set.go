@@ -2,7 +2,6 @@ package federation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -153,7 +153,7 @@ func (s *keySet) get(ctx context.Context, client *http.Client, address string, i
 	if answer.StatusCode != http.StatusOK || len(body) > maxBody {
 		return fmt.Errorf("%s answered %s with %d bytes", address, answer.Status, len(body))
 	}
-	if err := json.Unmarshal(body, into); err != nil {
+	if err := bounded.JSON(body, into, bounded.Most(maxBody)); err != nil {
 		return fmt.Errorf("%s: %w", address, err)
 	}
 	return nil

@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -129,6 +130,6 @@ func (r *Reviewer) ask(ctx context.Context, spec authenticationv1.TokenReviewSpe
 		return status, fmt.Errorf("the API server answered %s to a TokenReview; may the hub's account create them?", answer.Status)
 	}
 	var review authenticationv1.TokenReview
-	err = json.Unmarshal(body, &review)
+	err = bounded.JSON(body, &review, bounded.Most(maxAnswer))
 	return review.Status, err
 }

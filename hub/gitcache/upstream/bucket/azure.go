@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
+	"github.com/axle-cd/axle/internal/bounded"
 )
 
 // azure is a container of Azure Blob Storage.
@@ -46,7 +47,7 @@ func (b azure) page(ctx context.Context, prefix, after string) ([]Object, string
 		return nil, "", err
 	}
 	var p azurePage
-	if err := xml.Unmarshal(raw, &p); err != nil {
+	if err := bounded.XML(raw, &p, bounded.Most(maxPage)); err != nil {
 		return nil, "", notAStore()
 	}
 	var out []Object

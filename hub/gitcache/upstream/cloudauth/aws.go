@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -25,6 +24,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -257,7 +257,7 @@ func (a *AWS) ask(ctx context.Context, region string) (string, time.Time, error)
 			Expires float64 `json:"expiresAt"`
 		} `json:"authorizationData"`
 	}
-	if json.Unmarshal(raw, &said) != nil || answer.StatusCode != http.StatusOK || len(said.Data) == 0 {
+	if bounded.JSON(raw, &said, bounded.Most(maxAnswer)) != nil || answer.StatusCode != http.StatusOK || len(said.Data) == 0 {
 		return "", time.Time{}, errcode.New(errcode.Unauthorized, "ECR gives no token: %s %.100s", answer.Status, said.Type)
 	}
 	plain, err := base64.StdEncoding.DecodeString(said.Data[0].Token)

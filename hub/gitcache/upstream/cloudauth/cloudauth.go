@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -111,7 +112,7 @@ func post(ctx context.Context, client *wire.Client, where string, form url.Value
 		_ = json.Unmarshal(raw, &said)
 		return errcode.New(errcode.Unauthorized, "the token service %s refuses the repository's credentials: %s %.100s", hostOf(where), answer.Status, said.Error)
 	}
-	if err := json.Unmarshal(raw, into); err != nil {
+	if err := bounded.JSON(raw, into, bounded.Most(maxAnswer)); err != nil {
 		return errcode.New(errcode.Unavailable, "the token service %s did not answer with JSON", hostOf(where))
 	}
 	return nil
@@ -143,7 +144,7 @@ func local(ctx context.Context, where string, header http.Header, into any) erro
 	}
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
-	if err != nil || answer.StatusCode != http.StatusOK || json.Unmarshal(raw, into) != nil {
+	if err != nil || answer.StatusCode != http.StatusOK || bounded.JSON(raw, into, bounded.Most(maxAnswer)) != nil {
 		return errcode.New(errcode.Unavailable, "the hub's own identity is not available: its metadata service %s answers %s", r.URL.Host, answer.Status)
 	}
 	return nil

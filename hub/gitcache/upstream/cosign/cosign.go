@@ -27,6 +27,7 @@ import (
 	"encoding/pem"
 	"strconv"
 
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -173,7 +174,7 @@ var signTypes = map[string]bool{"https://sigstore.dev/cosign/sign/v1": true}
 // manifest with these bytes and this digest, "sha256:…".
 func (k Keys) Bundle(raw, manifest []byte, digest string) bool {
 	var b bundle
-	if json.Unmarshal(raw, &b) != nil {
+	if bounded.JSON(raw, &b, bounded.Most(len(raw))) != nil {
 		return false
 	}
 	if b.DSSE != nil {
@@ -203,7 +204,7 @@ func (k Keys) statement(b bundle, digest string) bool {
 			Digest map[string]string `json:"digest"`
 		} `json:"subject"`
 	}
-	if json.Unmarshal(b.DSSE.Payload, &s) != nil || !signTypes[s.Predicate] {
+	if bounded.JSON(b.DSSE.Payload, &s, bounded.Most(len(b.DSSE.Payload))) != nil || !signTypes[s.Predicate] {
 		return false
 	}
 	for _, subject := range s.Subject {

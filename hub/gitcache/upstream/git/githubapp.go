@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/httpwords"
 )
@@ -174,7 +175,7 @@ func (l *appLogin) call(ctx context.Context, method, path string, body []byte, o
 	if resp.StatusCode/100 != 2 {
 		return l.refused(resp, raw, path)
 	}
-	if err := json.Unmarshal(raw, out); err != nil {
+	if err := bounded.JSON(raw, out, bounded.Most(len(raw))); err != nil {
 		return errcode.New(errcode.Unavailable, "%s did not answer as GitHub's API (content type %q); check the API URL", l.api, resp.Header.Get("Content-Type"))
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/references"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/httpwords"
 )
@@ -100,7 +100,7 @@ func (s *Server) lfsBatch(ctx context.Context, want []references.Pointer) ([]lfs
 		Transfer string      `json:"transfer"`
 		Objects  []lfsObject `json:"objects"`
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxLFSAnswer)).Decode(&answer); err != nil {
+	if err := bounded.ReadJSON(resp.Body, &answer, maxLFSAnswer); err != nil {
 		return nil, errcode.New(errcode.Unavailable, "the LFS server of %s did not answer with JSON: %w", s.loc, err)
 	}
 	if answer.Transfer != "" && answer.Transfer != "basic" {

@@ -3,7 +3,6 @@ package registry
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -19,6 +18,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -190,7 +190,7 @@ func (r *Registry) Manifest(ctx context.Context, path string, d ocispec.Descript
 		// Blobs is what artifact manifests of the first drafts called layers.
 		Blobs []ocispec.Descriptor `json:"blobs"`
 	}
-	if err := json.Unmarshal(raw, &m); err != nil {
+	if err := bounded.JSON(raw, &m, bounded.Most(maxManifest)); err != nil {
 		return ocispec.Manifest{}, errcode.New(errcode.Unprocessable, "the manifest %s is not valid JSON", r.name(path, d.Digest.String()))
 	}
 	m.Layers = append(m.Layers, m.Blobs...)
@@ -204,7 +204,7 @@ func (r *Registry) Index(ctx context.Context, path string, d ocispec.Descriptor)
 		return ocispec.Index{}, err
 	}
 	var x ocispec.Index
-	if err := json.Unmarshal(raw, &x); err != nil {
+	if err := bounded.JSON(raw, &x, bounded.Most(maxManifest)); err != nil {
 		return ocispec.Index{}, errcode.New(errcode.Unprocessable, "the index %s is not valid JSON", r.name(path, d.Digest.String()))
 	}
 	return x, nil
