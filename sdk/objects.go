@@ -114,6 +114,13 @@ func (o Objects) object(answer proto.Message) proto.Message {
 	return nil
 }
 
+var described = object.Described()
+
+// Described is what the descriptions of kinds have about a field of a message.
+func Described(f protoreflect.FieldDescriptor) object.Field {
+	return described[string(f.Parent().Name())+"."+string(f.Name())]
+}
+
 // Rows is the field of an answer with its list, nil for none.
 func Rows(answer protoreflect.MessageDescriptor) protoreflect.FieldDescriptor {
 	for i := range answer.Fields().Len() {

@@ -10,7 +10,7 @@ var NotificationSink = Kind{
 		"ApplyNotificationSinkRequest.settings": {Flat: true},
 		"ApplyNotificationSinkRequest.url":      {Secret: true},
 		"ApplyNotificationSinkRequest.secret":   {Secret: true},
-		"ApplyNotificationSinkRequest.unsigned": {Default: false},
+		"ApplyNotificationSinkRequest.unsigned": {Default: false, Clears: "signed"},
 		"ApplyNotificationSinkRequest.dry_run":  {Skip: true},
 		"NotificationSinkSettings.type":         {Required: true, Immutable: true, Enum: rule.SinkTypes},
 		"NotificationSinkSettings.project":      {Immutable: true, Reference: "Project"},

@@ -77,6 +77,8 @@ type Field struct {
 	Immutable bool
 	// Secret is written and never read.
 	Secret bool
+	// Clears is the field of the object that a true one empties, such as a key.
+	Clears string
 	// Set is a list without an order.
 	Set bool
 	// JSON texts are compared by their meaning, Fold ones without regard to case.
@@ -113,13 +115,13 @@ const (
 	URL        Format = "URL"
 )
 
-// All are the kinds.
+// All are the kinds, in the order in which objects are made: each stands after those that
+// it names. They are deleted in the reverse order.
 var All = []Kind{
-	Project, ProjectLimits, Cluster, Repository, Webhook,
-	ServiceDeployment, GlobalService, ManagedNamespace, ServiceContext, Outputs,
-	AgentUpgrade, HubSettings, User, AdminGrant, Group,
-	GroupMembership, AccessBinding, ServiceAccount, FederationTrust, LoginProvider,
-	NotificationSink, NotificationRouter,
+	HubSettings, Project, ProjectLimits, User, ServiceAccount, Group,
+	Repository, Cluster, ServiceContext, Outputs, ManagedNamespace, GlobalService, ServiceDeployment,
+	GroupMembership, AccessBinding, AdminGrant, LoginProvider, FederationTrust,
+	Webhook, NotificationSink, NotificationRouter, AgentUpgrade,
 }
 
 // Of returns the kind that a request declares, and whether there is one.

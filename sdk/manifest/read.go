@@ -17,6 +17,7 @@ import (
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/strictyaml"
@@ -197,14 +198,17 @@ func itemsOf(documents []document) ([]Item, error) {
 		return nil, err
 	}
 	items = append(items, ofFlux...)
-	// Repositories, users and the like first; what names them comes later.
-	order := []string{"HubSettings", "Project", "ProjectLimits", "User", "GitRepository", "HelmRepository", "Repository", "Cluster", "ServiceContext", "Outputs", "ManagedNamespace", "GlobalService",
-		"ServiceDeployment", "GroupMembership", "AccessBinding", "AdminGrant", "LoginProvider", "FederationTrust", "Webhook", "AgentUpgrade"}
 	items = merged(apart(items))
-	slices.SortStableFunc(items, func(a, b Item) int {
-		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
-	})
+	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(place(a.Kind), place(b.Kind)) })
 	return items, nil
+}
+
+// place is that of a kind in the order in which objects are made.
+func place(kind string) int {
+	if kind == "GitRepository" || kind == "HelmRepository" {
+		kind = object.Repository.Name
+	}
+	return slices.IndexFunc(object.All, func(k object.Kind) bool { return k.Name == kind })
 }
 
 func (d document) strict(into any) error {
