@@ -68,7 +68,7 @@ func Of(kind string) (Kind, bool) {
 		return k, true
 	}
 	k, ok := object.Named(kind)
-	return described{kind}, ok && k.Calls.Service != ""
+	return described{kind}, ok && k.Calls.Service != "" && !k.Operator
 }
 
 // ofServices are the kinds of services and of what they use. axle apply --prune deletes them

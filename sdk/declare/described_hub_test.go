@@ -213,6 +213,9 @@ func TestCallsByName(t *testing.T) {
 	if _, ok := c.Objects("HubSettings"); ok {
 		t.Error("a kind without calls has some")
 	}
+	if _, ok := declare.Of("ServiceAccount"); ok || slices.Contains(declare.Rights(), "Group") {
+		t.Error("kinds that only the operator reads are applied or pruned")
+	}
 	sinks, ok := c.Objects("NotificationSink")
 	if !ok {
 		t.Fatal("sinks have no calls")
