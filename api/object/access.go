@@ -27,6 +27,7 @@ var AdminGrant = Kind{
 // Group is described by the request CreateGroupRequest.
 var Group = Kind{
 	Name: "Group", Request: "CreateGroupRequest", Text: "A group of users and service accounts.",
+	Noun:     "groups",
 	Calls:    Calls{Service: "Groups", Create: "Create", Get: "Get", List: "List", Delete: "Delete"},
 	Operator: true, Listing: "Groups, without their members.", Formerly: "plural_group",
 	Fields: Fields{
@@ -72,6 +73,7 @@ var ServiceAccount = Kind{
 // FederationTrust is described by the request CreateTrustRequest.
 var FederationTrust = Kind{
 	Name: "FederationTrust", Request: "CreateTrustRequest", Text: "An issuer whose tokens act as a service account of the hub.",
+	Noun: "federation", Flags: []string{"trust"},
 	Calls:   Calls{Service: "Federation", Create: "Create", List: "List", Delete: "Delete"},
 	Listing: "Trusts in the tokens of issuers.",
 	Fields: Fields{
@@ -89,6 +91,7 @@ var FederationTrust = Kind{
 // LoginProvider is described by the request CreateProviderRequest.
 var LoginProvider = Kind{
 	Name: "LoginProvider", Request: "CreateProviderRequest", Text: "An OpenID Connect issuer that people log in with.",
+	Noun:    "providers",
 	Calls:   Calls{Service: "Providers", Create: "Create", Update: "Update", List: "List", Delete: "Delete"},
 	Listing: "The issuers that people log in with.", Shows: []string{"callback_url", "logout_url"},
 	Fields: Fields{

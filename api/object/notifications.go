@@ -5,6 +5,8 @@ import "github.com/axle-cd/axle/internal/rule"
 // NotificationSink is described by the request ApplyNotificationSinkRequest.
 var NotificationSink = Kind{
 	Name: "NotificationSink", Request: "ApplyNotificationSinkRequest", Text: "A destination of notifications.",
+	Diagnostic: true, Noun: "notifications sinks", Flags: []string{"sink"},
+	Words: []string{"sink", "sinks"},
 	Calls: applied("NotificationSinks"), Listing: "Notification sinks, with their state.", Shows: []string{"host", "signed"},
 	Fields: Fields{
 		"ApplyNotificationSinkRequest.name":     {Required: true, Immutable: true, Rule: rule.Name, Text: "The name, which cannot change."},
@@ -24,6 +26,8 @@ var NotificationSink = Kind{
 // NotificationRouter is described by the request ApplyNotificationRouterRequest.
 var NotificationRouter = Kind{
 	Name: "NotificationRouter", Request: "ApplyNotificationRouterRequest", Text: "Which events go to which notification sinks.",
+	Noun:  "notifications routers",
+	Words: []string{"router", "routers"},
 	Calls: applied("NotificationRouters"), Listing: "Notification routers.",
 	Fields: Fields{
 		"ApplyNotificationRouterRequest.name":     {Required: true, Immutable: true, Rule: rule.Name, Text: "The name, which cannot change."},

@@ -30,11 +30,21 @@ type Kind struct {
 	// Operator is set if only the operator reads its manifests, such as for a token that it
 	// puts into a Secret.
 	Operator bool
+	// Diagnostic is set if the list, which has no values then, is part of a support bundle.
+	Diagnostic bool
 	// Listing is a sentence about a list of objects, and Plural its name in snake case; empty
 	// is that of the kind with an s.
 	Listing, Plural string
 	// Shows are fields of an object that nobody declares and that clients show with it.
 	Shows []string
+	// Noun are the words of its commands, such as "repos", and Flags those that name an object
+	// in every command that has them.
+	Noun  string
+	Flags []string
+	// Words are what people call the kind in commands, beside its name.
+	Words []string
+	// In is the folder of exported objects; empty is the kind's name in lower case with an s.
+	In string
 	// Also is a field of an object that finds one too, beside the key.
 	Also string
 	// Formerly is the type of the existing Terraform provider whose state can be moved here.
@@ -192,6 +202,14 @@ func (k Kind) Snake() string {
 		out.WriteRune(unicode.ToLower(r))
 	}
 	return out.String()
+}
+
+// Folder is where exported objects are.
+func (k Kind) Folder() string {
+	if k.In == "" {
+		return strings.ToLower(k.Name) + "s"
+	}
+	return k.In
 }
 
 // Many is the name of a list of objects in snake case.

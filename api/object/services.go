@@ -89,6 +89,8 @@ var ServiceDeployment = Kind{
 // GlobalService is described by the request ApplyGlobalServiceRequest.
 var GlobalService = Kind{
 	Name: "GlobalService", Request: "ApplyGlobalServiceRequest", Text: "One service on every cluster that it selects.",
+	Noun:    "globalservices",
+	Words:   []string{"globals"},
 	Calls:   Calls{Service: "GlobalServices", Create: "Apply", Update: "Apply", Get: "Get", List: "List", Delete: "Delete", Brief: true},
 	Listing: "Global services, without their templates.", Formerly: "plural_global_service",
 	Fields: Fields{
@@ -109,6 +111,8 @@ var GlobalService = Kind{
 // ManagedNamespace is described by the request ApplyManagedNamespaceRequest.
 var ManagedNamespace = Kind{
 	Name: "ManagedNamespace", Request: "ApplyManagedNamespaceRequest", Text: "One namespace on every cluster that it selects, and optionally a service in it.",
+	Noun:  "namespaces",
+	Words: []string{"namespace", "namespaces"}, In: "namespaces",
 	Calls:   Calls{Service: "ManagedNamespaces", Create: "Apply", Update: "Apply", Get: "Get", List: "List", Delete: "Delete", Brief: true},
 	Listing: "Managed namespaces, without their services.",
 	Fields: Fields{
@@ -127,6 +131,8 @@ var ManagedNamespace = Kind{
 // ServiceContext is described by the request CreateContextRequest.
 var ServiceContext = Kind{
 	Name: "ServiceContext", Request: "CreateContextRequest", Text: "Named values that services share.",
+	Noun: "servicecontexts", Flags: []string{"bind"},
+	Words: []string{"context", "contexts"}, In: "contexts",
 	Calls: created("Contexts"), Listing: "Contexts; secrets are keys with empty values.", Formerly: "plural_service_context",
 	Fields: Fields{
 		"CreateContextRequest.context": {Flat: true},
@@ -144,6 +150,7 @@ var ServiceContext = Kind{
 // Outputs is described by the request PutOutputsRequest.
 var Outputs = Kind{
 	Name: "Outputs", Request: "PutOutputsRequest", Text: "Values that services import.",
+	Noun: "outputs", Flags: []string{"import"},
 	Calls:   Calls{Service: "Outputs", Create: "Put", Update: "Put", List: "List", Delete: "Delete"},
 	Listing: "Outputs; secrets are keys with empty values.", Plural: "all_outputs",
 	Fields: Fields{

@@ -230,15 +230,18 @@ func (d document) item(values Values) (*Item, error) {
 	if d.holdsValues() {
 		return nil, nil
 	}
-	own := d.meta.APIVersion == axlev1alpha1.GroupVersion.String()
-	if !own && d.meta.APIVersion != v1alpha1.GroupVersion.String() {
+	ours := d.meta.APIVersion == axlev1alpha1.GroupVersion.String()
+	if !ours && d.meta.APIVersion != v1alpha1.GroupVersion.String() {
 		return nil, errcode.New(errcode.Invalid, "%s: %s %s %q is not in %s or %s; apply it to a cluster through a service's repository", d.where, d.meta.APIVersion, d.meta.Kind, d.meta.Name, v1alpha1.GroupVersion, axlev1alpha1.GroupVersion)
 	}
 	if d.meta.Name == "" {
 		return nil, errcode.New(errcode.Invalid, "%s: %s has no metadata.name", d.where, d.meta.Kind)
 	}
-	if own {
+	if ours {
 		return d.own(values)
+	}
+	if c, _ := converterOf(d.meta.Kind); c.read != nil {
+		return c.read(own{d}, values)
 	}
 	switch d.meta.Kind {
 	case "Project":
@@ -263,11 +266,9 @@ func (d document) item(values Values) (*Item, error) {
 		return d.global(values)
 	case "ManagedNamespace":
 		return d.namespace(values)
-	case "NotificationSink", "NotificationRouter":
-		return d.notification(values)
 	case "AgentConfiguration", "CustomHealth":
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
 	default:
-		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, HelmRepository, Cluster, ServiceContext, ServiceDeployment, GlobalService, ManagedNamespace, NotificationSink and NotificationRouter%s", d.where, d.meta.Kind, d.why())
+		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are %s%s", d.where, d.meta.Kind, strings.Join(ExportedKinds, ", "), d.why())
 	}
 }
