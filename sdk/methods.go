@@ -13,7 +13,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Call calls a method of axle.hub.v1 by its name, such as "NotificationSinks/Get". The
+// Call calls a method of axle.hub.v1 by its name, such as "Projects/Get". The
 // answer has the method's generated type. A request of another type, or a method that
 // streams or does not exist, is Internal: the name is no one's input.
 func (c *Client) Call(ctx context.Context, method string, request proto.Message) (proto.Message, error) {
@@ -24,7 +24,7 @@ func (c *Client) Call(ctx context.Context, method string, request proto.Message)
 	options := append([]connect.ClientOption{
 		connect.WithCodec(boxes{}), connect.WithSchema(m),
 		connect.WithResponseInitializer(func(_ connect.Spec, message any) error {
-			message.(*box).Message = newMessage(m.Output())
+			message.(*box).Message = NewMessage(m.Output())
 			return nil
 		}),
 	}, c.options...)
@@ -36,7 +36,39 @@ func (c *Client) Call(ctx context.Context, method string, request proto.Message)
 	return answer.Msg.Message, nil
 }
 
-// Method returns the method of axle.hub.v1 of a name such as "NotificationSinks/Get", nil
+// Page returns one page of a list, called by its name, and the token of the next page,
+// which is empty for the last one. A nil request selects everything.
+func (c *Client) Page(ctx context.Context, method string, request proto.Message) (rows []proto.Message, next string, _ error) {
+	if m := Method(method); request == nil && m != nil {
+		request = NewMessage(m.Input())
+	}
+	Set(request, "page_size", protoreflect.ValueOfInt32(PageSize))
+	answer, err := c.Call(ctx, method, request)
+	if err != nil {
+		return nil, "", err
+	}
+	m := answer.ProtoReflect()
+	for i, list := 0, m.Get(Rows(m.Descriptor())).List(); i < list.Len(); i++ {
+		rows = append(rows, list.Get(i).Message().Interface())
+	}
+	return rows, Text(answer, "next_page_token"), nil
+}
+
+// All returns all pages of a list.
+func (c *Client) All(ctx context.Context, method string, request proto.Message) (all []proto.Message, _ error) {
+	if m := Method(method); request == nil && m != nil {
+		request = NewMessage(m.Input())
+	}
+	for {
+		rows, next, err := c.Page(ctx, method, request)
+		if all = append(all, rows...); err != nil || next == "" {
+			return all, err
+		}
+		Set(request, "page_token", protoreflect.ValueOfString(next))
+	}
+}
+
+// Method returns the method of axle.hub.v1 of a name such as "Projects/Get", nil
 // for none.
 func Method(name string) protoreflect.MethodDescriptor {
 	full := protoreflect.FullName("axle.hub.v1." + strings.ReplaceAll(name, "/", "."))
@@ -48,8 +80,8 @@ func Method(name string) protoreflect.MethodDescriptor {
 	return m
 }
 
-// newMessage is an empty message of the generated type: those of methods are all linked.
-func newMessage(of protoreflect.MessageDescriptor) proto.Message {
+// NewMessage is an empty message of the generated type: those of methods are all linked.
+func NewMessage(of protoreflect.MessageDescriptor) proto.Message {
 	t, err := protoregistry.GlobalTypes.FindMessageByName(of.FullName())
 	if err != nil {
 		return dynamicpb.NewMessage(of)

@@ -42,27 +42,8 @@ func (o Objects) Get(ctx context.Context, name string) (proto.Message, error) {
 }
 
 // List returns the objects that a request of the list selects, from all pages; nil is all.
-func (o Objects) List(ctx context.Context, request proto.Message) (all []proto.Message, _ error) {
-	path := o.kind.Calls.Path(o.kind.Calls.List)
-	if request == nil {
-		request = newMessage(Method(path).Input())
-	}
-	set(request, "page_size", protoreflect.ValueOfInt32(PageSize))
-	for {
-		answer, err := o.client.Call(ctx, path, request)
-		if err != nil {
-			return nil, err
-		}
-		m := answer.ProtoReflect()
-		for i, rows := 0, m.Get(Rows(m.Descriptor())).List(); i < rows.Len(); i++ {
-			all = append(all, rows.Get(i).Message().Interface())
-		}
-		next := Text(answer, "next_page_token")
-		if next == "" {
-			return all, nil
-		}
-		set(request, "page_token", protoreflect.ValueOfString(next))
-	}
+func (o Objects) List(ctx context.Context, request proto.Message) ([]proto.Message, error) {
+	return o.client.All(ctx, o.kind.Calls.Path(o.kind.Calls.List), request)
 }
 
 // Write creates an object, or changes one that exists if update is set; both are one
@@ -77,7 +58,7 @@ func (o Objects) Write(ctx context.Context, request proto.Message, update bool) 
 	if err != nil {
 		return nil, "", err
 	}
-	return o.object(answer), Text(answer, "result"), nil
+	return Single(answer, o.New()), Text(answer, "result"), nil
 }
 
 // Delete deletes an object by its name.
@@ -90,19 +71,19 @@ func (o Objects) Delete(ctx context.Context, name string, management *hubv1.Mana
 
 // New is an empty object as the hub's answers have it.
 func (o Objects) New() proto.Message {
-	return newMessage(Rows(Method(o.kind.Calls.Path(o.kind.Calls.List)).Output()).Message())
+	return NewMessage(Rows(Method(o.kind.Calls.Path(o.kind.Calls.List)).Output()).Message())
 }
 
 // named is a request of a method for the object of a name.
 func (o Objects) named(method, name string) proto.Message {
-	request := newMessage(Method(o.kind.Calls.Path(method)).Input())
-	set(request, protoreflect.Name(o.kind.Calls.Names()), protoreflect.ValueOfString(name))
+	request := NewMessage(Method(o.kind.Calls.Path(method)).Input())
+	Set(request, protoreflect.Name(o.kind.Calls.Names()), protoreflect.ValueOfString(name))
 	return request
 }
 
-// object is the one in an answer: the answer itself, or the field of its type.
-func (o Objects) object(answer proto.Message) proto.Message {
-	want, m := o.New().ProtoReflect().Descriptor(), answer.ProtoReflect()
+// Single is the object of a type in an answer: the answer itself, or the field of its type.
+func Single(answer, object proto.Message) proto.Message {
+	want, m := object.ProtoReflect().Descriptor(), answer.ProtoReflect()
 	if m.Descriptor() == want {
 		return answer
 	}
@@ -112,6 +93,13 @@ func (o Objects) object(answer proto.Message) proto.Message {
 		}
 	}
 	return nil
+}
+
+var described = object.Described()
+
+// Described is what the descriptions of kinds have about a field of a message.
+func Described(f protoreflect.FieldDescriptor) object.Field {
+	return described[string(f.Parent().Name())+"."+string(f.Name())]
 }
 
 // Rows is the field of an answer with its list, nil for none.
@@ -145,13 +133,15 @@ func ManagedBy(m proto.Message) *hubv1.Manager {
 // SetManagement sets who writes in a request, if it has a field for that.
 func SetManagement(request proto.Message, m *hubv1.Management) {
 	if m != nil {
-		set(request, "management", protoreflect.ValueOfMessage(proto.CloneOf(m).ProtoReflect()))
+		Set(request, "management", protoreflect.ValueOfMessage(proto.CloneOf(m).ProtoReflect()))
 	}
 }
 
-// set sets a field of a message, if it has one of that name.
-func set(m proto.Message, name protoreflect.Name, v protoreflect.Value) {
-	if f := m.ProtoReflect().Descriptor().Fields().ByName(name); f != nil {
+// Set sets a field of a message, and reports whether it has one of that name.
+func Set(m proto.Message, name protoreflect.Name, v protoreflect.Value) bool {
+	f := m.ProtoReflect().Descriptor().Fields().ByName(name)
+	if f != nil {
 		m.ProtoReflect().Set(f, v)
 	}
+	return f != nil
 }

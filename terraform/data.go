@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	description "github.com/axle-cd/axle/api/object"
+	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/terraform/shape"
 	"github.com/axle-cd/axle/terraform/shape/data"
 )
@@ -26,37 +26,32 @@ type list struct {
 	required   []string
 }
 
-var lists = []*list{
-	{name: "projects", says: "All projects that the caller may read.", call: via(projects, hubv1connect.ProjectsClient.List)},
-	{name: "clusters", says: "Clusters, with what their agents report.", call: via(clusters, hubv1connect.ClustersClient.List)},
-	{name: "repositories", says: "Repositories, with their health.", call: via(repositories, hubv1connect.RepositoriesClient.List)},
-	{name: "webhooks", says: "Webhooks, with their last delivery.", call: via(webhooks, hubv1connect.WebhooksClient.List)},
-	{name: "services", says: "Services, with sync and health.", call: via(services, hubv1connect.ServicesClient.List)},
-	{name: "service_revisions", says: "The revisions of a service, newest first.", call: via(services, hubv1connect.ServicesClient.ListRevisions), required: []string{"cluster", "name"}},
-	{name: "service_tests", says: "The runs of a service's tests, newest revision first.", call: via(services, hubv1connect.ServicesClient.ListTests), required: []string{"cluster", "name"}},
-	{name: "global_services", says: "Global services, without their templates.", call: via(globals, hubv1connect.GlobalServicesClient.List)},
-	{name: "managed_namespaces", says: "Managed namespaces, without their services.", call: via(namespaces, hubv1connect.ManagedNamespacesClient.List)},
-	{name: "service_contexts", says: "Contexts; secrets are keys with empty values.", call: via(contexts, hubv1connect.ContextsClient.List)},
-	{name: "all_outputs", says: "Outputs; secrets are keys with empty values.", call: via(outputs, hubv1connect.OutputsClient.List)},
-	{name: "backends", says: "The stores of secret values.", call: via(backends, hubv1connect.BackendsClient.List)},
-	{name: "tokens", says: "Tokens of the caller, or of all for an administrator; never their secrets.", call: via(tokens, hubv1connect.TokensClient.List)},
-	{name: "events", says: "What changed, newest first.", call: via(events, hubv1connect.EventsClient.List)},
-	{name: "audit_records", says: "The audit log.", call: via(audit, hubv1connect.AuditClient.List)},
-	{name: "users", says: "Users and service accounts.", call: via(users, hubv1connect.UsersClient.List)},
-	{name: "groups", says: "Groups, without their members.", call: via(groups, hubv1connect.GroupsClient.List)},
-	{name: "access_bindings", says: "Bindings: all for an administrator, those of the caller for others.", call: via(bindings, hubv1connect.BindingsClient.List)},
-	{name: "service_accounts", says: "Service accounts.", call: via(accounts, hubv1connect.ServiceAccountsClient.List)},
-	{name: "federation_trusts", says: "Trusts in the tokens of issuers.", call: via(trusts, hubv1connect.FederationClient.List)},
-	{name: "login_providers", says: "The issuers that people log in with.", call: via(providers, hubv1connect.ProvidersClient.List)},
-	{name: "notification_sinks", says: "Notification sinks, with their state.", call: via(sinks, hubv1connect.NotificationSinksClient.List)},
-	{name: "notification_routers", says: "Notification routers.", call: via(routers, hubv1connect.NotificationRoutersClient.List)},
-	{name: "notification_events", says: "The events that routers can name.", call: via(routers, hubv1connect.NotificationRoutersClient.ListEvents)},
+var lists = append(described(),
+	&list{name: "services", says: "Services, with sync and health.", call: via("Services/List")},
+	&list{name: "service_revisions", says: "The revisions of a service, newest first.", call: via("Services/ListRevisions"), required: []string{"cluster", "name"}},
+	&list{name: "service_tests", says: "The runs of a service's tests, newest revision first.", call: via("Services/ListTests"), required: []string{"cluster", "name"}},
+	&list{name: "backends", says: "The stores of secret values.", call: via("Backends/List")},
+	&list{name: "tokens", says: "Tokens of the caller, or of all for an administrator; never their secrets.", call: via("Tokens/List")},
+	&list{name: "events", says: "What changed, newest first.", call: via("Events/List")},
+	&list{name: "audit_records", says: "The audit log.", call: via("Audit/List")},
+	&list{name: "access_bindings", says: "Bindings: all for an administrator, those of the caller for others.", call: via("Bindings/List")},
+	&list{name: "notification_events", says: "The events that routers can name.", call: via("NotificationRouters/ListEvents")},
+)
+
+// described are the lists of the kinds whose description has one.
+func described() (all []*list) {
+	for _, k := range description.All {
+		if k.Calls.List != "" {
+			all = append(all, &list{name: k.Many(), says: k.Listing, call: via(k.Calls.Path(k.Calls.List))})
+		}
+	}
+	return all
 }
 
 // listOf is the list of a kind of objects, by the message of its rows.
 func listOf(object proto.Message) *call {
 	for _, l := range lists {
-		if rowsField(l.call.out.ProtoReflect().Descriptor()).Message() == object.ProtoReflect().Descriptor() {
+		if sdk.Rows(l.call.out.ProtoReflect().Descriptor()).Message() == object.ProtoReflect().Descriptor() {
 			return l.call
 		}
 	}
@@ -65,17 +60,7 @@ func listOf(object proto.Message) *call {
 
 // dataRules are those of requests and answers of reads.
 var dataRules = description.Fields{
-	"ListServicesRequest.page_size":           {Skip: true},
-	"ListServicesRequest.page_token":          {Skip: true},
-	"ListServicesRequest.brief":               {Skip: true},
-	"ListClustersRequest.page_size":           {Skip: true},
-	"ListClustersRequest.page_token":          {Skip: true},
-	"ListRepositoriesRequest.page_size":       {Skip: true},
-	"ListRepositoriesRequest.page_token":      {Skip: true},
-	"ListGlobalServicesRequest.page_size":     {Skip: true},
-	"ListGlobalServicesRequest.page_token":    {Skip: true},
-	"ListManagedNamespacesRequest.page_size":  {Skip: true},
-	"ListManagedNamespacesRequest.page_token": {Skip: true},
+	"ListServicesRequest.brief": {Skip: true},
 	// A root attribute cannot be called provider.
 	"Webhook.provider":         {As: "scm_provider"},
 	"ListRevisionsRequest.ref": {Flat: true},
@@ -90,11 +75,11 @@ type many struct {
 }
 
 func (l *list) filters() []*shape.Node {
-	return shape.Of(l.call.in.ProtoReflect().Descriptor(), dataRules)
+	return slices.DeleteFunc(shape.Of(l.call.in.ProtoReflect().Descriptor(), dataRules), func(n *shape.Node) bool { return n.Name == "page_size" || n.Name == "page_token" })
 }
 
 func (l *list) rows() *shape.Node {
-	field := rowsField(l.call.out.ProtoReflect().Descriptor())
+	field := sdk.Rows(l.call.out.ProtoReflect().Descriptor())
 	return &shape.Node{Name: l.name, Kind: shape.Objects, Children: shape.Of(field.Message(), dataRules), Field: description.Field{Text: l.says}}
 }
 
@@ -286,4 +271,4 @@ func sameSecrets(before, now string) (same, known bool) {
 	return false, !unknown
 }
 
-var serviceConfig = via(services, hubv1connect.ServicesClient.Config)
+var serviceConfig = via("Services/Config")

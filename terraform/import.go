@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/terraform/shape"
 )
 
@@ -66,7 +67,7 @@ func (o *object) resolve(ctx context.Context, id string) (map[string]string, err
 			return nil, err
 		}
 		for _, row := range rows {
-			if id != textField(row, "id") && (o.also == "" || strings.TrimPrefix(id, "@") != textField(row, o.also)) {
+			if id != sdk.Text(row, "id") && (o.also == "" || strings.TrimPrefix(id, "@") != sdk.Text(row, o.also)) {
 				continue
 			}
 			found := shape.Read(row.ProtoReflect(), o.keyNodes(), nil)

@@ -126,7 +126,7 @@ func (o *object) result(t tftypes.Type, message proto.Message, by *hubv1.Manager
 	}
 	id := o.name // there is one of it, such as the hub's settings
 	if len(o.keys) > 0 {
-		id = cmp.Or(textField(message, "id"), o.idOf(got))
+		id = cmp.Or(sdk.Text(message, "id"), o.idOf(got))
 	}
 	out["id"] = tftypes.NewValue(tftypes.String, id)
 	out["managed_by"] = tftypes.NewValue(tftypes.String, managerText(by))
@@ -146,7 +146,7 @@ func (o *object) request(c *call, v shape.Values, takeOver bool, complete func(p
 	if complete != nil {
 		complete(request)
 	}
-	setManagement(request, &hubv1.Management{By: o.session.by, TakeOver: takeOver})
+	sdk.SetManagement(request, &hubv1.Management{By: o.session.by, TakeOver: takeOver})
 	return request, nil
 }
 
@@ -224,7 +224,7 @@ func (o *object) after(made, request proto.Message) (proto.Message, *hubv1.Manag
 	if o.rows != nil {
 		return request, o.session.by
 	}
-	message := single(made, o.object)
+	message := sdk.Single(made, o.object)
 	if by := managerOf(message, o.managerField()); by != nil {
 		return message, by
 	}
@@ -406,7 +406,7 @@ func (o *object) Delete(ctx context.Context, r resource.DeleteRequest, answer *r
 		if o.removing != nil {
 			o.removing(request)
 		}
-		setManagement(request, &hubv1.Management{By: o.session.by})
+		sdk.SetManagement(request, &hubv1.Management{By: o.session.by})
 		_, _, err = o.session.send(ctx, o.remove, request)
 	}
 	if sdk.IsNotFound(err) {

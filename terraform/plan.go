@@ -11,6 +11,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeapply"
+	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/terraform/agent"
 	"github.com/axle-cd/axle/terraform/shape"
 )
@@ -72,7 +73,7 @@ func (o *object) ask(ctx context.Context, v shape.Values, r resource.ModifyPlanR
 		o.fail(d, "plan", o.idOf(v.Plan), err)
 		return
 	}
-	if !setField(request, "dry_run", protoreflect.ValueOfBool(true)) {
+	if !sdk.Set(request, "dry_run", protoreflect.ValueOfBool(true)) {
 		return
 	}
 	switch _, err = c.do(ctx, o.session.client, request); {

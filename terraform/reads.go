@@ -246,7 +246,7 @@ func (k *kind) getOne(ctx context.Context, client *sdk.Client, keys map[string]t
 	if err != nil {
 		return nil, err
 	}
-	return single(answer, k.object), nil
+	return sdk.Single(answer, k.object), nil
 }
 
 func (k *kind) keyNodes() (all []*shape.Node) {

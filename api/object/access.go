@@ -5,6 +5,8 @@ import "github.com/axle-cd/axle/internal/rule"
 // User is described by the request CreateUserRequest.
 var User = Kind{
 	Name: "User", Request: "CreateUserRequest", Text: "A user of the hub before their first login.",
+	Calls:   Calls{Service: "Users", Create: "Create", List: "List", Delete: "Delete"},
+	Listing: "Users and service accounts.", Formerly: "plural_user",
 	Fields: Fields{
 		"CreateUserRequest.email":                 {Required: true, Immutable: true, Fold: true, Other: "name", Format: Email, Text: "The user's e-mail address."},
 		"CreateUserRequest.admin":                 {Skip: true},
@@ -25,6 +27,9 @@ var AdminGrant = Kind{
 // Group is described by the request CreateGroupRequest.
 var Group = Kind{
 	Name: "Group", Request: "CreateGroupRequest", Text: "A group of users and service accounts.",
+	Noun:     "groups",
+	Calls:    Calls{Service: "Groups", Create: "Create", Get: "Get", List: "List", Delete: "Delete"},
+	Operator: true, Listing: "Groups, without their members.", Formerly: "plural_group",
 	Fields: Fields{
 		"CreateGroupRequest.name":        {Required: true, Immutable: true, Text: "The name, which clusters see as a group of Kubernetes."},
 		"CreateGroupRequest.description": {Text: "For people. A change makes another group, without the members and rights of this one."},
@@ -57,6 +62,8 @@ var AccessBinding = Kind{
 // ServiceAccount is described by the request CreateServiceAccountRequest.
 var ServiceAccount = Kind{
 	Name: "ServiceAccount", Request: "CreateServiceAccountRequest", Text: "An identity of programs.",
+	Calls:    Calls{Service: "ServiceAccounts", Create: "Create", List: "List", Delete: "Delete"},
+	Operator: true, Listing: "Service accounts.", Formerly: "plural_service_account",
 	Fields: Fields{
 		"CreateServiceAccountRequest.name":  {Required: true, Immutable: true, Rule: rule.Account, Text: "The name, which cannot change."},
 		"CreateServiceAccountRequest.admin": {Skip: true},
@@ -66,6 +73,9 @@ var ServiceAccount = Kind{
 // FederationTrust is described by the request CreateTrustRequest.
 var FederationTrust = Kind{
 	Name: "FederationTrust", Request: "CreateTrustRequest", Text: "An issuer whose tokens act as a service account of the hub.",
+	Noun: "federation", Flags: []string{"trust"},
+	Calls:   Calls{Service: "Federation", Create: "Create", List: "List", Delete: "Delete"},
+	Listing: "Trusts in the tokens of issuers.",
 	Fields: Fields{
 		"CreateTrustRequest.name":            {Required: true, Immutable: true, Rule: rule.Account, Text: "The name, which cannot change."},
 		"CreateTrustRequest.issuer":          {Required: true, Immutable: true, Format: URL, Text: "The token's iss, an https URL with OpenID discovery."},
@@ -81,6 +91,9 @@ var FederationTrust = Kind{
 // LoginProvider is described by the request CreateProviderRequest.
 var LoginProvider = Kind{
 	Name: "LoginProvider", Request: "CreateProviderRequest", Text: "An OpenID Connect issuer that people log in with.",
+	Noun:    "providers",
+	Calls:   Calls{Service: "Providers", Create: "Create", Update: "Update", List: "List", Delete: "Delete"},
+	Listing: "The issuers that people log in with.", Shows: []string{"callback_url", "logout_url"},
 	Fields: Fields{
 		"CreateProviderRequest.provider":      {Flat: true},
 		"CreateProviderRequest.client_secret": {Secret: true},

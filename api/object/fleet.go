@@ -5,6 +5,8 @@ import "github.com/axle-cd/axle/internal/rule"
 // Project is described by the request CreateProjectRequest.
 var Project = Kind{
 	Name: "Project", Request: "CreateProjectRequest", Text: "A project groups clusters, repositories and services for access.",
+	Diagnostic: true, Noun: "projects", Flags: []string{"project"},
+	Calls: created("Projects"), Listing: "All projects that the caller may read.", Formerly: "plural_project",
 	Fields: Fields{
 		"CreateProjectRequest.name":                {Required: true, Immutable: true, Rule: rule.Label, Text: "The name, which cannot change."},
 		"CreateProjectRequest.limits":              {Skip: true},
@@ -29,6 +31,8 @@ var ProjectLimits = Kind{
 // Cluster is described by the request CreateClusterRequest.
 var Cluster = Kind{
 	Name: "Cluster", Request: "CreateClusterRequest", Text: "A Kubernetes cluster where services run. With `agent`, the provider installs the agent as well.",
+	Noun: "clusters", Flags: []string{"cluster", "clusters", "ignore-cluster"},
+	Calls: created("Clusters"), Listing: "Clusters, with what their agents report.", Also: "handle", Formerly: "plural_cluster",
 	Fields: Fields{
 		"CreateClusterRequest.name":        {Required: true, Immutable: true, Rule: rule.Label, Text: "The name, which cannot change."},
 		"CreateClusterRequest.handle":      {SameAs: "name", Rule: rule.Label, Text: "The short name used in URLs and templates."},

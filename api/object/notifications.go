@@ -4,13 +4,16 @@ import "github.com/axle-cd/axle/internal/rule"
 
 // NotificationSink is described by the request ApplyNotificationSinkRequest.
 var NotificationSink = Kind{
-	Name: "NotificationSink", Request: "ApplyNotificationSinkRequest", Text: "A destination of notifications.", Calls: applied("NotificationSinks"),
+	Name: "NotificationSink", Request: "ApplyNotificationSinkRequest", Text: "A destination of notifications.",
+	Diagnostic: true, Noun: "notifications sinks", Flags: []string{"sink"},
+	Words: []string{"sink", "sinks"},
+	Calls: applied("NotificationSinks"), Listing: "Notification sinks, with their state.", Shows: []string{"host", "signed"},
 	Fields: Fields{
 		"ApplyNotificationSinkRequest.name":     {Required: true, Immutable: true, Rule: rule.Name, Text: "The name, which cannot change."},
 		"ApplyNotificationSinkRequest.settings": {Flat: true},
 		"ApplyNotificationSinkRequest.url":      {Secret: true},
 		"ApplyNotificationSinkRequest.secret":   {Secret: true},
-		"ApplyNotificationSinkRequest.unsigned": {Default: false},
+		"ApplyNotificationSinkRequest.unsigned": {Default: false, Clears: "signed"},
 		"ApplyNotificationSinkRequest.dry_run":  {Skip: true},
 		"NotificationSinkSettings.type":         {Required: true, Immutable: true, Enum: rule.SinkTypes},
 		"NotificationSinkSettings.project":      {Immutable: true, Reference: "Project"},
@@ -22,7 +25,10 @@ var NotificationSink = Kind{
 
 // NotificationRouter is described by the request ApplyNotificationRouterRequest.
 var NotificationRouter = Kind{
-	Name: "NotificationRouter", Request: "ApplyNotificationRouterRequest", Text: "Which events go to which notification sinks.", Calls: applied("NotificationRouters"),
+	Name: "NotificationRouter", Request: "ApplyNotificationRouterRequest", Text: "Which events go to which notification sinks.",
+	Noun:  "notifications routers",
+	Words: []string{"router", "routers"},
+	Calls: applied("NotificationRouters"), Listing: "Notification routers.",
 	Fields: Fields{
 		"ApplyNotificationRouterRequest.name":     {Required: true, Immutable: true, Rule: rule.Name, Text: "The name, which cannot change."},
 		"ApplyNotificationRouterRequest.settings": {Flat: true},

@@ -12,6 +12,7 @@ package object
 import (
 	"maps"
 	"strings"
+	"unicode"
 
 	"github.com/axle-cd/axle/internal/rule"
 )
@@ -26,6 +27,28 @@ type Kind struct {
 	Text string
 	// Calls are those for its objects; those of kinds that are rows of others are by hand.
 	Calls Calls
+	// Operator is set if only the operator reads its manifests, such as for a token that it
+	// puts into a Secret.
+	Operator bool
+	// Diagnostic is set if the list, which has no values then, is part of a support bundle.
+	Diagnostic bool
+	// Listing is a sentence about a list of objects, and Plural its name in snake case; empty
+	// is that of the kind with an s.
+	Listing, Plural string
+	// Shows are fields of an object that nobody declares and that clients show with it.
+	Shows []string
+	// Noun are the words of its commands, such as "repos", and Flags those that name an object
+	// in every command that has them.
+	Noun  string
+	Flags []string
+	// Words are what people call the kind in commands, beside its name.
+	Words []string
+	// In is the folder of exported objects; empty is the kind's name in lower case with an s.
+	In string
+	// Also is a field of an object that finds one too, beside the key.
+	Also string
+	// Formerly is the type of the existing Terraform provider whose state can be moved here.
+	Formerly string
 	// Fields are those of the request and of the messages in it, by Message.field. A
 	// message that several kinds hold is described with the first of them.
 	Fields Fields
@@ -43,7 +66,14 @@ type Calls struct {
 	Get, List, Delete string
 	// Key is the field of requests and objects that names one; empty is name.
 	Key string
+	// Brief is set if the list leaves out some of what Get has.
+	Brief bool
+	// Replaces is set if Create takes over, and so changes, an object that exists.
+	Replaces bool
 }
+
+// Upserts reports whether one method creates an object or changes it as it is.
+func (c Calls) Upserts() bool { return c.Create != "" && c.Create == c.Update && !c.Replaces }
 
 // Path is the name of a method with its service.
 func (c Calls) Path(method string) string { return c.Service + "/" + method }
@@ -54,6 +84,11 @@ func (c Calls) Names() string {
 		return "name"
 	}
 	return c.Key
+}
+
+// created are the calls of a service with all methods.
+func created(service string) Calls {
+	return Calls{Service: service, Create: "Create", Update: "Update", Get: "Get", List: "List", Delete: "Delete"}
 }
 
 // applied are the calls of a service whose Apply both creates and changes.
@@ -77,6 +112,8 @@ type Field struct {
 	Immutable bool
 	// Secret is written and never read.
 	Secret bool
+	// Clears is the field of the object that a true one empties, such as a key.
+	Clears string
 	// Set is a list without an order.
 	Set bool
 	// JSON texts are compared by their meaning, Fold ones without regard to case.
@@ -113,13 +150,13 @@ const (
 	URL        Format = "URL"
 )
 
-// All are the kinds.
+// All are the kinds, in the order in which objects are made: each stands after those that
+// it names. They are deleted in the reverse order.
 var All = []Kind{
-	Project, ProjectLimits, Cluster, Repository, Webhook,
-	ServiceDeployment, GlobalService, ManagedNamespace, ServiceContext, Outputs,
-	AgentUpgrade, HubSettings, User, AdminGrant, Group,
-	GroupMembership, AccessBinding, ServiceAccount, FederationTrust, LoginProvider,
-	NotificationSink, NotificationRouter,
+	HubSettings, Project, ProjectLimits, User, ServiceAccount, Group,
+	Repository, Cluster, ServiceContext, Outputs, ManagedNamespace, GlobalService, ServiceDeployment,
+	GroupMembership, AccessBinding, AdminGrant, LoginProvider, FederationTrust,
+	Webhook, NotificationSink, NotificationRouter, AgentUpgrade,
 }
 
 // Of returns the kind that a request declares, and whether there is one.
@@ -153,6 +190,34 @@ func Named(name string) (Kind, bool) {
 		}
 	}
 	return Kind{}, false
+}
+
+// Snake is the name of the kind in snake case.
+func (k Kind) Snake() string {
+	var out strings.Builder
+	for i, r := range k.Name {
+		if i > 0 && unicode.IsUpper(r) {
+			out.WriteByte('_')
+		}
+		out.WriteRune(unicode.ToLower(r))
+	}
+	return out.String()
+}
+
+// Folder is where exported objects are.
+func (k Kind) Folder() string {
+	if k.In == "" {
+		return strings.ToLower(k.Name) + "s"
+	}
+	return k.In
+}
+
+// Many is the name of a list of objects in snake case.
+func (k Kind) Many() string {
+	if k.Plural == "" {
+		return k.Snake() + "s"
+	}
+	return k.Plural
 }
 
 // NameRule is the rule of the names of new objects in words, empty if there is none.

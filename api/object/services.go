@@ -89,6 +89,10 @@ var ServiceDeployment = Kind{
 // GlobalService is described by the request ApplyGlobalServiceRequest.
 var GlobalService = Kind{
 	Name: "GlobalService", Request: "ApplyGlobalServiceRequest", Text: "One service on every cluster that it selects.",
+	Noun:    "globalservices",
+	Words:   []string{"globals"},
+	Calls:   Calls{Service: "GlobalServices", Create: "Apply", Update: "Apply", Get: "Get", List: "List", Delete: "Delete", Brief: true},
+	Listing: "Global services, without their templates.", Formerly: "plural_global_service",
 	Fields: Fields{
 		"ApplyGlobalServiceRequest.name":        {Required: true, Immutable: true, Rule: rule.Label, Text: "The name, which its services have too."},
 		"ApplyGlobalServiceRequest.settings":    {Flat: true},
@@ -107,6 +111,10 @@ var GlobalService = Kind{
 // ManagedNamespace is described by the request ApplyManagedNamespaceRequest.
 var ManagedNamespace = Kind{
 	Name: "ManagedNamespace", Request: "ApplyManagedNamespaceRequest", Text: "One namespace on every cluster that it selects, and optionally a service in it.",
+	Noun:  "namespaces",
+	Words: []string{"namespace", "namespaces"}, In: "namespaces",
+	Calls:   Calls{Service: "ManagedNamespaces", Create: "Apply", Update: "Apply", Get: "Get", List: "List", Delete: "Delete", Brief: true},
+	Listing: "Managed namespaces, without their services.",
 	Fields: Fields{
 		"ApplyManagedNamespaceRequest.name":     {Required: true, Immutable: true, Rule: rule.Label, Text: "The name of the namespace."},
 		"ApplyManagedNamespaceRequest.settings": {Flat: true},
@@ -123,6 +131,9 @@ var ManagedNamespace = Kind{
 // ServiceContext is described by the request CreateContextRequest.
 var ServiceContext = Kind{
 	Name: "ServiceContext", Request: "CreateContextRequest", Text: "Named values that services share.",
+	Noun: "servicecontexts", Flags: []string{"bind"},
+	Words: []string{"context", "contexts"}, In: "contexts",
+	Calls: created("Contexts"), Listing: "Contexts; secrets are keys with empty values.", Formerly: "plural_service_context",
 	Fields: Fields{
 		"CreateContextRequest.context": {Flat: true},
 		"Context.name":                 {Required: true, Immutable: true, Rule: rule.ValueSet, Text: "The name, which cannot change."},
@@ -139,6 +150,9 @@ var ServiceContext = Kind{
 // Outputs is described by the request PutOutputsRequest.
 var Outputs = Kind{
 	Name: "Outputs", Request: "PutOutputsRequest", Text: "Values that services import.",
+	Noun: "outputs", Flags: []string{"import"},
+	Calls:   Calls{Service: "Outputs", Create: "Put", Update: "Put", List: "List", Delete: "Delete"},
+	Listing: "Outputs; secrets are keys with empty values.", Plural: "all_outputs",
 	Fields: Fields{
 		"PutOutputsRequest.outputs": {Flat: true},
 		"PutOutputsRequest.global":  {Skip: true},

@@ -5,6 +5,8 @@ import "github.com/axle-cd/axle/internal/rule"
 // Repository is described by the request CreateRepositoryRequest.
 var Repository = Kind{
 	Name: "Repository", Request: "CreateRepositoryRequest", Text: "A repository of any type that services follow: Git, chart repository, OCI registry or bucket.",
+	Diagnostic: true, Noun: "repos", Flags: []string{"repo", "repository", "chart-repo"},
+	Calls: created("Repositories"), Listing: "Repositories, with their health.", Plural: "repositories", Also: "url", Formerly: "plural_git_repository",
 	Fields: Fields{
 		"CreateRepositoryRequest.name":            {Required: true, Immutable: true, Rule: rule.Name, Text: "The name, which cannot change."},
 		"CreateRepositoryRequest.project":         {Computed: true, Immutable: true, Text: "The project of the repository. Empty is the default one.", Reference: "Project"},
@@ -40,6 +42,9 @@ var Repository = Kind{
 // Webhook is described by the request CreateWebhookRequest.
 var Webhook = Kind{
 	Name: "Webhook", Request: "CreateWebhookRequest", Text: "What an upstream calls after a push.",
+	Diagnostic: true, Noun: "webhooks",
+	Calls:   Calls{Service: "Webhooks", Create: "Create", Update: "Create", List: "List", Delete: "Delete", Replaces: true},
+	Listing: "Webhooks, with their last delivery.", Shows: []string{"url"}, Formerly: "plural_scm_webhook",
 	Fields: Fields{
 		"CreateWebhookRequest.name":       {Required: true, Immutable: true, Rule: rule.Name, Text: "The name, which cannot change."},
 		"CreateWebhookRequest.provider":   {As: "scm_provider", Text: "github, gitlab, gitea, bitbucket, azure or generic.", Required: true, Immutable: true, Enum: rule.WebhookProviders},

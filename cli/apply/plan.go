@@ -3,12 +3,14 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/plan"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -94,39 +96,25 @@ func (r *applying) planNew(ctx context.Context, item manifest.Item, view applied
 }
 
 // have is the object of an item that the hub has, nil for none.
-func (r *applying) have(ctx context.Context, item manifest.Item) (proto.Message, error) {
+func (r *applying) have(ctx context.Context, item manifest.Item) (have proto.Message, err error) {
+	kind, name := item.Kind, item.Name
 	switch {
-	case item.Project != nil:
-		return found(r.client.Projects.Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: item.Project.GetName()})))
-	case item.Repository != nil:
-		return found(r.client.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: item.Repository.GetName()})))
-	case item.Cluster != nil:
-		return found(r.client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: item.Cluster.GetName()})))
-	case item.Context != nil:
-		return found(r.client.Contexts.Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: item.Context.GetContext().GetName()})))
-	case item.Global != nil:
-		return found(r.client.GlobalServices.Get(ctx, connect.NewRequest(&hubv1.GetGlobalServiceRequest{Name: item.Global.GetName()})))
-	case item.Kind == "NotificationSink":
-		return found(r.client.NotificationSinks.Get(ctx, connect.NewRequest(&hubv1.GetNotificationSinkRequest{Name: item.Name})))
-	case item.Namespace != nil:
-		return found(r.client.ManagedNamespaces.Get(ctx, connect.NewRequest(&hubv1.GetManagedNamespaceRequest{Name: item.Namespace.GetName()})))
 	case item.Service != nil:
-		return found(r.client.Services.Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: item.Service.GetRef()})))
+		have, err = r.client.Call(ctx, "Services/Get", &hubv1.GetServiceRequest{Ref: item.Service.GetRef()})
+	case item.Repository != nil:
+		kind, name = object.Repository.Name, item.Repository.GetName()
+	case item.Cluster != nil:
+		name = item.Cluster.GetName()
+	case item.Request == nil:
+		_, name, _ = strings.Cut(hubName(item), "/")
 	}
-	return nil, nil
-}
-
-func found[M any, P interface {
-	*M
-	proto.Message
-}](answer *connect.Response[M], err error) (proto.Message, error) {
-	switch {
-	case sdk.IsNotFound(err):
+	if objects, ok := r.client.Objects(kind); ok {
+		have, err = objects.Get(ctx, name)
+	}
+	if sdk.IsNotFound(err) {
 		return nil, nil
-	case err != nil:
-		return nil, err
 	}
-	return P(answer.Msg), nil
+	return have, err
 }
 
 // admitted refuses what the hub would refuse because of its manager or of the caller's

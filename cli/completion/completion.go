@@ -11,11 +11,13 @@ package completion
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -33,43 +35,35 @@ type Request struct {
 // Words returns the words that fit.
 type Words func(ctx context.Context, r Request) ([]string, error)
 
-// flags are the flags that name objects in every command that has them.
+// flags are the flags that name objects in every command that has them, beside those of
+// the descriptions.
 var flags = map[string]Words{
-	"cluster": clusters, "clusters": clusters, "ignore-cluster": clusters, "project": projects, "repo": repositories, "repository": repositories, "chart-repo": repositories,
-	"service": services, "user": users, "actor": users, "as": users, "account": accounts, "bind": contexts, "import": outputs, "depends-on": siblings,
-	"trust": trusts, "sink": sinks, "event": notificationEvents, "from": backends, "to": backends, "explain": keys,
+	"service": services, "user": users, "actor": users, "as": users, "account": accounts, "depends-on": siblings,
+	"event": names("NotificationRouters/ListEvents", "name"), "from": names("Backends/List", "name"), "to": names("Backends/List", "name"), "explain": keys,
 }
 
 // special are flags whose meaning depends on the command. No words means that
 // the flag does not name an object of the hub there.
 var special = map[string]Words{
-	"auth bind --group": groups, "auth unbind --group": groups, "auth bind --service-account": accounts, "auth unbind --service-account": accounts,
-	"notifications sinks create --group": groups, "notifications sinks update --group": groups,
+	"auth bind --group": objects("Group"), "auth unbind --group": objects("Group"), "auth bind --service-account": accounts, "auth unbind --service-account": accounts,
+	"notifications sinks create --group": objects("Group"), "notifications sinks update --group": objects("Group"),
 	"providers create --group": nil, "providers try --group": nil, "providers update --group": nil,
 }
 
-// arguments are the commands whose first argument names an object, or all of
-// them if the command takes several.
+// arguments are the commands whose first argument names an object, or all of them if the
+// command takes several, beside those that Argument knows by the noun.
 var arguments = map[string]Words{
-	"clusters get": clusters, "clusters update": clusters, "clusters approve": clusters, "clusters enrollment": clusters, "clusters delete": clusters, "clusters kubeconfig": clusters, "clusters credential": clusters,
-	"repos get": repositories, "repos update": repositories, "repos refresh": repositories, "repos delete": repositories,
-	"projects get": projects, "projects update": projects, "projects delete": projects,
 	"services get": services, "services update": services, "services sync": services, "services pause": services, "services resume": services,
 	"services approve-prune": services, "services config": services, "services config set": services, "services config unset": services, "services diff": services,
 	"services rollback": services, "services revisions": services, "services tests": services, "services tree": services, "services wait": services,
-	"services delete": services, "logs": services,
-	"globalservices get": globalServices, "globalservices apply": globalServices, "globalservices delete": globalServices,
-	"operations get": operations, "operations cancel": operations, "operations retry": operations,
-	"rollouts get": globalServices, "rollouts pause": globalServices, "rollouts resume": globalServices, "rollouts abort": globalServices,
-	"namespaces get": namespaces, "namespaces update": namespaces, "namespaces delete": namespaces,
-	"notifications sinks get": sinks, "notifications sinks update": sinks, "notifications sinks test": sinks, "notifications sinks delete": sinks,
-	"notifications routers get": routers, "notifications routers update": routers, "notifications routers delete": routers,
-	"servicecontexts get": contexts, "servicecontexts set": contexts, "servicecontexts delete": contexts, "outputs put": outputs, "outputs delete": outputs,
-	"groups get": groups, "groups delete": groups, "groups add-member": groups, "groups remove-member": groups,
-	"users delete": users, "users admin": users, "providers unlink": users, "providers update": providers, "providers delete": providers,
-	"serviceaccounts delete": accounts, "serviceaccounts token": accounts, "federation delete": trusts, "webhooks delete": webhooks,
-	"tokens revoke": tokens, "sessions end": sessions, "hub drain": replicas,
+	"services delete": services, "logs": services, "operations get": names("Operations/List", "id"), "operations cancel": names("Operations/List", "id"), "operations retry": names("Operations/List", "id"),
+	"rollouts get": objects("GlobalService"), "rollouts pause": objects("GlobalService"), "rollouts resume": objects("GlobalService"), "rollouts abort": objects("GlobalService"),
+	"users delete": users, "users admin": users, "providers unlink": users, "serviceaccounts delete": accounts, "serviceaccounts token": accounts,
+	"tokens revoke": tokens, "sessions end": sessions, "hub drain": names("Hub/Status", "name"),
 }
+
+// verbs are those whose first argument is a new name, or no name of an object.
+var verbs = []string{"create", "add", "list", "connect", "pending", "try"}
 
 // Flag returns the words for a flag of a command, nil if it names no object.
 // The command is given without "axle": "services list".
@@ -80,12 +74,48 @@ func Flag(command, flag string) Words {
 	if (flag == "from" || flag == "to") && command != "backends migrate" {
 		return nil
 	}
-	return flags[flag]
+	if words, ok := flags[flag]; ok {
+		return words
+	}
+	for _, k := range object.All {
+		if slices.Contains(k.Flags, flag) {
+			return objects(k.Name)
+		}
+	}
+	return nil
 }
 
 // Argument returns the words for the arguments of a command, nil if they name
 // no object.
-func Argument(command string) Words { return arguments[command] }
+func Argument(command string) Words {
+	if words, ok := arguments[command]; ok {
+		return words
+	}
+	for _, k := range object.All {
+		verb, ok := strings.CutPrefix(command, k.Noun+" ")
+		if ok && k.Noun != "" && !strings.Contains(verb, " ") && !slices.Contains(verbs, verb) {
+			return objects(k.Name)
+		}
+	}
+	return nil
+}
+
+// objects offers the names of the objects of a kind.
+func objects(kind string) Words {
+	k, _ := object.Named(kind)
+	return names(k.Calls.Path(k.Calls.List), k.Calls.Names())
+}
+
+// names offers a field of the rows of one page of a list.
+func names(method, field string) Words {
+	return func(ctx context.Context, r Request) (words []string, _ error) {
+		rows, _, err := r.Client.Page(ctx, method, nil)
+		for _, row := range rows {
+			words = append(words, sdk.Text(row, field))
+		}
+		return words, err
+	}
+}
 
 // list reads one page and returns the names in it.
 func list[Q, A, T any](ctx context.Context, call func(context.Context, *connect.Request[Q]) (*connect.Response[A], error), request *Q, items func(*A) []T, name func(T) string) ([]string, error) {
@@ -98,42 +128,6 @@ func list[Q, A, T any](ctx context.Context, call func(context.Context, *connect.
 		names = append(names, name(item))
 	}
 	return names, nil
-}
-
-func clusters(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.Clusters.List, &hubv1.ListClustersRequest{PageSize: sdk.PageSize}, (*hubv1.ListClustersResponse).GetClusters, (*hubv1.Cluster).GetName)
-}
-
-func projects(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.Projects.List, &hubv1.ListProjectsRequest{}, (*hubv1.ListProjectsResponse).GetProjects, (*hubv1.Project).GetName)
-}
-
-func repositories(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.Repositories.List, &hubv1.ListRepositoriesRequest{PageSize: sdk.PageSize}, (*hubv1.ListRepositoriesResponse).GetRepositories, (*hubv1.Repository).GetName)
-}
-
-func globalServices(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.GlobalServices.List, &hubv1.ListGlobalServicesRequest{PageSize: sdk.PageSize}, (*hubv1.ListGlobalServicesResponse).GetGlobalServices, (*hubv1.GlobalService).GetName)
-}
-
-func operations(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.Operations.List, &hubv1.ListOperationsRequest{}, (*hubv1.ListOperationsResponse).GetOperations, (*hubv1.Operation).GetId)
-}
-
-func sinks(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.NotificationSinks.List, &hubv1.ListNotificationSinksRequest{}, (*hubv1.ListNotificationSinksResponse).GetSinks, (*hubv1.NotificationSink).GetName)
-}
-
-func routers(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.NotificationRouters.List, &hubv1.ListNotificationRoutersRequest{}, (*hubv1.ListNotificationRoutersResponse).GetRouters, (*hubv1.NotificationRouter).GetName)
-}
-
-func notificationEvents(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.NotificationRouters.ListEvents, &hubv1.ListNotificationEventsRequest{}, (*hubv1.ListNotificationEventsResponse).GetEvents, (*hubv1.NotificationEvent).GetName)
-}
-
-func namespaces(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.ManagedNamespaces.List, &hubv1.ListManagedNamespacesRequest{PageSize: sdk.PageSize}, (*hubv1.ListManagedNamespacesResponse).GetNamespaces, (*hubv1.ManagedNamespace).GetName)
 }
 
 // services offers CLUSTER/NAME, or NAME with --cluster.
@@ -174,22 +168,6 @@ func keys(ctx context.Context, r Request) ([]string, error) {
 	return list(ctx, r.Client.Services.Config, &hubv1.GetServiceConfigRequest{Ref: ref}, (*hubv1.ServiceConfig).GetValues, (*hubv1.ConfigValue).GetKey)
 }
 
-func contexts(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.Contexts.List, &hubv1.ListContextsRequest{}, (*hubv1.ListContextsResponse).GetContexts, (*hubv1.Context).GetName)
-}
-
-func outputs(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.Outputs.List, &hubv1.ListOutputsRequest{}, (*hubv1.ListOutputsResponse).GetOutputs, (*hubv1.Context).GetName)
-}
-
-func backends(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.Backends.List, &hubv1.ListBackendsRequest{}, (*hubv1.ListBackendsResponse).GetBackends, (*hubv1.Backend).GetName)
-}
-
-func groups(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.Groups.List, &hubv1.ListGroupsRequest{}, (*hubv1.ListGroupsResponse).GetGroups, (*hubv1.Group).GetName)
-}
-
 func users(ctx context.Context, r Request) ([]string, error) { return people(ctx, r, true) }
 
 func accounts(ctx context.Context, r Request) ([]string, error) { return people(ctx, r, false) }
@@ -207,18 +185,6 @@ func people(ctx context.Context, r Request, persons bool) ([]string, error) {
 	}, (*hubv1.User).GetName)
 }
 
-func trusts(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.Federation.List, &hubv1.ListTrustsRequest{}, (*hubv1.ListTrustsResponse).GetTrusts, (*hubv1.Trust).GetName)
-}
-
-func webhooks(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.Webhooks.List, &hubv1.ListWebhooksRequest{}, (*hubv1.ListWebhooksResponse).GetWebhooks, (*hubv1.Webhook).GetName)
-}
-
-func providers(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.Providers.List, &hubv1.ListProvidersRequest{}, (*hubv1.ListProvidersResponse).GetProviders, (*hubv1.Provider).GetName)
-}
-
 // tokens offers IDs, with the name behind a tab, as shells show it.
 func tokens(ctx context.Context, r Request) ([]string, error) {
 	return list(ctx, r.Client.Tokens.List, &hubv1.ListTokensRequest{}, (*hubv1.ListTokensResponse).GetTokens, func(t *hubv1.Token) string { return t.GetId() + "\t" + t.GetName() })
@@ -226,8 +192,4 @@ func tokens(ctx context.Context, r Request) ([]string, error) {
 
 func sessions(ctx context.Context, r Request) ([]string, error) {
 	return list(ctx, r.Client.Logins.ListSessions, &hubv1.ListSessionsRequest{User: r.Flag("user")}, (*hubv1.ListSessionsResponse).GetSessions, func(s *hubv1.Session) string { return s.GetId() + "\t" + s.GetName() })
-}
-
-func replicas(ctx context.Context, r Request) ([]string, error) {
-	return list(ctx, r.Client.Hub.Status, &hubv1.HubStatusRequest{}, (*hubv1.HubStatus).GetReplicas, (*hubv1.Replica).GetName)
 }

@@ -31,7 +31,7 @@ and what has no effect. Without a kind, the kinds are listed. No hub is asked.
 With --schema, the JSON schema of a kind is printed, or one of all kinds that axle apply
 knows. Editors check and complete manifests with it, such as the YAML extension of VS Code
 by its setting yaml.schemas.`,
-		Example: `  axle explain NotificationSink
+		Example: `  axle explain GlobalService
   axle explain ServiceDeployment.spec.git
   axle explain --schema > axle.schema.json`,
 		Args: command.AtMost(1),

@@ -7,8 +7,11 @@ import (
 	"sync"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -54,18 +57,27 @@ type source struct {
 	get    func(ctx context.Context, s selection, name string) (row, error)
 }
 
-// sources are in the order in which objects need each other.
-var sources = []source{
-	{"Project", []string{"projects"}, "projects", projects, project},
+// special are the kinds that more than their description is needed for.
+var special = []source{
 	{"GitRepository", []string{"gitrepositories", "gitrepo", "git"}, "repositories", repositoriesOf("git"), repository},
 	{"HelmRepository", []string{"helmrepositories", "helmrepo"}, "repositories", repositoriesOf("helm", "oci", "bucket"), repository},
-	{"Cluster", []string{"clusters"}, "clusters", clusters, cluster},
-	{"ServiceContext", []string{"servicecontexts", "context", "contexts"}, "contexts", contexts, serviceContext},
-	{"ManagedNamespace", []string{"managednamespaces", "namespace", "namespaces"}, "namespaces", namespaces, namespace},
-	{"NotificationSink", []string{"notificationsinks", "sink", "sinks"}, "notificationsinks", sinks, sink},
-	{"NotificationRouter", []string{"notificationrouters", "router", "routers"}, "notificationrouters", routers, router},
-	{"GlobalService", []string{"globalservices", "globals"}, "globalservices", globals, global},
 	{"ServiceDeployment", []string{"servicedeployments", "service", "services", "svc"}, "clusters", services, service},
+}
+
+// sources are in the order in which objects need each other.
+var sources = allSources()
+
+func allSources() (all []source) {
+	for _, kind := range manifest.ExportedKinds {
+		if i := slices.IndexFunc(special, func(s source) bool { return s.kind == kind }); i >= 0 {
+			all = append(all, special[i])
+			continue
+		}
+		k, _ := object.Named(kind)
+		d := described{k}
+		all = append(all, source{kind, append([]string{strings.ToLower(kind) + "s"}, k.Words...), k.Folder(), d.list, d.get})
+	}
+	return all
 }
 
 // sourceOf finds a kind by a word, without regard to case.
@@ -80,35 +92,66 @@ func sourceOf(word string) (source, error) {
 	return source{}, exitcode.Usagef("%q is no kind of manifests; use one of %s", word, strings.Join(known, ", "))
 }
 
-func projectRow(s selection, p *hubv1.Project) row {
-	return row{p.GetName(), p.GetManagedBy(), func(context.Context) (manifest.Exported, error) { return s.Exporter.Project(p) }}
+// described are the objects of a kind by its description.
+type described struct{ object.Kind }
+
+// row is one object. A list may leave out what its manifest has.
+func (d described) row(s selection, have proto.Message, whole bool) row {
+	name := sdk.Text(have, d.Calls.Names())
+	return row{name, sdk.ManagedBy(have), func(ctx context.Context) (_ manifest.Exported, err error) {
+		if !whole {
+			objects, _ := s.client.Objects(d.Name)
+			if have, err = objects.Get(ctx, name); err != nil {
+				return manifest.Exported{}, err
+			}
+		}
+		return s.Exporter.Object(d.Name, have)
+	}}
 }
 
-// projects leaves out the default project, which every hub has.
-func projects(ctx context.Context, s selection) (rows []row, _ error) {
-	list, err := s.client.Projects.List(ctx, connect.NewRequest(&hubv1.ListProjectsRequest{ManagedByTool: s.tool}))
-	if err != nil || s.cluster != "" {
-		return nil, err
+// selected reports whether an object is one of the selection. The default project, which
+// every hub has, and what is being deleted are not.
+func (d described) selected(s selection, have proto.Message) bool {
+	name, project := sdk.Text(have, d.Calls.Names()), sdk.Text(have, "project")
+	if settings := have.ProtoReflect().Descriptor().Fields().ByName("settings"); settings != nil {
+		project = sdk.Text(have.ProtoReflect().Get(settings).Message().Interface(), "project")
 	}
-	for _, p := range list.Msg.GetProjects() {
-		if p.GetName() != "default" && (s.project == "" || p.GetName() == s.project) {
-			rows = append(rows, projectRow(s, p))
+	switch d.Name {
+	case object.Project.Name:
+		project = name
+		if name == "default" {
+			return false
+		}
+	case object.Cluster.Name:
+		if s.cluster == name || s.cluster == sdk.Text(have, "handle") {
+			s.cluster = ""
 		}
 	}
-	return rows, nil
+	deleted, _ := have.(interface{ GetDeleting() bool })
+	return s.cluster == "" && (s.project == "" || s.project == project) && s.managed(sdk.ManagedBy(have)) && (deleted == nil || !deleted.GetDeleting())
 }
 
-func project(ctx context.Context, s selection, name string) (row, error) {
-	return one(ctx, s.client.Projects.Get, &hubv1.GetProjectRequest{Name: name}, s, projectRow)
+func (d described) list(ctx context.Context, s selection) (rows []row, _ error) {
+	method := d.Calls.Path(d.Calls.List)
+	request := sdk.NewMessage(sdk.Method(method).Input())
+	sdk.Set(request, "managed_by_tool", protoreflect.ValueOfString(s.tool))
+	sdk.Set(request, "project", protoreflect.ValueOfString(s.project))
+	all, err := s.client.All(ctx, method, request)
+	for _, have := range all {
+		if d.selected(s, have) {
+			rows = append(rows, d.row(s, have, !d.Calls.Brief))
+		}
+	}
+	return rows, err
 }
 
-// one reads one object.
-func one[Q, M any](ctx context.Context, get func(context.Context, *connect.Request[Q]) (*connect.Response[M], error), request *Q, s selection, made func(selection, *M) row) (row, error) {
-	have, err := get(ctx, connect.NewRequest(request))
+func (d described) get(ctx context.Context, s selection, name string) (row, error) {
+	objects, _ := s.client.Objects(d.Name)
+	have, err := objects.Get(ctx, name)
 	if err != nil {
 		return row{}, err
 	}
-	return made(s, have.Msg), nil
+	return d.row(s, have, true), nil
 }
 
 func repositoryRow(s selection, r *hubv1.Repository) row {
@@ -131,150 +174,11 @@ func repositoriesOf(types ...string) func(context.Context, selection) ([]row, er
 }
 
 func repository(ctx context.Context, s selection, name string) (row, error) {
-	return one(ctx, s.client.Repositories.Get, &hubv1.GetRepositoryRequest{Name: name}, s, repositoryRow)
-}
-
-func clusterRow(s selection, c *hubv1.Cluster) row {
-	return row{c.GetName(), c.GetManagedBy(), func(context.Context) (manifest.Exported, error) { return s.Exporter.Cluster(c) }}
-}
-
-func clusters(ctx context.Context, s selection) (rows []row, _ error) {
-	list, err := s.client.AllClusters(ctx, &hubv1.ListClustersRequest{ManagedByTool: s.tool, Project: s.project})
+	have, err := s.client.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: name}))
 	if err != nil {
-		return nil, err
+		return row{}, err
 	}
-	for _, c := range list {
-		if s.cluster == "" || c.GetName() == s.cluster || c.GetHandle() == s.cluster {
-			rows = append(rows, clusterRow(s, c))
-		}
-	}
-	return rows, nil
-}
-
-func cluster(ctx context.Context, s selection, name string) (row, error) {
-	return one(ctx, s.client.Clusters.Get, &hubv1.GetClusterRequest{Name: name}, s, clusterRow)
-}
-
-func contextRow(s selection, c *hubv1.Context) row {
-	return row{c.GetName(), c.GetManagedBy(), func(context.Context) (manifest.Exported, error) { return s.Exporter.Context(c) }}
-}
-
-func contexts(ctx context.Context, s selection) (rows []row, _ error) {
-	list, err := s.client.Contexts.List(ctx, connect.NewRequest(&hubv1.ListContextsRequest{ManagedByTool: s.tool}))
-	if err != nil || s.cluster != "" {
-		return nil, err
-	}
-	for _, c := range list.Msg.GetContexts() {
-		if s.project == "" || c.GetProject() == s.project {
-			rows = append(rows, contextRow(s, c))
-		}
-	}
-	return rows, nil
-}
-
-func serviceContext(ctx context.Context, s selection, name string) (row, error) {
-	return one(ctx, s.client.Contexts.Get, &hubv1.GetContextRequest{Name: name}, s, contextRow)
-}
-
-// globalRow reads the template, which lists leave out.
-func globalRow(s selection, g *hubv1.GlobalService) row {
-	return row{g.GetName(), g.GetManagedBy(), func(ctx context.Context) (manifest.Exported, error) {
-		if g.GetSpec() == nil {
-			have, err := s.client.GlobalServices.Get(ctx, connect.NewRequest(&hubv1.GetGlobalServiceRequest{Name: g.GetName()}))
-			if err != nil {
-				return manifest.Exported{}, err
-			}
-			g = have.Msg
-		}
-		return s.Exporter.Global(g)
-	}}
-}
-
-func globals(ctx context.Context, s selection) (rows []row, _ error) {
-	if s.cluster != "" {
-		return nil, nil
-	}
-	all, err := command.ListGlobals(ctx, s.client)
-	for _, g := range all {
-		if !g.GetDeleting() && (s.project == "" || g.GetSettings().GetProject() == s.project) && s.managed(g.GetManagedBy()) {
-			rows = append(rows, globalRow(s, g))
-		}
-	}
-	return rows, err
-}
-
-func global(ctx context.Context, s selection, name string) (row, error) {
-	return one(ctx, s.client.GlobalServices.Get, &hubv1.GetGlobalServiceRequest{Name: name}, s, globalRow)
-}
-
-// namespaceRow reads the service, which lists leave out.
-func namespaceRow(s selection, n *hubv1.ManagedNamespace) row {
-	return row{n.GetName(), n.GetManagedBy(), func(ctx context.Context) (manifest.Exported, error) {
-		have, err := s.client.ManagedNamespaces.Get(ctx, connect.NewRequest(&hubv1.GetManagedNamespaceRequest{Name: n.GetName()}))
-		if err != nil {
-			return manifest.Exported{}, err
-		}
-		return s.Exporter.ManagedNamespace(have.Msg)
-	}}
-}
-
-func namespaces(ctx context.Context, s selection) (rows []row, _ error) {
-	if s.cluster != "" {
-		return nil, nil
-	}
-	all, err := command.ListNamespaces(ctx, s.client)
-	for _, n := range all {
-		if !n.GetDeleting() && (s.project == "" || n.GetSettings().GetProject() == s.project) && s.managed(n.GetManagedBy()) {
-			rows = append(rows, namespaceRow(s, n))
-		}
-	}
-	return rows, err
-}
-
-func namespace(ctx context.Context, s selection, name string) (row, error) {
-	return one(ctx, s.client.ManagedNamespaces.Get, &hubv1.GetManagedNamespaceRequest{Name: name}, s, namespaceRow)
-}
-
-func sinkRow(s selection, n *hubv1.NotificationSink) row {
-	return row{n.GetName(), n.GetManagedBy(), func(context.Context) (manifest.Exported, error) { return s.Exporter.NotificationSink(n) }}
-}
-
-func sinks(ctx context.Context, s selection) (rows []row, _ error) {
-	all, err := s.client.NotificationSinks.List(ctx, connect.NewRequest(&hubv1.ListNotificationSinksRequest{}))
-	if err != nil || s.cluster != "" {
-		return nil, err
-	}
-	for _, n := range all.Msg.GetSinks() {
-		if (s.project == "" || n.GetSettings().GetProject() == s.project) && s.managed(n.GetManagedBy()) {
-			rows = append(rows, sinkRow(s, n))
-		}
-	}
-	return rows, nil
-}
-
-func sink(ctx context.Context, s selection, name string) (row, error) {
-	return one(ctx, s.client.NotificationSinks.Get, &hubv1.GetNotificationSinkRequest{Name: name}, s, sinkRow)
-}
-
-func routerRow(s selection, n *hubv1.NotificationRouter) row {
-	return row{n.GetName(), n.GetManagedBy(), func(context.Context) (manifest.Exported, error) { return s.Exporter.NotificationRouter(n) }}
-}
-
-func routers(ctx context.Context, s selection) (rows []row, _ error) {
-	all, err := s.client.NotificationRouters.List(ctx, connect.NewRequest(&hubv1.ListNotificationRoutersRequest{}))
-	if err != nil || s.cluster != "" {
-		return nil, err
-	}
-	for _, n := range all.Msg.GetRouters() {
-		if (s.project == "" || n.GetSettings().GetProject() == s.project) && s.managed(n.GetManagedBy()) {
-			rows = append(rows, routerRow(s, n))
-		}
-	}
-	return rows, nil
-}
-
-func router(ctx context.Context, s selection, name string) (row, error) {
-	return one(ctx, s.client.NotificationRouters.Get, &hubv1.GetNotificationRouterRequest{Name: name}, s, routerRow)
+	return repositoryRow(s, have.Msg), nil
 }
 
 func serviceRow(s selection, have *hubv1.Service) row {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/internal/atomicfile"
 	"github.com/axle-cd/axle/internal/buildinfo"
@@ -143,12 +144,13 @@ func (b *bundle) ofHub(ctx context.Context) {
 	b.part(ctx, "hub/status.json", answer(c.Hub.Status, &hubv1.HubStatusRequest{}))
 	b.part(ctx, "hub/sync-windows.json", answer(c.Hub.GetSyncWindows, &hubv1.GetSyncWindowsRequest{}))
 	b.part(ctx, "hub/agents.json", answer(c.Agents.UpgradeStatus, &hubv1.UpgradeStatusRequest{}))
-	b.part(ctx, "hub/projects.json", answer(c.Projects.List, &hubv1.ListProjectsRequest{}))
 	b.part(ctx, "hub/clusters.json", b.clusters)
-	b.part(ctx, "hub/repositories.json", answer(c.Repositories.List, &hubv1.ListRepositoriesRequest{}))
-	b.part(ctx, "hub/webhooks.json", answer(c.Webhooks.List, &hubv1.ListWebhooksRequest{}))
 	b.part(ctx, "hub/backends.json", answer(c.Backends.List, &hubv1.ListBackendsRequest{}))
-	b.part(ctx, "hub/notification-sinks.json", answer(c.NotificationSinks.List, &hubv1.ListNotificationSinksRequest{}))
+	for _, k := range object.All {
+		if k.Diagnostic {
+			b.part(ctx, "hub/"+strings.ReplaceAll(k.Many(), "_", "-")+".json", b.list(k.Calls.Path(k.Calls.List)))
+		}
+	}
 	b.part(ctx, "hub/events.json", answer(c.Events.List, &hubv1.ListEventsRequest{Limit: eventsKept}))
 	b.part(ctx, "hub/services.json", b.services)
 }
@@ -161,6 +163,17 @@ func answer[Q, A any](call func(context.Context, *connect.Request[Q]) (*connect.
 			return nil, err
 		}
 		return []byte((&mask.Masker{}).Text(any(r.Msg).(proto.Message)) + "\n"), nil
+	}
+}
+
+// list is the answer of a list, called by its name.
+func (b *bundle) list(method string) func(ctx context.Context) ([]byte, error) {
+	return func(ctx context.Context) ([]byte, error) {
+		m, err := b.hub.Call(ctx, method, sdk.NewMessage(sdk.Method(method).Input()))
+		if err != nil {
+			return nil, err
+		}
+		return []byte((&mask.Masker{}).Text(m) + "\n"), nil
 	}
 }
 

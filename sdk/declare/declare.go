@@ -1,6 +1,7 @@
-// Package declare reads and writes what manifests of the group axle-cd.github.io declare,
-// and those of notifications, one file for the kinds of a topic. The operator and axle apply call it, so both give
-// the same result. sdk/manifest reads the manifests.
+// Package declare reads and writes what manifests declare: objects of a kind whose
+// description (api/object) has calls by that description, and those of the other kinds in
+// one file for a topic. The operator and axle apply call it, so both give the same result.
+// sdk/manifest reads the manifests.
 //
 // It decides nothing about managers: the hub does, by the Management of the item. It
 // keeps nothing between calls.
@@ -12,10 +13,12 @@ package declare
 
 import (
 	"context"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -53,40 +56,40 @@ type Kind interface {
 	Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) ([]string, error)
 }
 
-var all = map[string]Kind{
+// byHand are the kinds that a description is not enough for.
+var byHand = map[string]Kind{
 	"AccessBinding": bindings{}, "GroupMembership": members{}, "User": users{}, "AdminGrant": admins{}, "LoginProvider": providers{},
 	"ProjectLimits": limits{}, "HubSettings": windows{}, "Outputs": outputs{}, "Repository": repositories{}, "FederationTrust": trusts{}, "Webhook": webhooks{}, "AgentUpgrade": upgrades{},
-	"NotificationSink": sinks{}, "NotificationRouter": routers{},
 }
 
-// Of returns the calls of a kind of the group, and whether it has some.
+// Of returns the calls of a kind of a manifest, and whether it has some.
 func Of(kind string) (Kind, bool) {
-	k, ok := all[kind]
-	return k, ok
+	if k, ok := byHand[kind]; ok {
+		return k, true
+	}
+	k, ok := object.Named(kind)
+	return described{kind}, ok && k.Calls.Service != "" && !k.Operator
 }
+
+// ofServices are the kinds of services and of what they use. axle apply --prune deletes them
+// by a list of its own, between the others.
+var ofServices = []string{"Project", "Repository", "Cluster", "ServiceContext", "Outputs", "ManagedNamespace", "GlobalService", "ServiceDeployment", "AgentUpgrade"}
 
 // Rights are the kinds of Of about people, webhooks and settings, in the order in which what names
-// others is deleted first. The others are Outputs, Repository and AgentUpgrade.
-func Rights() []string {
-	return []string{"NotificationRouter", "NotificationSink", "Webhook", "FederationTrust", "LoginProvider", "AdminGrant", "AccessBinding", "GroupMembership", "User", "ProjectLimits", "HubSettings"}
+// others is deleted first. The others are those of services.
+func Rights() (kinds []string) {
+	for _, k := range slices.Backward(object.All) {
+		if _, ok := Of(k.Name); ok && !slices.Contains(ofServices, k.Name) {
+			kinds = append(kinds, k.Name)
+		}
+	}
+	return kinds
 }
 
 // Hides reports whether an item has values that the hub does not show, so that nobody
 // can say that they are the same.
 func Hides(item *manifest.Item) bool {
-	switch r := item.Request.(type) {
-	case *hubv1.CreateProviderRequest:
-		return r.GetClientSecret() != ""
-	case *hubv1.PutOutputsRequest:
-		return len(r.GetOutputs().GetSecrets()) > 0
-	case *hubv1.CreateRepositoryRequest:
-		return r.GetCredentials() != nil
-	case *hubv1.CreateWebhookRequest:
-		return true
-	case *hubv1.ApplyNotificationSinkRequest:
-		return r.GetUrl() != "" || r.GetSecret() != ""
-	}
-	return false
+	return item.Request != nil && hides(item.Request.ProtoReflect())
 }
 
 // OfOthers is the reason why a deletion leaves an object: another manager has it.

@@ -24,9 +24,6 @@ import (
 	"github.com/axle-cd/axle/internal/jsondiff"
 )
 
-// ExportedKinds are the kinds that an Exporter makes.
-var ExportedKinds = []string{"Project", "GitRepository", "HelmRepository", "Cluster", "ServiceContext", "ManagedNamespace", "NotificationSink", "NotificationRouter", "GlobalService", "ServiceDeployment"}
-
 // Exported is an object that declares what the hub has: read again, it changes nothing.
 type Exported struct {
 	// Kind and Name are those of the Item that it is read as.

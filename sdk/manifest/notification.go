@@ -4,17 +4,19 @@ import (
 	"cmp"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 )
 
-// notification converts the kinds of notifications.
-func (d document) notification(values Values) (*Item, error) {
-	if d.meta.Kind == "NotificationRouter" {
-		return own{d}.notificationRouter()
+var (
+	sinkConverter = converter{
+		kind: "NotificationSink", read: own.notificationSink, export: exports(Exporter.NotificationSink), keeps: keepsSink,
+		stored: func(have proto.Message) []string { return storedOf(have.(*hubv1.NotificationSink)) },
 	}
-	return own{d}.notificationSink(values)
-}
+	routerConverter = converter{kind: "NotificationRouter", read: own.notificationRouter, export: exports(Exporter.NotificationRouter)}
+)
 
 // notificationSink is a sink. Its URL and its key are secrets.
 func (d own) notificationSink(values Values) (*Item, error) {
@@ -85,22 +87,18 @@ func storedOf(s *hubv1.NotificationSink) (stored []string) {
 	return stored
 }
 
-// storedSink reports whether the item is a sink whose stored secrets are known, and
-// keeps them.
-func (i *Item) storedSink() bool {
-	request, ok := i.Request.(*hubv1.ApplyNotificationSinkRequest)
-	if !ok || slices.ContainsFunc(i.Stored, func(name string) bool { return name != storedURL && name != storedKey }) {
-		return false
-	}
+// keepsSink reports whether the stored secrets of a sink are known.
+func keepsSink(i *Item) bool {
+	request := i.Request.(*hubv1.ApplyNotificationSinkRequest)
 	if slices.Contains(i.Stored, storedKey) && request.GetSecret() == "" {
 		request.Unsigned = false
 	}
-	return true
+	return !slices.ContainsFunc(i.Stored, func(name string) bool { return name != storedURL && name != storedKey })
 }
 
 // notificationRouter is a router. Its references name sinks, services and clusters as the
 // hub does; the operator has resolved them.
-func (d own) notificationRouter() (*Item, error) {
+func (d own) notificationRouter(Values) (*Item, error) {
 	var object v1alpha1.NotificationRouter
 	if err := d.strict(&object); err != nil {
 		return nil, err

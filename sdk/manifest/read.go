@@ -17,6 +17,7 @@ import (
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/strictyaml"
@@ -197,14 +198,17 @@ func itemsOf(documents []document) ([]Item, error) {
 		return nil, err
 	}
 	items = append(items, ofFlux...)
-	// Repositories, users and the like first; what names them comes later.
-	order := []string{"HubSettings", "Project", "ProjectLimits", "User", "GitRepository", "HelmRepository", "Repository", "Cluster", "ServiceContext", "Outputs", "ManagedNamespace", "GlobalService",
-		"ServiceDeployment", "GroupMembership", "AccessBinding", "AdminGrant", "LoginProvider", "FederationTrust", "Webhook", "AgentUpgrade"}
 	items = merged(apart(items))
-	slices.SortStableFunc(items, func(a, b Item) int {
-		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
-	})
+	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(place(a.Kind), place(b.Kind)) })
 	return items, nil
+}
+
+// place is that of a kind in the order in which objects are made.
+func place(kind string) int {
+	if kind == "GitRepository" || kind == "HelmRepository" {
+		kind = object.Repository.Name
+	}
+	return slices.IndexFunc(object.All, func(k object.Kind) bool { return k.Name == kind })
 }
 
 func (d document) strict(into any) error {
@@ -226,15 +230,18 @@ func (d document) item(values Values) (*Item, error) {
 	if d.holdsValues() {
 		return nil, nil
 	}
-	own := d.meta.APIVersion == axlev1alpha1.GroupVersion.String()
-	if !own && d.meta.APIVersion != v1alpha1.GroupVersion.String() {
+	ours := d.meta.APIVersion == axlev1alpha1.GroupVersion.String()
+	if !ours && d.meta.APIVersion != v1alpha1.GroupVersion.String() {
 		return nil, errcode.New(errcode.Invalid, "%s: %s %s %q is not in %s or %s; apply it to a cluster through a service's repository", d.where, d.meta.APIVersion, d.meta.Kind, d.meta.Name, v1alpha1.GroupVersion, axlev1alpha1.GroupVersion)
 	}
 	if d.meta.Name == "" {
 		return nil, errcode.New(errcode.Invalid, "%s: %s has no metadata.name", d.where, d.meta.Kind)
 	}
-	if own {
+	if ours {
 		return d.own(values)
+	}
+	if c, _ := converterOf(d.meta.Kind); c.read != nil {
+		return c.read(own{d}, values)
 	}
 	switch d.meta.Kind {
 	case "Project":
@@ -259,11 +266,9 @@ func (d document) item(values Values) (*Item, error) {
 		return d.global(values)
 	case "ManagedNamespace":
 		return d.namespace(values)
-	case "NotificationSink", "NotificationRouter":
-		return d.notification(values)
 	case "AgentConfiguration", "CustomHealth":
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
 	default:
-		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, HelmRepository, Cluster, ServiceContext, ServiceDeployment, GlobalService, ManagedNamespace, NotificationSink and NotificationRouter%s", d.where, d.meta.Kind, d.why())
+		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are %s%s", d.where, d.meta.Kind, strings.Join(ExportedKinds, ", "), d.why())
 	}
 }

@@ -36,6 +36,7 @@ func (d document) read(values Values) (*Item, error) {
 		}
 		item.Stored = append(item.Stored, name)
 	}
+	c, _ := converterOf(item.Kind)
 	switch {
 	case item.Service != nil:
 		item.Service.Spec.Secrets = stay(item.Service.GetSpec().GetSecrets(), item.Stored)
@@ -45,7 +46,7 @@ func (d document) read(values Values) (*Item, error) {
 		item.Namespace.Spec.Secrets = stay(item.Namespace.GetSpec().GetSecrets(), item.Stored)
 	case item.Context != nil:
 		item.Context.Context.Secrets = stay(item.Context.GetContext().GetSecrets(), item.Stored)
-	case item.storedSink():
+	case c.keeps != nil && c.keeps(item):
 	case item.Repository == nil:
 		return invalid("the kind has no secrets; remove the annotation")
 	case !slices.Equal(item.Stored, []string{credentials}):
@@ -84,11 +85,14 @@ func (i *Item) Lacks(have proto.Message) error {
 		known = keys(have.GetSpec().GetSecrets())
 	case *hubv1.Context:
 		known = keys(have.GetSecrets())
-	case *hubv1.NotificationSink:
-		known = storedOf(have)
 	case *hubv1.Repository:
 		if hasCredentials(have) {
 			known = []string{credentials}
+		}
+	case nil:
+	default:
+		if c, _ := converterOf(i.Kind); c.stored != nil {
+			known = c.stored(have)
 		}
 	}
 	for _, name := range i.Stored {

@@ -44,6 +44,17 @@ func TestKindsAreThere(t *testing.T) {
 	}
 }
 
+// TestKindsStandAfterWhatTheyName guards the order in which objects are made and deleted.
+func TestKindsStandAfterWhatTheyName(t *testing.T) {
+	for i, k := range object.All {
+		for at, f := range k.Fields {
+			if slices.ContainsFunc(object.All[i+1:], func(later object.Kind) bool { return later.Name == f.Reference }) {
+				t.Errorf("%s of %s names a %s, which stands later in object.All", at, k.Name, f.Reference)
+			}
+		}
+	}
+}
+
 // TestFieldsMatchTheirMessages fails for a description of a field that is not there, such
 // as a renamed one, and for a rule that a field of its type cannot have.
 func TestFieldsMatchTheirMessages(t *testing.T) {
@@ -164,6 +175,11 @@ func TestCallsMatchTheAPI(t *testing.T) {
 		if rows == nil || rows.Fields().ByName(protoreflect.Name(k.Calls.Names())) == nil {
 			t.Errorf("%s: %s lists no objects with %s", k.Name, k.Calls.Path(k.Calls.List), k.Calls.Names())
 			continue
+		}
+		for at, f := range k.Fields {
+			if f.Clears != "" && rows.Fields().ByName(protoreflect.Name(f.Clears)) == nil {
+				t.Errorf("%s: %s has no field %s that %s can clear", k.Name, rows.Name(), f.Clears, at)
+			}
 		}
 		for _, name := range []string{k.Calls.Get, k.Calls.Delete} {
 			if name == "" {
