@@ -22,7 +22,7 @@ func (c *Client) Call(ctx context.Context, method string, request proto.Message)
 		return nil, errcode.New(errcode.Internal, "%s is no unary method that takes %s", method, request.ProtoReflect().Descriptor().FullName())
 	}
 	options := append([]connect.ClientOption{
-		connect.WithCodec(boxes{}), connect.WithSchema(m),
+		connect.WithSchema(m),
 		connect.WithResponseInitializer(func(_ connect.Spec, message any) error {
 			message.(*box).Message = NewMessage(m.Output())
 			return nil
@@ -89,19 +89,6 @@ func NewMessage(of protoreflect.MessageDescriptor) proto.Message {
 	return t.New().Interface()
 }
 
-// box holds a message whose type is known when it is called.
+// box holds a message whose type is known when it is called. For the client's codec it is
+// the message that it holds.
 type box struct{ proto.Message }
-
-// boxes is the codec of protobuf for messages in boxes.
-type boxes struct{}
-
-// Name implements connect.Codec.
-func (boxes) Name() string { return "proto" }
-
-// Marshal implements connect.Codec.
-func (boxes) Marshal(message any) ([]byte, error) { return proto.Marshal(message.(*box).Message) }
-
-// Unmarshal implements connect.Codec.
-func (boxes) Unmarshal(data []byte, message any) error {
-	return proto.Unmarshal(data, message.(*box).Message)
-}
