@@ -190,10 +190,15 @@ func brief(d time.Duration) string {
 	}
 }
 
-// Short shortens a revision to fit a table.
+// Short shortens a revision to fit a table: a commit, or the digest of an artifact or of what
+// the hub made itself.
 func Short(revision string) string {
-	if len(revision) >= 40 && strings.IndexFunc(revision, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }) < 0 {
-		return revision[:8]
+	_, hex, digest := strings.Cut(revision, ":")
+	if !digest {
+		hex = revision
+	}
+	if len(hex) >= 40 && strings.Trim(hex, "0123456789abcdef") == "" {
+		return hex[:8]
 	}
 	return revision
 }

@@ -166,10 +166,10 @@ func Command(a *command.App) *cobra.Command {
 
 // list shows the rollouts that run, or were aborted and not replaced.
 func list(a *command.App) *cobra.Command {
-	var watch bool
+	var watch, done bool
 	c := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the rollouts that are not done", Args: command.NoArgs,
-		Example: "  axle rollouts list --watch",
+		Example: "  axle rollouts list --watch\n  axle rollouts list --all",
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			read := func(ctx context.Context) ([]view, error) {
 				views := []view{}
@@ -178,14 +178,18 @@ func list(a *command.App) *cobra.Command {
 					return nil, err
 				}
 				for _, g := range all {
-					if !g.GetRollingOut() {
+					if !g.GetRollingOut() && !done {
 						continue
 					}
 					v, err := get(ctx, a, client, g.GetName())
 					if err != nil {
 						return nil, err
 					}
-					if v.Phase == "" {
+					switch {
+					case v.Phase != "":
+					case !g.GetRollingOut():
+						continue // its changes were not made in waves
+					default:
 						v.Phase, v.Message = "Starting", "it begins within moments"
 					}
 					views = append(views, v)
@@ -199,5 +203,6 @@ func list(a *command.App) *cobra.Command {
 		}),
 	}
 	command.WatchFlag(c, &watch)
+	c.Flags().BoolVar(&done, "all", false, "list those that are done, too")
 	return c
 }

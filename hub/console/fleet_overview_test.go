@@ -106,9 +106,13 @@ func TestWhatNeedsAPersonIsListed(t *testing.T) {
 		}
 		return nil
 	})
-	var commands []string
+	var commands, pages []string
 	for _, i := range must(t, b.admin.fleet.NeedsYou, &hubv1.NeedsYouRequest{}).GetItems() {
-		commands = append(commands, i.GetCommand())
+		commands, pages = append(commands, i.GetCommand()), append(pages, i.GetHref())
+	}
+	// One of a kind leads to its page, several lead to their list.
+	if got, want := strings.Join(pages, "; "), "/services?verdict=Failed; /services/edge-shop/cart; /repositories/broken"; got != want {
+		t.Errorf("the pages are %s, want %s", got, want)
 	}
 	if got, want := strings.Join(commands, "; "), "axle services get edge-shop/api edge-shop/broken edge-shop/cart; axle services get edge-shop/cart; axle repos get broken"; got != want {
 		t.Errorf("the commands are %s, want %s", got, want)

@@ -3,6 +3,7 @@ package fleetapi
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -153,9 +154,19 @@ func item(kind string, n index.Need, noun, what, href, command string) *hubv1.Ne
 	}
 	out := &hubv1.NeedsYouItem{Kind: kind, Title: title, Count: n.Count, Examples: n.Examples, Href: href, Command: command, Since: n.Since}
 	if n.Count == 1 {
-		out.Message = short(n.Message)
+		out.Message, out.Href = short(n.Message), pageOf(href, n.Examples[0])
 	}
 	return out
+}
+
+// pageOf is the page of one object of a list, by the list's address and the object's name,
+// which is CLUSTER/NAME for a service.
+func pageOf(list, name string) string {
+	path, _, _ := strings.Cut(list, "?")
+	for part := range strings.SplitSeq(name, "/") {
+		path += "/" + url.PathEscape(part)
+	}
+	return path
 }
 
 // paused are the rollouts that wait for a person.

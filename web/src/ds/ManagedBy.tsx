@@ -9,9 +9,9 @@ export function ManagedBy({ manager, prefix }: { manager: Manager | undefined; p
   const tool = declares(manager)
   const text = managerText(manager)
   return (
-    <span className={styles.managed} title={tool ? `${text}. A change here is refused until you take it over.` : undefined}>
+    <span className={styles.managed} title={tool ? `${text}. A change here is refused until you take it over.` : text}>
       {tool && <Lock size={12} aria-hidden />}
-      {prefix ? `Managed by ${text}` : text}
+      <span className={styles.whole}>{prefix ? `Managed by ${text}` : text}</span>
     </span>
   )
 }

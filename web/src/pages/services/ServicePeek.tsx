@@ -38,7 +38,7 @@ export function ServicePeek({ id, rows, onClose, onAction }: Props) {
               { label: 'Reported', value: <Age at={row.reportedAt} after="ago" /> },
               { label: 'Cluster', value: <Link to={`/clusters/${encodeURIComponent(row.cluster)}`}>{row.cluster}</Link> },
               { label: 'Namespace', value: row.namespace },
-              { label: 'Source', value: `${row.repository} @ ${row.ref || row.chart}`, wide: true },
+              { label: 'Source', value: [row.repository || 'the hub', row.ref || row.chart].filter(Boolean).join(' @ '), wide: true },
               { label: 'Desired → applied', value: <Revisions row={row} />, wide: true },
               ...(row.counts ? [{ label: 'Objects', value: `${count(row.counts.healthy)} of ${count(row.counts.total)} healthy` }] : []),
               { label: 'Changed', value: <Age at={row.updatedAt} after="ago" /> },

@@ -56,9 +56,9 @@ export const serviceColumns: Column<ServiceRow>[] = [
     sort: 'repository',
     drop: 5,
     cell: (r) => (
-      <span className={styles.cut} title={[r.repository, r.chart || r.folder, r.ref].filter(Boolean).join('\n')}>
-        {r.repository}
-        <Muted> @ {r.ref || r.chart}</Muted>
+      <span className={styles.cut} title={[r.repository || 'made by the hub', r.chart || r.folder, r.ref].filter(Boolean).join('\n')}>
+        {r.repository || 'the hub'}
+        {(r.ref || r.chart) && <Muted> @ {r.ref || r.chart}</Muted>}
       </span>
     ),
   },
