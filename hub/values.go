@@ -32,7 +32,7 @@ func (h *Hub) newValues(ctx context.Context) (*config.Keeper, error) {
 		h.backends = file.Backends
 		c.Default, c.Refresh = file.Default, file.RefreshEvery
 		for _, d := range file.Backends {
-			c.Places = append(c.Places, config.Place{Name: d.Name, Type: d.Type, Backend: d.Place, Prefix: *d.Prefix, Allow: d.Allow})
+			c.Places = append(c.Places, config.Place{Name: d.Name, Type: d.Type, Backend: d.Backend, Prefix: *d.Prefix, Allow: d.Allow})
 		}
 	}
 	if err := files.bind(ctx, h.backends); err != nil {

@@ -34,15 +34,6 @@ const deltaType = "application/vnd.axle.delta"
 // servedBy names the replica and level that served the bytes.
 const servedBy = "Axle-Served-By"
 
-// Tarball starts a download of the whole tarball.
-func (c *Client) Tarball(ctx context.Context, d digest.Digest) (io.ReadCloser, error) {
-	got, err := c.Download(ctx, tarball.Request{Digest: d})
-	if err != nil {
-		return nil, err
-	}
-	return got, nil
-}
-
 // Download starts a download. Its reader resumes an interrupted one at the byte where it
 // ended; its errors are *AnswerError.
 func (c *Client) Download(ctx context.Context, r tarball.Request) (*tarball.Download, error) {

@@ -45,7 +45,7 @@ func TestDownloadResumes(t *testing.T) {
 	d := newDouble(t)
 	content := bytes.Repeat([]byte("axle "), 20_000)
 	d.answer(serveCut(content, len(content)/2+1, func() string { return `"a"` }))
-	r, err := d.client(t, func(cfg *hubclient.Config) { cfg.Attempts = 3 }).Tarball(t.Context(), someDigest)
+	r, err := d.client(t, func(cfg *hubclient.Config) { cfg.Attempts = 3 }).Download(t.Context(), tarball.Request{Digest: someDigest})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestDownloadDoesNotMixBytes(t *testing.T) {
 	d.answer(serveCut(bytes.Repeat([]byte("axle "), 20_000), 60_000, func() string {
 		return map[bool]string{true: `"a"`, false: `"b"`}[n.Add(1) == 1]
 	}))
-	r, err := d.client(t, func(cfg *hubclient.Config) { cfg.Attempts = 3 }).Tarball(t.Context(), someDigest)
+	r, err := d.client(t, func(cfg *hubclient.Config) { cfg.Attempts = 3 }).Download(t.Context(), tarball.Request{Digest: someDigest})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestDownloadRefusesAPortal(t *testing.T) {
 		w.Header().Set("Content-Type", "text/html")
 		w.Write([]byte("<html>"))
 	})
-	_, err := d.client(t).Tarball(t.Context(), someDigest)
+	_, err := d.client(t).Download(t.Context(), tarball.Request{Digest: someDigest})
 	if hubclient.ReasonOf(err) != hubclient.NotTheHub {
 		t.Errorf("got %v, want an answer that is not the hub's", err)
 	}
@@ -134,7 +134,7 @@ func TestDeltaIsTakenOnlyWhenAskedFor(t *testing.T) {
 		w.Header().Set("Content-Type", "application/vnd.axle.delta")
 		w.Write([]byte("delta from " + q.URL.Query().Get("have")))
 	})
-	if _, err := d.client(t).Tarball(t.Context(), someDigest); hubclient.ReasonOf(err) != hubclient.NotTheHub {
+	if _, err := d.client(t).Download(t.Context(), tarball.Request{Digest: someDigest}); hubclient.ReasonOf(err) != hubclient.NotTheHub {
 		t.Errorf("a delta that nobody asked for: %v", err)
 	}
 	got, err := d.client(t).Download(t.Context(), tarball.Request{Digest: someDigest, Have: someDigest})

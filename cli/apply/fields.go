@@ -12,6 +12,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/plan"
+	"github.com/axle-cd/axle/internal/jsondiff"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
 
@@ -52,7 +53,7 @@ func (r *applying) fields(ctx context.Context, item manifest.Item, have proto.Me
 		}
 		want = namespaceTree(answer.Msg.GetNamespace())
 	}
-	fields := plan.Compare(haveTree(item, have), want)
+	fields := jsondiff.Of(haveTree(item, have), want)
 	secrets, err := r.secrets(ctx, item, have)
 	fields = append(fields, secrets...)
 	if owned, ok := have.(interface{ GetManagedBy() *hubv1.Manager }); ok && have != nil && takes(owned.GetManagedBy(), r.management) {

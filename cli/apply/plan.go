@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/plan"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jsondiff"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/declare"
 	"github.com/axle-cd/axle/sdk/manifest"
@@ -85,7 +86,7 @@ func (r *applying) planNew(ctx context.Context, item manifest.Item, view applied
 		object.Action = plan.Update
 	}
 	if err == nil && item.Request == nil {
-		object.Fields = plan.Compare(haveTree(item, have), wantTree(item, have))
+		object.Fields = jsondiff.Of(haveTree(item, have), wantTree(item, have))
 		object.Fields = append(object.Fields, given(have, secretsOf(item))...)
 	}
 	if err != nil {

@@ -120,15 +120,7 @@ func (f *Fleet) Add(v View) {
 
 // Write writes the diffs of all services that differ, then the summary.
 func (f Fleet) Write(w io.Writer, coloured bool) {
-	for _, v := range f.Services {
-		switch name := plain.Line(v.Cluster+"/"+v.Name, 0); {
-		case v.Error != "":
-			fmt.Fprintf(w, "# === %s: no diff: %s\n", name, plain.Line(v.Error, 0))
-		case v.Differs():
-			fmt.Fprintf(w, "# === %s\n", name)
-			v.Write(w, coloured)
-		}
-	}
+	WriteAll(w, f.Services, "", coloured)
 	fmt.Fprintf(w, "# %s of %s at %s: %d differ, %d unchanged, %d could not be compared\n",
 		output.Count(f.Summary.Services, "service"), plain.Line(f.Repository, 0), plain.Line(f.Ref, 0), f.Summary.Differ, f.Summary.Same, f.Summary.Failed)
 	for _, action := range []string{"create", "update", "recreate", "delete", "run", "refuse", "hold", "leave"} {
@@ -138,42 +130,56 @@ func (f Fleet) Write(w io.Writer, coloured bool) {
 	}
 }
 
+// WriteAll writes the diffs that have differences or failed, each below its service and
+// where it is.
+func WriteAll(w io.Writer, views []View, where string, coloured bool) {
+	for _, v := range views {
+		switch name := plain.Line(v.Cluster+"/"+v.Name, 0) + where; {
+		case v.Error != "":
+			fmt.Fprintf(w, "# === %s: no diff: %s\n", name, plain.Line(v.Error, 0))
+		case v.Differs():
+			fmt.Fprintf(w, "# === %s\n", name)
+			v.Write(w, coloured)
+		}
+	}
+}
+
+// colour paints a line, without what a terminal would obey.
+func colour(coloured bool, code, text string) string {
+	if text = plain.Text(text, 0); !coloured || code == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// colours are those of lines, by their first character.
+var colours = map[byte]string{'-': "31", '+': "32", '@': "36"}
+
+// Patch writes hunks of package unified.
+func Patch(w io.Writer, indent string, hunks []string, coloured bool) {
+	for _, line := range hunks {
+		fmt.Fprintln(w, indent+colour(coloured, colours[line[0]], line))
+	}
+}
+
 // Write writes a diff in the format of patch tools. What that format cannot
 // express stands in lines that begin with "#".
 func (v View) Write(w io.Writer, coloured bool) {
-	colour := func(code, text string) string {
-		if text = plain.Text(text, 0); !coloured {
-			return text
-		}
-		return "\x1b[" + code + "m" + text + "\x1b[0m"
-	}
 	for _, d := range v.Differences {
 		name := strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")
 		note := fmt.Sprintf("# %s %s %s", d.Action, d.Kind, name)
 		if d.Message != "" {
 			note += ": " + strings.ReplaceAll(d.Message, "\n", " ")
 		}
-		fmt.Fprintln(w, colour("1", note))
+		fmt.Fprintln(w, colour(coloured, "1", note))
 		hunks := unified.Hunks(d.Live, d.Desired)
 		if len(hunks) == 0 {
 			continue
 		}
 		file := strings.TrimPrefix(d.Group+"/", "/") + d.Kind + "/" + name
-		fmt.Fprintln(w, colour("1", "--- live/"+file))
-		fmt.Fprintln(w, colour("1", "+++ desired/"+file))
-		for _, text := range hunks {
-			switch text[0] {
-			case '-':
-				text = colour("31", text)
-			case '+':
-				text = colour("32", text)
-			case '@':
-				text = colour("36", text)
-			default:
-				text = plain.Text(text, 0)
-			}
-			fmt.Fprintln(w, text)
-		}
+		fmt.Fprintln(w, colour(coloured, "1", "--- live/"+file))
+		fmt.Fprintln(w, colour(coloured, "1", "+++ desired/"+file))
+		Patch(w, "", hunks, coloured)
 	}
 	what := v.Of
 	if v.Revision > 0 && v.Of == "desired" {

@@ -77,21 +77,8 @@ type Object struct {
 	NotActing []string `json:"notActing"`
 }
 
-// Field is a field that would change. Old or New is nil where the field is not there.
-type Field struct {
-	Path string `json:"path"`
-	Old  any    `json:"old"`
-	New  any    `json:"new"`
-}
-
-// Compare are the fields that differ between two values that encoding/json has decoded.
-func Compare(old, new any) []Field {
-	fields := []Field{}
-	for _, c := range jsondiff.Of(old, new) {
-		fields = append(fields, Field(c))
-	}
-	return fields
-}
+// Field is a field that would change.
+type Field = jsondiff.Change
 
 // Add adds an object.
 func (p *Plan) Add(o Object) {
@@ -122,15 +109,7 @@ func (p Plan) Write(w io.Writer, coloured bool) {
 			o.write(w, coloured)
 		}
 	}
-	for _, v := range p.Live {
-		switch name := plain.Line(v.Cluster+"/"+v.Name, 0); {
-		case v.Error != "":
-			fmt.Fprintf(w, "# === %s: no diff of the cluster: %s\n", name, plain.Line(v.Error, 0))
-		case v.Differs():
-			fmt.Fprintf(w, "# === %s, in the cluster\n", name)
-			v.Write(w, coloured)
-		}
-	}
+	diffview.WriteAll(w, p.Live, ", in the cluster", coloured)
 	for _, text := range p.LeftOut {
 		fmt.Fprintf(w, "# not compared: %s\n", plain.Line(text, 0))
 	}
@@ -158,20 +137,18 @@ func (o Object) write(w io.Writer, coloured bool) {
 		fmt.Fprintf(w, "    %s\n", plain.Line(o.Reason, 0))
 	}
 	for _, f := range o.Fields {
-		f.write(w)
+		writeField(w, f, coloured)
 	}
 }
 
-// write writes a field as old -> new, and a text of several lines as a patch.
-func (f Field) write(w io.Writer) {
+// writeField writes a field as old -> new, and a text of several lines as a patch.
+func writeField(w io.Writer, f Field, coloured bool) {
 	path := plain.Line(f.Path, 0)
 	before, wasText := f.Old.(string)
 	after, isText := f.New.(string)
 	if (wasText || f.Old == nil) && (isText || f.New == nil) && strings.Contains(before+after, "\n") {
 		fmt.Fprintf(w, "    %s:\n", path)
-		for _, line := range unified.Hunks(before, after) {
-			fmt.Fprintf(w, "      %s\n", plain.Text(line, 0))
-		}
+		diffview.Patch(w, "      ", unified.Hunks(before, after), coloured)
 		return
 	}
 	fmt.Fprintf(w, "    %s: %s -> %s\n", path, shown(f.Old), shown(f.New))

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/config"
 
@@ -16,8 +17,12 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxListed bounds a listing.
-const maxListed = 100_000
+const (
+	// silence is how long a store may take to begin or to go on with an answer.
+	silence = 5 * time.Minute
+	// maxListed bounds a listing.
+	maxListed = 100_000
+)
 
 // objects is a prefix in a bucket.
 type objects struct {
@@ -26,7 +31,7 @@ type objects struct {
 }
 
 func openBucket(ctx context.Context, name, prefix string, a Access) (Place, error) {
-	client, err := wire.New(wire.Config{Dialer: &wire.Anywhere{}, AllowHTTP: true})
+	client, err := wire.New(wire.Config{Dialer: &wire.Anywhere{}, AllowHTTP: true, Silence: silence})
 	if err != nil {
 		return nil, err
 	}

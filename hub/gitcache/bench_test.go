@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitcachetest"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/gitserver"
 )
@@ -65,7 +64,7 @@ func BenchmarkFirstTarball(b *testing.B) {
 	if _, err := git.Commit(b.Context(), repoName, "main", "big", largeFiles()); err != nil {
 		b.Fatal(err)
 	}
-	store, dir := gitcachetest.NewMemory(nil), b.TempDir()
+	store, dir := NewMemory(nil), b.TempDir()
 	cache, err := gitcache.New(gitcache.Config{Store: store, Dir: dir, Replica: "hub-0", AllowUpstreamCIDRs: loopback, AllowHTTP: true})
 	if err != nil {
 		b.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitcachetest"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/gitserver"
@@ -76,7 +75,7 @@ func BenchmarkDelta(b *testing.B) {
 	if _, err := git.Commit(b.Context(), repoName, "main", "first", files); err != nil {
 		b.Fatal(err)
 	}
-	store := gitcachetest.NewMemory(nil)
+	store := NewMemory(nil)
 	cache, err := gitcache.New(gitcache.Config{Store: store, Dir: b.TempDir(), Replica: "hub-0", AllowUpstreamCIDRs: loopback, AllowHTTP: true})
 	if err != nil {
 		b.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitcachetest"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/gitserver"
@@ -33,7 +32,7 @@ func noise(bytes int) string {
 func TestOneFetcherPerRepository(t *testing.T) {
 	t.Parallel()
 	git := newGit(t, gitserver.Config{})
-	store := gitcachetest.NewMemory(nil)
+	store := NewMemory(nil)
 	repo := createRepository(t, store, git.URL(repoName))
 	files := map[string]gitserver.Content{"noise": noise(1 << 20)}
 	sources := make([]gitcache.Source, 50)
@@ -109,7 +108,7 @@ func fetching(git *gitserver.Server) error {
 	return errors.New("no fetch runs")
 }
 
-func atRevision(store *gitcachetest.Memory, s gitcache.Source, revision string) error {
+func atRevision(store *Memory, s gitcache.Source, revision string) error {
 	h, err := store.Head(context.Background(), s.ID)
 	if err != nil {
 		return err
@@ -118,7 +117,7 @@ func atRevision(store *gitcachetest.Memory, s gitcache.Source, revision string) 
 }
 
 // kicks are forty users who press refresh all the time.
-func kicks(t *testing.T, store *gitcachetest.Memory, repositoryID string) (stop func()) {
+func kicks(t *testing.T, store *Memory, repositoryID string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for range 40 {
@@ -145,7 +144,7 @@ func TestOneFetcherPerRepositoryCatchesTwo(t *testing.T) {
 	}
 	git.SetFault(repoName, gitserver.Fault{Only: gitserver.Fetch, BytesPS: 100 << 10})
 	for i := range 2 {
-		store := gitcachetest.NewMemory(nil)
+		store := NewMemory(nil)
 		createRepository(t, store, git.URL(repoName))
 		newHub(t, store, hubConfig{Replica: fmt.Sprintf("hub-%d", i)})
 	}

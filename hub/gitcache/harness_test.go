@@ -16,7 +16,6 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
-	"github.com/axle-cd/axle/hub/gitcache/gitcachetest"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/tarball"
@@ -48,7 +47,7 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 type world struct {
 	t     *testing.T
 	git   *gitserver.Server
-	store *gitcachetest.Memory
+	store *Memory
 	cache *gitcache.Cache
 	dir   string
 	repo  gitcache.Repository
@@ -74,7 +73,7 @@ type option func(*gitcache.Config)
 
 func newWorld(t *testing.T, files map[string]gitserver.Content, options ...option) *world {
 	t.Helper()
-	w := &world{t: t, git: newGit(t, gitserver.Config{}), store: gitcachetest.NewMemory(nil), dir: t.TempDir()}
+	w := &world{t: t, git: newGit(t, gitserver.Config{}), store: NewMemory(nil), dir: t.TempDir()}
 	w.commit("main", files)
 	w.start(options...)
 	w.repo = w.create(gitcache.Credentials{})
@@ -237,4 +236,4 @@ func (w *world) health() gitcache.Health {
 	return r.Health
 }
 
-func newStore() *gitcachetest.Memory { return gitcachetest.NewMemory(nil) }
+func newStore() *Memory { return NewMemory(nil) }

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitcachetest"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/gitserver"
 )
@@ -66,7 +65,7 @@ func importMonorepo(tb testing.TB, git *gitserver.Server, folders, files int) {
 type fleet struct {
 	tb    testing.TB
 	git   *gitserver.Server
-	store *gitcachetest.Memory
+	store *Memory
 	cache *gitcache.Cache
 	repo  gitcache.Repository
 }
@@ -91,7 +90,7 @@ func newQuietFleet(tb testing.TB, folders, files int) *fleet {
 		tb.Fatal(err)
 	}
 	importMonorepo(tb, git, folders, files)
-	f := &fleet{tb: tb, git: git, store: gitcachetest.NewMemory(nil)}
+	f := &fleet{tb: tb, git: git, store: NewMemory(nil)}
 	config := gitcache.Config{Store: f.store, Dir: tb.TempDir(), Replica: "hub-0", AllowUpstreamCIDRs: loopback, AllowHTTP: true}
 	gitcache.ShortenGap(&config)
 	if f.cache, err = gitcache.New(config); err != nil {

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitcachetest"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -59,13 +58,13 @@ func hubMain(dir string) int {
 type hubProcess struct {
 	t     *testing.T
 	dir   string
-	store *gitcachetest.Memory
+	store *Memory
 	env   []string
 	cmd   *exec.Cmd
 	log   bytes.Buffer
 }
 
-func newHub(t *testing.T, store *gitcachetest.Memory, c hubConfig, env ...string) *hubProcess {
+func newHub(t *testing.T, store *Memory, c hubConfig, env ...string) *hubProcess {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hub-") // short, for the socket's sake
 	if err != nil {
@@ -114,7 +113,7 @@ func (h *hubProcess) kill() {
 }
 
 // storeServer lets another process call a Memory.
-type storeServer struct{ store *gitcachetest.Memory }
+type storeServer struct{ store *Memory }
 
 // Call and Answer carry one method call.
 type (
@@ -250,7 +249,7 @@ func (s *remoteStore) RequestKick(_ context.Context, id string) error {
 }
 
 // createRepository puts a repository into a store without a cache.
-func createRepository(t *testing.T, s *gitcachetest.Memory, url string) gitcache.Repository {
+func createRepository(t *testing.T, s *Memory, url string) gitcache.Repository {
 	t.Helper()
 	r, err := s.CreateRepository(t.Context(), gitcache.Repository{ID: "repo_x", Name: "x", Kind: record.Git, URL: url}, gitcache.Credentials{})
 	if err != nil {

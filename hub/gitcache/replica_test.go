@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitcachetest"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/tarball"
 	"github.com/axle-cd/axle/test/gitserver"
@@ -38,7 +37,7 @@ func TestDigestSameOnEveryReplica(t *testing.T) {
 	replicas := []struct {
 		config hubConfig
 		env    string
-		store  *gitcachetest.Memory
+		store  *Memory
 		hub    *hubProcess
 	}{
 		{config: hubConfig{Replica: "hub-0", Level: tarball.Fastest}, env: "GOMAXPROCS=1"},
@@ -47,7 +46,7 @@ func TestDigestSameOnEveryReplica(t *testing.T) {
 	var sources []gitcache.Source
 	for i := range replicas {
 		r := &replicas[i]
-		r.store = gitcachetest.NewMemory(nil)
+		r.store = NewMemory(nil)
 		repo := createRepository(t, r.store, git.URL(repoName))
 		sources = sources[:0]
 		for i := range folders {

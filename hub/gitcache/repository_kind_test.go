@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitcachetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -56,7 +55,7 @@ func TestRepositoriesOfEachKind(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := gitcachetest.NewMemory(nil)
+			store := NewMemory(nil)
 			c, err := gitcache.New(gitcache.Config{Store: store, Dir: t.TempDir(), Replica: "hub-0"})
 			if err != nil {
 				t.Fatal(err)

@@ -35,7 +35,7 @@ func NewSource(repositoryID, ref, folder string, files []string) (Source, error)
 
 // Store stores repositories, sources, heads and artifacts. Each use declares
 // the few methods that it needs. The SQL store and
-// the one in gitcachetest pass the same suite, gitcachetest.RunStoreSuite.
+// one in memory of the tests pass the same suite, gitcachetest.RunStoreSuite.
 // Methods take part in the transaction in ctx, where there is one. Unless a
 // comment says otherwise, the store sets times from the database's clock, to
 // the microsecond, in UTC.

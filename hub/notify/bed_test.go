@@ -89,7 +89,7 @@ func (b *bed) must(err error) {
 func (b *bed) sink(r notify.SinkRequest) notify.Sink {
 	b.t.Helper()
 	if r.Type == "" {
-		r.Type, r.URL = notify.Webhook, b.url
+		r.Type, r.URL = send.Webhook, b.url
 	}
 	s, _, err := b.ApplySink(b.t.Context(), "user ann", r)
 	b.must(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/fleettest"
 	"github.com/axle-cd/axle/hub/notify"
+	"github.com/axle-cd/axle/hub/notify/send"
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -26,7 +27,7 @@ func TestReportIsTold(t *testing.T) {
 		b := newBed(t, d)
 		cluster := b.AddCluster("edge-1")
 		web := b.AddService("edge-1", "web")
-		b.sink(notify.SinkRequest{Name: "ops", Type: notify.Webhook, URL: b.url, Secret: "0123456789abcdef"})
+		b.sink(notify.SinkRequest{Name: "ops", Type: send.Webhook, URL: b.url, Secret: "0123456789abcdef"})
 		b.happens(failed("before", "")) // nobody asked for it
 		b.route(notify.Router{Name: "all", Events: []string{"service.update"}, Filters: []notify.Filter{{Cluster: "edge-1", Service: "web"}}, Sinks: []string{"ops"}})
 		report := fleettest.ReportOf(web, "", "h1")
@@ -383,7 +384,7 @@ func TestURLIsASecret(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		b := newBed(t, d)
 		const key = "KEYTHATSIGNS-0123456789"
-		r := notify.SinkRequest{Name: "ci", Type: notify.Webhook, URL: b.url, Secret: key}
+		r := notify.SinkRequest{Name: "ci", Type: send.Webhook, URL: b.url, Secret: key}
 		s := b.sink(r)
 		if text := fmt.Sprintf("%+v", s); strings.Contains(text, token) || strings.Contains(text, key) || s.Host == "" || !s.Signed {
 			t.Error(text)
@@ -415,15 +416,15 @@ func TestURLIsASecret(t *testing.T) {
 func TestBadSinks(t *testing.T) {
 	b := newBed(t, storetest.SQLite(t))
 	for says, r := range map[string]notify.SinkRequest{
-		"name:":           {Name: "No Name", Type: notify.Slack, URL: "https://x.example.com"},
+		"name:":           {Name: "No Name", Type: send.Slack, URL: "https://x.example.com"},
 		"is not SLACK":    {Name: "a", Type: "PIGEON", URL: "https://x.example.com"},
-		"must begin with": {Name: "a", Type: notify.Slack, URL: "http://10.0.0.1/x"},
-		"scheme":          {Name: "a", Type: notify.Slack, URL: "ftp://x.example.com"},
-		"with a host":     {Name: "a", Type: notify.Slack, URL: "https:///x"},
-		"user":            {Name: "a", Type: notify.Slack, URL: "https://u:p@x.example.com"},
-		"url: is missing": {Name: "a", Type: notify.Teams},
-		"only sinks":      {Name: "a", Type: notify.Slack, URL: "https://x.example.com", Secret: "0123456789abcdef"},
-		"16 to":           {Name: "a", Type: notify.Webhook, URL: "https://x.example.com", Secret: "short"},
+		"must begin with": {Name: "a", Type: send.Slack, URL: "http://10.0.0.1/x"},
+		"scheme":          {Name: "a", Type: send.Slack, URL: "ftp://x.example.com"},
+		"with a host":     {Name: "a", Type: send.Slack, URL: "https:///x"},
+		"user":            {Name: "a", Type: send.Slack, URL: "https://u:p@x.example.com"},
+		"url: is missing": {Name: "a", Type: send.Teams},
+		"only sinks":      {Name: "a", Type: send.Slack, URL: "https://x.example.com", Secret: "0123456789abcdef"},
+		"16 to":           {Name: "a", Type: send.Webhook, URL: "https://x.example.com", Secret: "short"},
 		"who sees":        {Name: "a", Type: notify.Plural},
 		"does not exist":  {Name: "a", Type: notify.Plural, Users: []string{"a"}, Project: "none"},
 	} {

@@ -16,16 +16,12 @@ import (
 	"github.com/axle-cd/axle/internal/rule"
 )
 
-// Type is the kind of destination of a sink.
-type Type string
+// Type is the kind of destination of a sink: one of package send, or Plural.
+type Type = send.Type
 
-// The types. Plural is the name that the format of the CRD has for Axle itself.
-const (
-	Slack   Type = "SLACK"
-	Teams   Type = "TEAMS"
-	Webhook Type = "WEBHOOK"
-	Plural  Type = "PLURAL"
-)
+// Plural is the type from which nothing is sent: the name that the format of the CRD has
+// for Axle itself.
+const Plural Type = "PLURAL"
 
 const (
 	// maxObjects is how many sinks, and how many routers, a hub has.
@@ -227,7 +223,7 @@ func (n *objects) target(s Sink) (t send.Target, err error) {
 	if err != nil {
 		return t, errcode.Hide(errcode.Internal, err, "the URL of notification sink %s cannot be opened with this hub's key", s.Name)
 	}
-	t.Format = send.Format(s.Type)
+	t.Type = s.Type
 	return t, nil
 }
 
@@ -238,7 +234,7 @@ func (r SinkRequest) check() error {
 		return invalid("name: %.80q is not a name; use %s", r.Name, rule.Name.Words)
 	case !slices.Contains(rule.SinkTypes, string(r.Type)):
 		return invalid("type: %.40q is not %s", r.Type, rule.Or(rule.SinkTypes))
-	case r.Type != Webhook && (r.Secret != "" || r.Unsigned):
+	case r.Type != send.Webhook && (r.Secret != "" || r.Unsigned):
 		return invalid("secret: only sinks of the type WEBHOOK sign their deliveries")
 	case r.Secret != "" && r.Unsigned:
 		return invalid("secret: is given for a sink that is declared unsigned")

@@ -18,9 +18,10 @@ import (
 type Change struct {
 	// Path is in the form of a manifest: "git.ref", `configuration["a.b"]`. It is empty
 	// when the values as a whole differ.
-	Path string
+	Path string `json:"path"`
 	// Old and New are nil for a field that is not there.
-	Old, New any
+	Old any `json:"old"`
+	New any `json:"new"`
 }
 
 // Of are the fields that differ, in the order of their paths. Objects are compared key by

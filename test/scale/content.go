@@ -93,7 +93,7 @@ func (c *contents) download(ctx context.Context, client *hubclient.Client, name,
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	body, err := client.Tarball(ctx, want)
+	body, err := client.Download(ctx, tarball.Request{Digest: want})
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/manifest"
+	"github.com/axle-cd/axle/internal/tarball"
 )
 
 // verifier reads one tarball at a time without touching a disk.
@@ -41,7 +42,7 @@ func (c *contents) verify(ctx context.Context, client *hubclient.Client, name st
 	if err != nil {
 		return nil, err
 	}
-	body, err := client.Tarball(ctx, want)
+	body, err := client.Download(ctx, tarball.Request{Digest: want})
 	if err != nil {
 		return nil, err
 	}

@@ -262,7 +262,7 @@ func (a *LightAgent) apply(ctx context.Context, s *lightService, step Step) erro
 		return err
 	}
 	defer os.RemoveAll(dir)
-	body, err := a.client.Tarball(ctx, want)
+	body, err := a.client.Download(ctx, tarball.Request{Digest: want})
 	if err != nil {
 		return fmt.Errorf("tarball of %s: %w", step.Service, err)
 	}

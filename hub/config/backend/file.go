@@ -1,25 +1,16 @@
 package backend
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/rule"
 )
-
-// Place is a backend of this package; it implements hub/config's Backend.
-type Place interface {
-	Read(ctx context.Context, path string) (map[string]string, error)
-	Write(ctx context.Context, path string, values map[string]string) error
-	Delete(ctx context.Context, path string) error
-	Check(ctx context.Context) error
-	Limit() int
-}
 
 // Declared is one backend of a file.
 type Declared struct {
@@ -39,7 +30,7 @@ type Declared struct {
 	Azure      *AzureConfig      `json:"azure,omitempty"`
 	SOPS       *SOPSConfig       `json:"sops,omitempty"`
 
-	Place Place `json:"-"`
+	Backend config.Backend `json:"-"`
 }
 
 // File is what --config-backends points at.
@@ -81,28 +72,28 @@ func Load(path string, files Files) (File, error) {
 	return f, nil
 }
 
-// make sets Place.
+// make sets Backend.
 func (d *Declared) make(files Files) (err error) {
 	prefix := "axle-"
 	switch {
 	case d.Type == "vault" && d.Vault != nil:
 		prefix = "axle/"
-		d.Place, err = NewVault(*d.Vault)
+		d.Backend, err = NewVault(*d.Vault)
 	case d.Type == "kubernetes" && d.Kubernetes != nil:
-		d.Place, err = NewKubernetes(*d.Kubernetes)
+		d.Backend, err = NewKubernetes(*d.Kubernetes)
 	case d.Type == "aws":
 		if d.AWS == nil {
 			d.AWS = &AWSConfig{}
 		}
 		prefix = "axle/"
-		d.Place, err = NewAWS(*d.AWS)
+		d.Backend, err = NewAWS(*d.AWS)
 	case d.Type == "gcp" && d.GCP != nil:
-		d.Place, err = NewGCP(*d.GCP)
+		d.Backend, err = NewGCP(*d.GCP)
 	case d.Type == "azure" && d.Azure != nil:
-		d.Place, err = NewAzure(*d.Azure)
+		d.Backend, err = NewAzure(*d.Azure)
 	case d.Type == "sops" && d.SOPS != nil:
 		d.SOPS.Files = files
-		d.Place, err = NewSOPS(*d.SOPS)
+		d.Backend, err = NewSOPS(*d.SOPS)
 	default:
 		return errcode.New(errcode.Invalid, "type: %.40q is not one of vault, kubernetes, aws, gcp, azure and sops, or the block of that name is missing", d.Type)
 	}

@@ -3,26 +3,17 @@
 package configtest
 
 import (
-	"context"
 	"maps"
 	"strings"
 	"testing"
 
+	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Backend is hub/config's Backend.
-type Backend interface {
-	Read(ctx context.Context, path string) (map[string]string, error)
-	Write(ctx context.Context, path string, values map[string]string) error
-	Delete(ctx context.Context, path string) error
-	Check(ctx context.Context) error
-	Limit() int
-}
-
 // Subject is a backend under test.
 type Subject struct {
-	Backend
+	config.Backend
 	// Prefix is the prefix of the paths that the tests use.
 	Prefix string
 	// Away makes the store unavailable, or available again; nil when that is

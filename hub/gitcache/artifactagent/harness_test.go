@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/artifactagent"
-	"github.com/axle-cd/axle/hub/gitcache/gitcachetest"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/repoagent"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/tarball"
@@ -30,10 +30,20 @@ const patience = 90 * time.Second
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
+// rows is what the tests call of the store.
+type rows interface {
+	record.RepositoryReader
+	record.Changes
+	record.SourceReader
+	record.HeadStore
+	record.Lease
+	PutSource(ctx context.Context, s record.Source) error
+}
+
 // world is one repository and the agent that follows it.
 type world struct {
 	t      *testing.T
-	store  *gitcachetest.Memory
+	store  rows
 	node   *sink
 	dir    string
 	repo   record.Repository
@@ -45,7 +55,7 @@ type world struct {
 
 func newWorld(t *testing.T, r record.Repository, c record.Credentials, change ...func(*artifactagent.Config)) *world {
 	t.Helper()
-	w := &world{t: t, store: gitcachetest.NewMemory(nil), dir: t.TempDir()}
+	w := &world{t: t, store: storetest.SQLite(t).Open(t), dir: t.TempDir()}
 	r.ID, r.Name = "repo_test", "test"
 	var err error
 	if w.repo, err = w.store.CreateRepository(t.Context(), r, c); err != nil {

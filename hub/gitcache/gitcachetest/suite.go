@@ -27,17 +27,6 @@ type Fixture struct {
 	Announced func(t *testing.T) int
 }
 
-// MemoryFixture is the Fixture of a new Memory.
-func MemoryFixture(*testing.T) Fixture {
-	m := NewMemory(nil)
-	return Fixture{
-		Store:     m,
-		Refer:     func(_ *testing.T, id string, by int) { m.Refer(id, by) },
-		Pin:       func(_ *testing.T, d digest.Digest, pinned bool) { m.Pin(d, pinned) },
-		Announced: func(*testing.T) int { return len(m.Feed()) },
-	}
-}
-
 // RunStoreSuite checks that a store fulfils the contract of gitcache.Store.
 func RunStoreSuite(t *testing.T, newFixture func(t *testing.T) Fixture) {
 	for name, run := range map[string]func(*testing.T, Fixture){

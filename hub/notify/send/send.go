@@ -21,20 +21,20 @@ import (
 	"github.com/axle-cd/axle/internal/scrub"
 )
 
-// Format is how a message is rendered.
-type Format string
+// Type is the kind of destination, by which a message is rendered.
+type Type string
 
-// The formats.
+// The types of destinations.
 const (
-	Slack   Format = "SLACK"
-	Teams   Format = "TEAMS"
-	Webhook Format = "WEBHOOK"
+	Slack   Type = "SLACK"
+	Teams   Type = "TEAMS"
+	Webhook Type = "WEBHOOK"
 )
 
 // Target is where a message goes. All of it is secret.
 type Target struct {
-	Format Format `json:"-"`
-	URL    string `json:"url"`
+	Type Type   `json:"-"`
+	URL  string `json:"url"`
 	// Secret signs deliveries of Webhook; empty signs none.
 	Secret string `json:"secret,omitempty"`
 }
@@ -70,7 +70,7 @@ type Sender struct {
 // Send delivers a message once.
 func (s *Sender) Send(ctx context.Context, t Target, c Content) Result {
 	hide := t.scrubber()
-	body, err := render(t.Format, c)
+	body, err := render(t.Type, c)
 	if err != nil {
 		return Result{Answer: "the message cannot be rendered: " + err.Error(), Permanent: true}
 	}
@@ -82,7 +82,7 @@ func (s *Sender) Send(ctx context.Context, t Target, c Content) Result {
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "axle-hub/"+s.Version)
-	if t.Format == Webhook {
+	if t.Type == Webhook {
 		s.sign(r, t.Secret, c, body)
 	}
 	client := *s.Client
@@ -116,7 +116,7 @@ func Signature(secret, at string, body []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func render(f Format, c Content) ([]byte, error) {
+func render(f Type, c Content) ([]byte, error) {
 	switch f {
 	case Slack:
 		return marshal(slack(c))

@@ -46,9 +46,9 @@ func TestChatsTakeEveryMessage(t *testing.T) {
 			if text == "" {
 				c.Title = "a service failed"
 			}
-			for _, target := range []send.Target{{Format: send.Slack, URL: s.URL + "/services/T0/B0/x"}, {Format: send.Teams, URL: s.URL + "/workflows/x"}} {
+			for _, target := range []send.Target{{Type: send.Slack, URL: s.URL + "/services/T0/B0/x"}, {Type: send.Teams, URL: s.URL + "/workflows/x"}} {
 				if r := sender().Send(t.Context(), target, c); !r.OK {
-					t.Fatalf("%s: %+v", target.Format, r)
+					t.Fatalf("%s: %+v", target.Type, r)
 				}
 			}
 			slack := s.Accepted()[0]
@@ -69,9 +69,9 @@ func TestTestMessage(t *testing.T) {
 	s := chatserver.New()
 	defer s.Close()
 	c := send.Content{ID: "ntf_1", Event: "test", Title: "a test", Test: true}
-	for target, want := range map[send.Target]string{{Format: send.Slack, URL: s.URL + "/services/T0/B0/x"}: "200 OK: ok", {Format: send.Teams, URL: s.URL + "/workflows/x"}: "202 Accepted"} {
+	for target, want := range map[send.Target]string{{Type: send.Slack, URL: s.URL + "/services/T0/B0/x"}: "200 OK: ok", {Type: send.Teams, URL: s.URL + "/workflows/x"}: "202 Accepted"} {
 		if r := sender().Send(t.Context(), target, c); !r.OK || r.Answer != want {
-			t.Errorf("%s: %+v", target.Format, r)
+			t.Errorf("%s: %+v", target.Type, r)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestSignature(t *testing.T) {
 		checked <- err
 	}))
 	defer s.Close()
-	if r := sender().Send(t.Context(), send.Target{Format: send.Webhook, URL: s.URL, Secret: secret}, worst("x")); !r.OK {
+	if r := sender().Send(t.Context(), send.Target{Type: send.Webhook, URL: s.URL, Secret: secret}, worst("x")); !r.OK {
 		t.Fatal(r)
 	}
 	if err := <-checked; err != nil {
@@ -114,13 +114,13 @@ func TestDestinationThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s := &send.Sender{Client: &http.Client{Transport: hangs{}}, Clock: clock.Real{}}
-		r := s.Send(t.Context(), send.Target{Format: send.Webhook, URL: "https://x.example.com/TOKEN"}, worst("x"))
+		r := s.Send(t.Context(), send.Target{Type: send.Webhook, URL: "https://x.example.com/TOKEN"}, worst("x"))
 		if r.OK || r.Permanent || r.Answer != "no answer within 10s" || time.Since(began) != 10*time.Second {
 			t.Errorf("%+v after %v", r, time.Since(began))
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if r := s.Send(ended, send.Target{Format: send.Webhook, URL: "https://x.example.com/SECRET-PATH-0123456789"}, worst("x")); r.OK || strings.Contains(r.Answer, "SECRET-PATH") {
+		if r := s.Send(ended, send.Target{Type: send.Webhook, URL: "https://x.example.com/SECRET-PATH-0123456789"}, worst("x")); r.OK || strings.Contains(r.Answer, "SECRET-PATH") {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -131,7 +131,7 @@ func TestUntrustedCertificate(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was called") }))
 	defer s.Close()
 	s.Config.ErrorLog = nil
-	r := sender().Send(t.Context(), send.Target{Format: send.Slack, URL: s.URL + "/services/T0KENT0KENT0KENT0KEN"}, worst("x"))
+	r := sender().Send(t.Context(), send.Target{Type: send.Slack, URL: s.URL + "/services/T0KENT0KENT0KENT0KEN"}, worst("x"))
 	if r.OK || !strings.Contains(r.Answer, "certificate") || strings.Contains(r.Answer, "T0KEN") {
 		t.Errorf("%+v", r)
 	}
@@ -148,7 +148,7 @@ func TestEndlessAnswer(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	if r := sender().Send(t.Context(), send.Target{Format: send.Webhook, URL: s.URL}, worst("x")); r.OK || r.Permanent || len(r.Answer) > 300 {
+	if r := sender().Send(t.Context(), send.Target{Type: send.Webhook, URL: s.URL}, worst("x")); r.OK || r.Permanent || len(r.Answer) > 300 {
 		t.Errorf("%+v", r)
 	}
 }

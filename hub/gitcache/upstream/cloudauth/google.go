@@ -2,17 +2,16 @@ package cloudauth
 
 import (
 	"context"
-	"crypto"
-	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -142,20 +141,14 @@ func sign(raw string, now time.Time) (where, assertion string, err error) {
 	if account.Token == "" {
 		account.Token = "https://oauth2.googleapis.com/token"
 	}
-	header, err := json.Marshal(map[string]string{"alg": "RS256", "typ": "JWT", "kid": account.ID})
-	if err != nil {
-		return "", "", err
-	}
-	claims, err := json.Marshal(map[string]any{"iss": account.Email, "scope": scope, "aud": account.Token,
-		"iat": now.Add(-10 * time.Second).Unix(), "exp": now.Add(time.Hour).Unix()})
-	if err != nil {
-		return "", "", err
-	}
-	text := base64.RawURLEncoding.EncodeToString(header) + "." + base64.RawURLEncoding.EncodeToString(claims)
-	sum := sha256.Sum256([]byte(text))
-	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: key, KeyID: account.ID}}, (&jose.SignerOptions{}).WithType("JWT"))
 	if err != nil {
 		return bad("holds a private key that cannot sign")
 	}
-	return account.Token, text + "." + base64.RawURLEncoding.EncodeToString(signature), nil
+	assertion, err = jwt.Signed(signer).Claims(map[string]any{"iss": account.Email, "scope": scope, "aud": account.Token,
+		"iat": now.Add(-10 * time.Second).Unix(), "exp": now.Add(time.Hour).Unix()}).Serialize()
+	if err != nil {
+		return bad("holds a private key that cannot sign")
+	}
+	return account.Token, assertion, nil
 }

@@ -1,7 +1,6 @@
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import { yaml } from '@codemirror/lang-yaml'
 import { HighlightStyle, bracketMatching, codeFolding, foldGutter, foldKeymap, indentUnit, syntaxHighlighting } from '@codemirror/language'
-import { MergeView, unifiedMergeView } from '@codemirror/merge'
 import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
 import { EditorState, type Extension } from '@codemirror/state'
 import { EditorView, drawSelection, highlightActiveLine, highlightActiveLineGutter, highlightSpecialChars, keymap, lineNumbers } from '@codemirror/view'
@@ -30,14 +29,6 @@ const theme = EditorView.theme({
   '.cm-searchMatch-selected': { backgroundColor: 'color-mix(in srgb, var(--warn) 45%, transparent)' },
   '.cm-selectionMatch': { backgroundColor: 'var(--raised)' },
   '.cm-specialChar': { color: 'var(--bad)' },
-  '.cm-changedLine, .cm-insertedLine': { backgroundColor: 'var(--good-back) !important' },
-  '.cm-deletedChunk, &.cm-merge-a .cm-changedLine, .cm-deletedLine': { backgroundColor: 'var(--bad-back) !important' },
-  '.cm-changedText': { background: 'color-mix(in srgb, var(--good) 30%, transparent) !important' },
-  '&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText, .cm-deletedText': { background: 'color-mix(in srgb, var(--bad) 30%, transparent) !important' },
-  '.cm-changeGutter': { width: '4px', paddingLeft: '1px' },
-  '.cm-changedLineGutter': { background: 'var(--good) !important' },
-  '.cm-deletedLineGutter': { background: 'var(--bad) !important' },
-  '.cm-collapsedLines': { background: 'var(--raised) !important', color: 'var(--muted)', padding: '3px 12px', font: 'var(--dense)' },
 })
 
 const colours = HighlightStyle.define([
@@ -147,49 +138,6 @@ export function mountEditor(host: HTMLElement, { label, text, readOnly, onChange
       view.focus()
     },
     focus: () => view.focus(),
-    destroy: () => {
-      view.destroy()
-      root.replaceChildren()
-    },
-  }
-}
-
-export interface DiffInput {
-  label: string
-  before: string
-  after: string
-  // Beside each other, for wide pages.
-  split: boolean
-}
-
-export function mountDiff(host: HTMLElement, { label, before, after, split }: DiffInput): { destroy: () => void } {
-  const root = rootOf(host)
-  const parent = fill(root)
-  const collapseUnchanged = { margin: 3, minSize: 6 }
-  if (split) {
-    parent.style.overflow = 'auto'
-    const view = new MergeView({
-      root,
-      parent,
-      a: { doc: before, extensions: [...common(`${label}: before`, before), ...fixed] },
-      b: { doc: after, extensions: [...common(`${label}: after`, after), ...fixed] },
-      collapseUnchanged,
-      gutter: true,
-    })
-    return {
-      destroy: () => {
-        view.destroy()
-        root.replaceChildren()
-      },
-    }
-  }
-  const view = new EditorView({
-    doc: after,
-    root,
-    parent,
-    extensions: [...common(label, after), ...fixed, EditorView.lineWrapping, unifiedMergeView({ original: before, mergeControls: false, collapseUnchanged, gutter: true })],
-  })
-  return {
     destroy: () => {
       view.destroy()
       root.replaceChildren()

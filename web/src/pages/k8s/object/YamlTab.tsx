@@ -14,14 +14,18 @@ import { type Checked, put } from './edit'
 import { save } from './save'
 import { Button } from '#/ds/Button'
 import { Command, CopyButton } from '#/ds/Copy'
+import { Diff } from '#/ds/Diff'
 import { Checkbox } from '#/ds/Form'
 import { Banner } from '#/ds/State'
 import { Muted, count } from '#/ds/Text'
 import { toast } from '#/ds/toast'
-import { Diff, Editor } from '#/ds/editor/Editor'
+import { Editor } from '#/ds/editor/Editor'
 
 // The hub writes no larger object, and etcd stores none.
 const maxWrite = 1_048_576
+
+// wide is where two texts fit beside each other.
+const wide = () => typeof matchMedia === 'function' && matchMedia('(min-width: 1200px)').matches
 
 export function YamlTab({ place, object, deleted }: { place: Place; object: KubeObject; deleted: boolean }) {
   const [editing, setEditing] = useState<KubeObject | undefined>()
@@ -149,8 +153,8 @@ function Edit({ place, base: began, live, onDone }: { place: Place; base: KubeOb
           {w}
         </Banner>
       ))}
-      {compare && <Diff label="Changes on the cluster since you began" before={toYAML(base)} after={toYAML(live)} />}
-      {reviewing && (step.checked.before === step.checked.after ? <Banner tone="idle">Nothing would change.</Banner> : <Diff label={`Changes of ${name}`} before={step.checked.before} after={step.checked.after} />)}
+      {compare && <Diff label="Changes on the cluster since you began" before={toYAML(base)} after={toYAML(live)} split={wide()} />}
+      {reviewing && (step.checked.before === step.checked.after ? <Banner tone="idle">Nothing would change.</Banner> : <Diff label={`Changes of ${name}`} before={step.checked.before} after={step.checked.after} split={wide()} />)}
       <div className={styles.editor} hidden={reviewing}>
         <Editor ref={editor} label={`Edit ${base.kind} ${name}`} text={start} onChange={change} />
       </div>

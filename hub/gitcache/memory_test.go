@@ -1,4 +1,4 @@
-package gitcachetest
+package gitcache_test
 
 import (
 	"context"
@@ -6,17 +6,19 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/gitcache/gitcachetest"
 	"github.com/axle-cd/axle/hub/gitcache/record"
-	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Memory is a gitcache.Store. It is safe for concurrent use.
+// Memory is a gitcache.Store in memory that knows no managers, in which tests can count calls and inject
+// faults. It is safe for concurrent use.
 type Memory struct {
 	mu      sync.Mutex
 	clock   clock.Clock
@@ -32,6 +34,19 @@ type Memory struct {
 }
 
 var _ gitcache.Store = (*Memory)(nil)
+
+// TestMemory checks it as the database is checked.
+func TestMemory(t *testing.T) {
+	gitcachetest.RunStoreSuite(t, func(*testing.T) gitcachetest.Fixture {
+		m := NewMemory(nil)
+		return gitcachetest.Fixture{
+			Store:     m,
+			Refer:     func(_ *testing.T, id string, by int) { m.Refer(id, by) },
+			Pin:       func(_ *testing.T, d digest.Digest, pinned bool) { m.Pin(d, pinned) },
+			Announced: func(*testing.T) int { return len(m.Feed()) },
+		}
+	})
+}
 
 type repo struct {
 	row     gitcache.Repository
@@ -236,10 +251,6 @@ func (m *Memory) UpdateRepository(ctx context.Context, n gitcache.Repository, c 
 		}
 	}
 	n = n.Moved(r.row)
-	changes := n.Name != r.row.Name || n.ProjectID != r.row.ProjectID || n.URL != r.row.URL || n.Written != r.row.Written || n.Auth != r.row.Auth || !reflect.DeepEqual(n.Options, r.row.Options) || c != nil
-	if r.row.ManagedBy, err = managed.Write(ctx, r.row.Noun(), r.row.ManagedBy, changes); err != nil {
-		return gitcache.Repository{}, err
-	}
 	if !r.row.IsAt(n.URL) {
 		for id, h := range m.heads {
 			if h.RepositoryID == n.ID {
@@ -269,9 +280,6 @@ func (m *Memory) DeleteRepository(ctx context.Context, id string) error {
 	}
 	defer m.mu.Unlock()
 	r, err := m.repo(id)
-	if err == nil {
-		_, err = managed.Write(ctx, r.row.Noun(), r.row.ManagedBy, true)
-	}
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package gitcachetest
+package gitcache_test
 
 import (
 	"context"
