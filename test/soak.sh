@@ -49,6 +49,7 @@ tests apply -timeout=20m -run=TestServiceOfThousandsOfObjects ./agent/apply
 tests release -timeout=90m '-run=TestRelease$|TestImagesRun|TestThePageInstallOnAMachine|TestPackagesUnderSystemd' ./cmd/release
 tests terraform -timeout=60m -run=TestInitFindsTheProviderAtTheHub ./test/terraform
 step mutants ./test/mutants.sh
+tests package-mutants -timeout=60m -run=TestEachMutantIsNoticed ./test/mutants
 step truecache ./test/truecache.sh
 step truecache-all ./test/truecache.sh all
 target attack

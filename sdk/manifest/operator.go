@@ -12,13 +12,24 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// ofOperator converts the kinds that only the operator reads. In files they are an
-// error: what they need, such as Secrets to write, is in the management cluster.
-func (d document) ofOperator(values Values) (*Item, error) {
-	if _, inFiles := values.(files); inFiles || slices.Contains([]string{"ClusterSync", "GeneratedSecret", "NamespaceCredentials"}, d.meta.Kind) {
-		return nil, errcode.New(errcode.Invalid, "%s: %s %q is for the operator; apply it to the management cluster with kubectl", d.where, d.meta.Kind, d.meta.Name)
-	}
+// ofOperator are the kinds that only the operator reads: what they need, such as Secrets
+// to write, is in the management cluster.
+var ofOperator = []string{
+	"BootstrapToken", "ClusterSync", "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "ReferenceGrant", "RegistrationToken", "ServiceAccount",
+}
+
+// ForOperator reports whether only the operator reads a kind. In files it is an error.
+func ForOperator(kind string) bool { return slices.Contains(ofOperator, kind) }
+
+func (d document) forOperator() error {
+	return errcode.New(errcode.Invalid, "%s: %s %q is for the operator; apply it to the management cluster with kubectl", d.where, d.meta.Kind, d.meta.Name)
+}
+
+// ofOperator converts the kinds that only the operator reads.
+func (d document) ofOperator() (*Item, error) {
 	switch d.meta.Kind {
+	case "ClusterSync", "GeneratedSecret", "NamespaceCredentials":
+		return nil, d.forOperator() // they are nothing of the hub
 	case "FederatedCredential":
 		return d.federatedCredential()
 	case "BootstrapToken":

@@ -48,7 +48,7 @@ func (d own) item(values Values) (*Item, error) {
 	case "Repository":
 		return d.anyRepository(values)
 	case "RegistrationToken":
-		return d.registrationToken(values)
+		return d.registrationToken()
 	case "User":
 		return d.user()
 	case "Webhook":
@@ -145,11 +145,8 @@ func (d own) webhook(values Values) (*Item, error) {
 	return d.request(name, &hubv1.CreateWebhookRequest{Name: name, Provider: spec.Provider, Repository: value(spec.Repository), Secret: secret}), nil
 }
 
-// registrationToken is for the operator alone, which writes the token to a Secret.
-func (d own) registrationToken(values Values) (*Item, error) {
-	if _, inFiles := values.(files); inFiles {
-		return nil, d.invalid("this kind is for the operator; apply it to the management cluster with kubectl")
-	}
+// registrationToken is only for the operator, which writes the token to a Secret.
+func (d own) registrationToken() (*Item, error) {
 	var object axlev1alpha1.RegistrationToken
 	if err := d.strict(&object); err != nil {
 		return nil, err

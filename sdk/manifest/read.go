@@ -237,6 +237,9 @@ func (d document) item(values Values) (*Item, error) {
 	if d.meta.Name == "" {
 		return nil, errcode.New(errcode.Invalid, "%s: %s has no metadata.name", d.where, d.meta.Kind)
 	}
+	if _, inFiles := values.(files); inFiles && ForOperator(d.meta.Kind) {
+		return nil, d.forOperator()
+	}
 	if ours {
 		return d.own(values)
 	}
@@ -257,7 +260,7 @@ func (d document) item(values Values) (*Item, error) {
 	case "ServiceDeployment":
 		return d.service(values)
 	case "BootstrapToken", "ClusterSync", "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "ServiceAccount":
-		return d.ofOperator(values)
+		return d.ofOperator()
 	case "DeploymentSettings":
 		return d.deploymentSettings(values)
 	case "ScmConnection":

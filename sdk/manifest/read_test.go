@@ -157,6 +157,8 @@ func TestBadManifestsSayWhere(t *testing.T) {
 		"stored kind":    {head + "kind: Pipeline\nmetadata: {name: a}\n", "Nothing is promoted: the hub has no pipelines yet"},
 		"unknown kind":   {"---\n" + head + "kind: Pipelin\nmetadata: {name: a}\n", "all.yaml:2: kind Pipelin is not supported"},
 		"other group":    {"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "through a service's repository"},
+		"operator":       {head + "kind: Group\nmetadata: {name: a}\nspec: {name: b}\n", `Group "a" is for the operator; apply it to the management cluster`},
+		"operator's own": {"apiVersion: axle-cd.github.io/v1alpha1\nkind: ReferenceGrant\nmetadata: {name: a}\nspec: {}\n", `ReferenceGrant "a" is for the operator; apply it to the management cluster`},
 		"no name":        {head + "kind: Cluster\nspec: {}\n", "no metadata.name"},
 		"no cluster":     {head + "kind: ServiceDeployment\nmetadata: {name: a}\nspec: {}\n", "spec.cluster"},
 		"missing secret": {head + "kind: GitRepository\nmetadata: {name: a}\nspec: {url: x, credentialsRef: {name: s, namespace: ns}}\n", "Secret ns/s is not among the files"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/api/kinds"
+	"github.com/axle-cd/axle/sdk/manifest"
 )
 
 // Pages returns the pages of the kinds by their path in the documentation, made of
@@ -42,6 +43,8 @@ func levelOf(k kinds.Kind) string {
 	switch {
 	case k.Level == kinds.Full && k.Cluster:
 		return "**full**, read by the agent of the cluster. " + k.Says
+	case k.Level == kinds.Full && manifest.ForOperator(k.Name):
+		return "**full**, in a cluster with the [operator](../../operator.md). " + k.Says
 	case k.Level == kinds.Full:
 		return "**full**, in files for `axle apply -f FILE` and in a cluster with the [operator](../../operator.md). " + k.Says
 	case k.Level == kinds.Stored:

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/axle-cd/axle/api/kinds"
+	"github.com/axle-cd/axle/sdk/manifest"
 )
 
 const root = "../.."
@@ -64,6 +67,28 @@ func within(d *definition, path string) bool {
 		}
 	}
 	return false
+}
+
+// The page of a kind says that axle apply reads it, or does not, as it is, and its
+// example is one that is not ignored. Secrets that an example names are not beside it.
+func TestPagesSayWhoReadsAKind(t *testing.T) {
+	pages, err := Pages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range definitions(t) {
+		if d.row().Level != kinds.Full || d.row().Cluster {
+			continue
+		}
+		_, err := manifest.Read([]string{filepath.Join(root, d.example())}, nil)
+		reads := err == nil || strings.Contains(err.Error(), "is not among the files")
+		if !reads && !strings.Contains(err.Error(), "is for the operator") {
+			t.Errorf("the example of %s: %v", d.kind(), err)
+		}
+		if says := strings.Contains(pages["spec/kinds/"+d.page()], "`axle apply -f FILE`"); says != reads {
+			t.Errorf("the page of %s says that axle apply reads it: %v, and %v", d.kind(), says, err)
+		}
+	}
 }
 
 func TestEveryExampleIsOfAKind(t *testing.T) {
