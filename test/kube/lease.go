@@ -133,6 +133,7 @@ func (s *server) asNew(ctx context.Context) bool {
 		return false // nor does it run
 	}
 	s.api.Signal(syscall.SIGCONT)
+	awake := time.Now()
 	if s.left {
 		err := s.bringBack(ctx)
 		if err != nil {
@@ -140,7 +141,13 @@ func (s *server) asNew(ctx context.Context) bool {
 		}
 		return err == nil
 	}
-	err := eventually.Wait(ctx, giveBackLimit, func() error { return s.servesFirst(ctx) })
+	err := eventually.Wait(ctx, giveBackLimit, func() error {
+		_, err := s.kinds(ctx) // it answers
+		if err == nil && time.Since(awake) < lateness {
+			err = errors.New("it was resumed just now")
+		}
+		return err
+	})
 	var changed []string
 	if err == nil {
 		changed, err = s.changed(ctx)
@@ -152,6 +159,10 @@ func (s *server) asNew(ctx context.Context) bool {
 	}
 	return err == nil && len(changed) == 0
 }
+
+// lateness is how long after its resumption an API server is looked at: what still writes to it
+// waited for that.
+const lateness = 100 * time.Millisecond
 
 // quiet is how long nothing may write to an API server whose process ended without giving it
 // back: the kernel ends what that process had started a moment after it.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/axle-cd/axle/test/kube"
@@ -63,7 +64,7 @@ func TestLeasesOfProcesses(t *testing.T) {
 		t.Errorf("leased after a restart: %s, want one of the two that there are", now)
 	}
 	last.ask("close")
-	last.ask("use")
+	last.ask("late")
 	last.end()
 	last = newLessee(t, folder)
 	last.ask("lease")
@@ -159,6 +160,9 @@ func TestAsLessee(t *testing.T) {
 			slices.Sort(have)
 			answer = fmt.Sprintf("%q", have)
 		case "use":
+			use(t, cluster)
+		case "late": // while it is not used
+			must(t, syscall.Kill(cluster.APIServerPID(), syscall.SIGCONT))
 			use(t, cluster)
 		case "pause":
 			use(t, cluster)
