@@ -13,6 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// apiServer is the name of the program.
+const apiServer = "kube-apiserver"
+
 // masters is the group that may do everything.
 const masters = "system:masters"
 
@@ -49,7 +52,7 @@ func (c *Cluster) writeFiles() error {
 	if c.ca, err = newAuthority(c.id); err != nil {
 		return err
 	}
-	serving, err := c.ca.serving("kube-apiserver", c.cfg.Address, firstServiceAddress)
+	serving, err := c.ca.serving(apiServer, c.cfg.Address, firstServiceAddress)
 	if err != nil {
 		return err
 	}

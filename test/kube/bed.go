@@ -34,6 +34,8 @@ type Bed struct {
 	etcd    *program.Program
 	etcdURL string
 	reaper  func()
+	// keeper is the folder of who runs the programs of a Bed whose API servers are leased.
+	keeper string
 
 	mu       sync.Mutex
 	clusters []*Cluster
@@ -91,7 +93,7 @@ func (b *Bed) tryEtcd(ctx context.Context) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	b.etcd, err = program.Start(dir, filepath.Join(b.bin, "etcd"), []string{
+	b.etcd, err = b.run(b.keeper, dir, "etcd", []string{
 		"--name=bed", "--data-dir=" + filepath.Join(dir, "data"), "--log-level=warn",
 		// The data is discarded at the end, so nothing is synced to disk.
 		"--unsafe-no-fsync",
@@ -117,6 +119,15 @@ func (b *Bed) tryEtcd(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// run starts a program of the control plane: by the keeper, if there is one.
+func (b *Bed) run(keeper, dir, name string, args []string) (*program.Program, error) {
+	binary := filepath.Join(b.bin, name)
+	if keeper != "" {
+		return program.StartKept(keeper, dir, binary, args)
+	}
+	return program.Start(dir, binary, args)
 }
 
 // Dir is the folder with the logs and data of all programs.

@@ -20,7 +20,7 @@ func binaries() (string, error) {
 	if dir := os.Getenv("AXLE_KUBEDEV"); dir != "" {
 		return dir, nil
 	}
-	return Built("test/kube/kubedev", "kube-apiserver", ErrNotBuilt)
+	return Built("test/kube/kubedev", apiServer, ErrNotBuilt)
 }
 
 // Built returns the folder in the cache that build.sh filled from a nested module, given

@@ -76,7 +76,6 @@ type Cluster struct {
 	binaries programs
 
 	mu      sync.Mutex
-	stopped bool     // by Stop or Pause
 	closers []func() // what hangs on the API server, stopped in reverse order
 	closed  bool
 }
@@ -96,8 +95,11 @@ type server struct {
 	controllers, audit bool
 	// first is what it held when it was new; nil for one that is never used again.
 	first *state
-	// last is the name of the cluster that had it last.
+	// hold is the lock of one that is leased; nil for one that is never used again.
+	hold *os.File
+	// last is the cluster that had it last, whose process left it when it ended.
 	last string
+	left bool
 }
 
 // StartCluster starts an API server on the Bed's etcd, with the components of the
@@ -105,11 +107,11 @@ type server struct {
 func (b *Bed) StartCluster(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
+	began := time.Now()
 	c, err := b.newCluster(cfg)
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
 	if err := c.start(ctx); err != nil {
 		return nil, fmt.Errorf("start cluster %s: %w", c.cfg.Name, errors.Join(err, c.Close()))
 	}
@@ -117,6 +119,7 @@ func (b *Bed) StartCluster(ctx context.Context, cfg ClusterConfig) (*Cluster, er
 	return c, nil
 }
 
+// newCluster makes a cluster whose API server has the name of its own.
 func (b *Bed) newCluster(cfg ClusterConfig) (*Cluster, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -126,14 +129,7 @@ func (b *Bed) newCluster(cfg ClusterConfig) (*Cluster, error) {
 	if b.names[cfg.Name] {
 		return nil, fmt.Errorf("cluster %s exists already on this etcd: choose another name", cfg.Name)
 	}
-	if cfg.Address == "" {
-		cfg.Address = loopback
-	}
-	c := &Cluster{cfg: cfg, server: server{
-		bed: b, id: cfg.Name, dir: filepath.Join(b.dir, "clusters", cfg.Name), address: cfg.Address, token: newToken(),
-		controllers: cfg.Controllers, audit: cfg.Audit,
-	}}
-	c.binaries.set(cfg.Binaries)
+	c := b.cluster(cfg.Name, cfg)
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -141,6 +137,22 @@ func (b *Bed) newCluster(cfg ClusterConfig) (*Cluster, error) {
 	b.clusters = append(b.clusters, c)
 	return c, nil
 }
+
+// cluster is one without its API server. The id names that, and its folder.
+func (b *Bed) cluster(id string, cfg ClusterConfig) *Cluster {
+	if cfg.Address == "" {
+		cfg.Address = loopback
+	}
+	c := &Cluster{cfg: cfg, server: server{
+		bed: b, id: id, dir: b.clusterDir(id), address: cfg.Address, token: newToken(), controllers: cfg.Controllers, audit: cfg.Audit,
+	}}
+	c.binaries.set(cfg.Binaries)
+	return c
+}
+
+func (b *Bed) clusterDir(id string) string { return filepath.Join(b.dir, "clusters", id) }
+
+func (b *Bed) clustersDir() string { return filepath.Join(b.dir, "clusters") }
 
 func (c *Cluster) start(ctx context.Context) error {
 	if err := c.startServer(ctx); err != nil {
@@ -181,7 +193,11 @@ func (c *Cluster) startFirst(ctx context.Context) error {
 
 func (c *Cluster) startAPI(ctx context.Context) error {
 	var err error
-	c.api, err = program.Start(c.dir, filepath.Join(c.bed.bin, "kube-apiserver"), c.apiArgs())
+	keeper := ""
+	if c.hold != nil {
+		keeper = c.bed.keeper // for those who have it next
+	}
+	c.api, err = c.bed.run(keeper, c.dir, apiServer, c.apiArgs())
 	if err != nil {
 		return err
 	}
@@ -224,7 +240,6 @@ func (c *Cluster) APIServerPID() int {
 func (c *Cluster) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stopped = true
 	c.api.Kill()
 }
 
@@ -240,7 +255,9 @@ func (c *Cluster) Restart(ctx context.Context) error {
 	}
 	c.api.Kill()
 	err := c.startAPI(ctx)
-	c.stopped = err != nil
+	if err == nil && c.hold != nil {
+		err = c.write(true) // it is another process now
+	}
 	return err
 }
 
@@ -249,7 +266,6 @@ func (c *Cluster) Restart(ctx context.Context) error {
 func (c *Cluster) Pause() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stopped = true
 	return c.api.Freeze()
 }
 
@@ -258,11 +274,10 @@ func (c *Cluster) Resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.api.Signal(syscall.SIGCONT)
-	c.stopped = false
 }
 
 // Close stops everything of the cluster. Its data stays in etcd until the Bed is closed;
-// a Lease goes back instead.
+// a Lease goes back instead, unless its API server was stopped.
 func (c *Cluster) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -273,13 +288,9 @@ func (c *Cluster) Close() error {
 	for i := len(c.closers) - 1; i >= 0; i-- {
 		c.closers[i]()
 	}
-	if c.first != nil && !c.stopped {
-		err := c.giveBack()
-		if err == nil {
-			return nil
-		}
-		c.bed.log.Warn("the API server is not used again", "cluster", c.cfg.Name, "err", err)
+	if c.hold == nil {
+		c.api.Kill()
+		return nil
 	}
-	c.api.Kill()
-	return nil
+	return c.giveBack()
 }

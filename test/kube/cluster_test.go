@@ -39,27 +39,6 @@ func TestClustersOnOneEtcdAreApart(t *testing.T) {
 	}
 }
 
-func TestRestartKeepsAddressAndData(t *testing.T) {
-	ctx := t.Context()
-	cluster := kube.New(t, kube.ClusterConfig{})
-	api := client(t, cluster.Config())
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept", Namespace: "default"}}
-	if _, err := api.CoreV1().ConfigMaps("default").Create(ctx, object, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-
-	cluster.Stop()
-	if _, err := api.CoreV1().ConfigMaps("default").Get(ctx, "kept", metav1.GetOptions{}); err == nil {
-		t.Error("a stopped API server answers")
-	}
-	if err := cluster.Restart(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := api.CoreV1().ConfigMaps("default").Get(ctx, "kept", metav1.GetOptions{}); err != nil {
-		t.Errorf("after the restart: %v", err)
-	}
-}
-
 func TestPausedServerAnswersOnlyAfterResume(t *testing.T) {
 	cluster := kube.New(t, kube.ClusterConfig{})
 	api := client(t, cluster.Config())

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -43,6 +44,24 @@ func newAuthority(name string) (*authority, error) {
 		return nil, err
 	}
 	return &authority{cert: cert, key: key, pem: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}, nil
+}
+
+// parts are the certificate and the key in PEM, of which parseAuthority makes it again.
+func (a *authority) parts() (keyPair, error) {
+	key, err := encodeKey(a.key)
+	return keyPair{cert: a.pem, key: key}, err
+}
+
+func parseAuthority(parts keyPair) (*authority, error) {
+	pair, err := tls.X509KeyPair(parts.cert, parts.key)
+	if err != nil {
+		return nil, err
+	}
+	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("the authority's key is %T", pair.PrivateKey)
+	}
+	return &authority{cert: pair.Leaf, key: key, pem: parts.cert}, nil
 }
 
 // serving signs a certificate for a server at these addresses, the loopback included.

@@ -308,7 +308,11 @@ func TestProcessPods(t *testing.T) {
 	})
 	t.Run("a Deployment of processes is available over a restart of the API server", func(t *testing.T) {
 		createDeployment(t, p.api, p.namespace, "deployed", greeterPod("", corev1.RestartPolicyAlways).Spec)
-		if err := p.Restart(t.Context()); err != nil {
+		p.Stop()
+		if _, err := p.api.AppsV1().Deployments(p.namespace).Get(t.Context(), "deployed", metav1.GetOptions{}); err == nil {
+			t.Error("a stopped API server answers")
+		}
+		if err := p.Restart(t.Context()); err != nil { // on the same address, with the same data
 			t.Fatal(err)
 		}
 		eventually.For(t, limit, "available replicas", func() error {

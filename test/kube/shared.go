@@ -27,14 +27,6 @@ var shared struct {
 	users int // of plain
 }
 
-// leased has the API servers of this process. Their Bed is never closed: its etcd dies
-// with the process, and its folder goes then too.
-var leased struct {
-	sync.Mutex
-	bed  *Bed
-	idle []*server // given back by the clusters that had them
-}
-
 var namespaces atomic.Int64
 
 // New is a Lease for one test, given back when the test ends.
@@ -80,24 +72,12 @@ func Shared(tb TB) *Cluster {
 	return shared.plain
 }
 
-// KeepShared keeps the Shared cluster from the first test that uses it to the end: for
-// packages that install something first which all their tests need.
+// KeepShared keeps the Shared cluster from the first test that uses it to the end of the
+// process: for packages that install something first which all their tests need.
 func KeepShared() {
 	shared.Lock()
 	defer shared.Unlock()
 	shared.users++
-}
-
-// leasedBed is the Bed of this process.
-func leasedBed() (*Bed, error) {
-	leased.Lock()
-	defer leased.Unlock()
-	if leased.bed != nil {
-		return leased.bed, nil
-	}
-	bed, err := Start(context.Background(), Config{})
-	leased.bed = bed
-	return bed, err
 }
 
 // Namespace makes a namespace for one test. Nothing removes it: the cluster

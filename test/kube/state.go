@@ -19,16 +19,16 @@ import (
 
 // state is what an API server holds.
 type state struct {
-	// keys are those in etcd, below the server's prefix.
-	keys map[string]entry
-	// kinds are the resources that it serves, as group/version/name.
-	kinds []string
+	// Keys are those in etcd, below the server's prefix.
+	Keys map[string]entry
+	// Kinds are the resources that it serves, as group/version/name.
+	Kinds []string
 }
 
 // entry is one key's value and when it was written.
 type entry struct {
-	value    []byte
-	revision int64
+	Value    []byte
+	Revision int64
 }
 
 // volatile says that the API server itself writes a key again and again.
@@ -43,23 +43,23 @@ var late = []string{"services/specs/default/kubernetes", "ipaddresses/" + firstS
 func (s *server) settled(ctx context.Context) (*state, error) {
 	var first state
 	err := eventually.Wait(ctx, startLimit, func() error {
-		before := first.keys
+		before := first.Keys
 		var err error
-		if first.keys, err = s.entries(ctx, false); err != nil {
+		if first.Keys, err = s.entries(ctx, false); err != nil {
 			return err
 		}
-		if changes := difference(before, first.keys); len(changes) > 0 {
+		if changes := difference(before, first.Keys); len(changes) > 0 {
 			return fmt.Errorf("it still writes %v", slices.Sorted(maps.Keys(changes)))
 		}
 		for _, key := range late {
-			if _, ok := first.keys[key]; !ok {
+			if _, ok := first.Keys[key]; !ok {
 				return fmt.Errorf("it has not written %s yet", key)
 			}
 		}
 		return nil
 	})
 	if err == nil {
-		first.kinds, err = s.kinds(ctx)
+		first.Kinds, err = s.kinds(ctx)
 	}
 	return &first, err
 }
@@ -70,7 +70,7 @@ func (s *server) changed(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Sorted(maps.Keys(difference(s.first.keys, now))), nil
+	return slices.Sorted(maps.Keys(difference(s.first.Keys, now))), nil
 }
 
 // difference has each key that one of the two lacks or that was written between them, and
@@ -78,7 +78,7 @@ func (s *server) changed(ctx context.Context) ([]string, error) {
 func difference(first, second map[string]entry) map[string]bool {
 	changes := map[string]bool{}
 	for key, e := range first {
-		if now, ok := second[key]; !ok || now.revision != e.revision {
+		if now, ok := second[key]; !ok || now.Revision != e.Revision {
 			changes[key] = true
 		}
 	}
@@ -94,7 +94,7 @@ func difference(first, second map[string]entry) map[string]bool {
 // nothing to it and serves just the kinds that it served then. Its caches follow as they
 // follow any write.
 func (s *server) reset(ctx context.Context) error {
-	first := &state{keys: maps.Clone(s.first.keys), kinds: s.first.kinds}
+	first := &state{Keys: maps.Clone(s.first.Keys), Kinds: s.first.Kinds}
 	err := eventually.Wait(ctx, giveBackLimit, func() error {
 		if err := s.writeBack(ctx, first); err != nil {
 			return err
@@ -111,7 +111,7 @@ func (s *server) reset(ctx context.Context) error {
 // servesFirst is an error while the kinds are others than at first.
 func (s *server) servesFirst(ctx context.Context) error {
 	kinds, err := s.kinds(ctx)
-	if err == nil && !slices.Equal(kinds, s.first.kinds) {
+	if err == nil && !slices.Equal(kinds, s.first.Kinds) {
 		err = fmt.Errorf("it serves %v", kinds)
 	}
 	return err
@@ -171,7 +171,7 @@ func (s *server) entries(ctx context.Context, only bool) (map[string]entry, erro
 	keys := map[string]entry{}
 	for _, kv := range answer.Kvs {
 		if key := strings.TrimPrefix(string(kv.Key), prefix); !volatile(key) {
-			keys[key] = entry{value: kv.Value, revision: kv.ModRevision}
+			keys[key] = entry{Value: kv.Value, Revision: kv.ModRevision}
 		}
 	}
 	return keys, err
@@ -187,14 +187,14 @@ func (s *server) writeBack(ctx context.Context, first *state) error {
 	if err != nil {
 		return err
 	}
-	changes := difference(first.keys, now)
+	changes := difference(first.Keys, now)
 	keys := slices.Sorted(maps.Keys(changes))
 	for some := range slices.Chunk(keys, batch) {
 		var ops []map[string]any
 		for _, key := range some {
 			full := []byte("/" + s.id + "/" + key)
 			if changes[key] {
-				ops = append(ops, map[string]any{"request_put": map[string]any{"key": full, "value": first.keys[key].value}})
+				ops = append(ops, map[string]any{"request_put": map[string]any{"key": full, "value": first.Keys[key].Value}})
 			} else {
 				ops = append(ops, map[string]any{"request_delete_range": map[string]any{"key": full}})
 			}
@@ -209,7 +209,7 @@ func (s *server) writeBack(ctx context.Context, first *state) error {
 		}
 		for _, key := range some {
 			if changes[key] {
-				first.keys[key] = entry{value: first.keys[key].value, revision: answer.Header.Revision}
+				first.Keys[key] = entry{Value: first.Keys[key].Value, Revision: answer.Header.Revision}
 			}
 		}
 	}

@@ -58,6 +58,18 @@ func Free() (int, error) {
 	return 0, fmt.Errorf("no free port between %d and %d on 127.0.0.1 after 100 tries", first, first+count)
 }
 
+// Keep is Free for a port that another process was given, whose program runs on: while this
+// process lives, nobody is given it when that program restarts.
+func Keep(number int) error {
+	mu.Lock()
+	defer mu.Unlock()
+	claim, err := claim(filepath.Join(os.TempDir(), "axle-ports", fmt.Sprint(number)))
+	if claim != nil {
+		claims = append(claims, claim)
+	}
+	return err
+}
+
 // Address is Free as host:port.
 func Address() (string, error) {
 	number, err := Free()

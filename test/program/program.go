@@ -1,9 +1,13 @@
 // Package program runs the programs that test beds are made of, such as etcd or a
 // kubelet: output goes to a log file, readiness is a condition, and an error quotes the
-// end of the log. It knows none of them. test/kube and test/node call it.
+// end of the log. It knows none of them. test/kube, test/node and cmd/dev/suite call it.
 //
-// Invariants: no program outlives the process that started it, even one ended by
-// SIGKILL; none sees the user's environment except PATH.
+// A Keeper starts programs for several processes, which use them one after the other: those
+// of a run of the suite, or only its own.
+//
+// Invariants: no program outlives the process that started it, which is the keeper's for
+// those that it was asked for, even one ended by SIGKILL; none sees the user's environment
+// except PATH.
 package program
 
 import (
@@ -22,11 +26,13 @@ import (
 
 // Program is one that was started.
 type Program struct {
-	name string
-	log  string
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the program has ended and err is set
-	err  error
+	name   string
+	log    string
+	pid    int
+	id     int // at its keeper
+	signal func(syscall.Signal)
+	done   chan struct{} // closed when the program has ended and err is set
+	err    error
 }
 
 // Start starts a program whose output goes to the log file <name>.log in dir, which it
@@ -40,30 +46,36 @@ func StartAs(dir, name, binary string, args []string) (*Program, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	p := &Program{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+	p := newProgram(dir, name)
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	defer out.Close()
-	p.cmd = exec.Command(binary, args...)
-	p.cmd.Stdout, p.cmd.Stderr = out, out
+	cmd := exec.Command(binary, args...)
+	cmd.Stdout, cmd.Stderr = out, out
 	// The programs must not see the user's own configuration.
-	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir()}
-	// Its own group: Ctrl-C at a terminal reaches the parent alone, which then
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir()}
+	// Its own group: Ctrl-C at a terminal reaches only the parent, which then
 	// stops things in order.
-	if err := child.Start(p.cmd); err != nil {
+	if err := child.Start(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
+	// What this process waits for has ended or takes the signal.
+	p.pid, p.signal = cmd.Process.Pid, func(s syscall.Signal) { _ = cmd.Process.Signal(s) }
 	go func() {
-		p.err = p.cmd.Wait()
+		p.err = cmd.Wait()
 		close(p.done)
 	}()
 	return p, nil
 }
 
+func newProgram(dir, name string) *Program {
+	return &Program{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+}
+
 // PID is the id of its process.
-func (p *Program) PID() int { return p.cmd.Process.Pid }
+func (p *Program) PID() int { return p.pid }
 
 // Kill ends the program at once and waits for the end; a nil one has ended.
 func (p *Program) Kill() {
@@ -76,10 +88,21 @@ func (p *Program) Kill() {
 
 // Signal sends a signal, unless the program has ended.
 func (p *Program) Signal(sig syscall.Signal) {
+	if !p.Ended() {
+		p.signal(sig)
+	}
+}
+
+// Ended says whether the program has ended; a nil one has.
+func (p *Program) Ended() bool {
+	if p == nil {
+		return true
+	}
 	select {
 	case <-p.done:
+		return true
 	default:
-		p.cmd.Process.Signal(sig)
+		return false
 	}
 }
 
@@ -90,7 +113,7 @@ func (p *Program) Freeze() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	return p.WaitReady(ctx, func(context.Context) error {
-		stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+		stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.pid))
 		if err != nil {
 			return err
 		}
@@ -144,10 +167,5 @@ func (p *Program) Tail() string {
 
 // PortTaken says whether the program ended because another one holds its port.
 func (p *Program) PortTaken() bool {
-	select {
-	case <-p.done:
-		return bytes.Contains([]byte(p.Tail()), []byte("address already in use"))
-	default:
-		return false
-	}
+	return p.Ended() && bytes.Contains([]byte(p.Tail()), []byte("address already in use"))
 }

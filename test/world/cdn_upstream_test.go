@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"connectrpc.com/connect"
+
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/test/gitserver"
 	"github.com/axle-cd/axle/test/world"
@@ -71,15 +73,22 @@ func bulk() map[string]gitserver.Content {
 }
 
 // upstreamDown keeps the Git server down to the end: existing content is served to
-// everyone, across a restart and without stored tarballs.
+// everyone, across a restart and without stored tarballs, and the hub shows since when
+// it is away.
 func upstreamDown(s *cdn) {
 	s.simple()
+	away := time.Now()
 	s.must(s.Git.Down())
 	s.push("fleet", "app", 2) // which nobody can know
 	s.must(s.Hub.Stop(s.t.Context()))
 	s.must(os.RemoveAll(filepath.Join(s.Hub.DataDir, "cache", "tarballs")))
 	s.must(s.Hub.Start(s.t.Context()))
 	s.fails("fleet")
+	got, err := s.api.Repositories.Get(s.t.Context(), connect.NewRequest(&hubv1.GetRepositoryRequest{Name: "fleet"}))
+	s.must(err)
+	if since := time.UnixMicro(got.Msg.GetFailingSince()); since.Before(away) {
+		s.t.Errorf("the repository fails since %v, its server is away since %v", since, away)
+	}
 	s.agent("late")
 	s.service("late", "app", "fleet", "app")
 	s.arrives("late/app", 1)

@@ -48,6 +48,8 @@ func run(args []string) (int, error) {
 		return 0, soaked()
 	case "due":
 		return due()
+	case "keep":
+		return 0, keepPrograms(args[1:])
 	}
 	return 2, errors.New(usage)
 }

@@ -23,9 +23,9 @@ var programs = map[string]string{
 // (test/kube).
 const kubedev = "kubedev"
 
-// program names what a process runs: by its file, or by the kernel's name if that cannot
+// programOf names what a process runs: by its file, or by the kernel's name if that cannot
 // be read.
-func program(pid int, name string) string {
+func programOf(pid int, name string) string {
 	file, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	file = filepath.Base(strings.TrimSuffix(file, " (deleted)"))
 	if err == nil && file != kubedev {

@@ -32,14 +32,22 @@ type process struct {
 
 // sampler looks at the processes below one. It needs no rights: it reads /proc.
 type sampler struct {
-	mu   sync.Mutex
-	root int
-	all  map[key]*process
-	live map[int]*process
+	mu     sync.Mutex
+	root   int
+	keeper int // whose programs are nobody's in particular; 0 without one
+	all    map[key]*process
+	live   map[int]*process
 }
 
 func newSampler(root int) *sampler {
 	return &sampler{root: root, all: map[key]*process{}, live: map[int]*process{}}
+}
+
+// keeps says which process keeps programs for all tests.
+func (s *sampler) keeps(pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keeper = pid
 }
 
 // sample reads all processes once.
@@ -88,11 +96,14 @@ func (s *sampler) find(pid int, now map[int]procuse.Process, live map[int]*proce
 		s.all[k] = p
 	}
 	if p.name != st.Name {
-		p.name, p.program, p.folder = st.Name, program(pid, st.Name), ""
+		p.name, p.program, p.folder = st.Name, programOf(pid, st.Name), ""
 		if p.program == testBinary {
 			// Empty if it has ended meanwhile.
 			p.folder, _ = os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 		}
+	}
+	if pid == s.keeper {
+		p.folder = keptFolder
 	}
 	p.own, p.waited, p.alive, p.zombie = st.Own, st.Waited, true, st.Ended
 	p.orphan = p.parent != nil && p.parent.pid != st.Parent

@@ -35,7 +35,7 @@ func runStep(name string, command []string) (int, error) {
 	s := step{Name: name}
 	var code int
 	if len(command) > 2 && command[0] == "go" && command[1] == "test" {
-		code, err = m.goTestStep(&s, command)
+		code, err = m.keeping(func() (int, error) { return m.goTestStep(&s, command) })
 	} else if code, err = m.plain(command); code != 0 {
 		// A go test lists its failures by itself.
 		fmt.Printf("\nFAIL: %s\n  Run it: %s\n", name, shell(command))

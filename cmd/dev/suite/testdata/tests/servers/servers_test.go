@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -14,7 +15,11 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != "kube-apiserver" {
 		os.Exit(m.Run())
 	}
-	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
+	var used syscall.Rusage // a busy machine gives it little in 3 s
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end) || used.Utime.Nano() < int64(700*time.Millisecond); {
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+			os.Exit(1)
+		}
 	}
 }
 
