@@ -1,6 +1,6 @@
 package kinds
 
-// All kinds, by topic.
+// All kinds, by topic; those whose description has a manifest come last.
 var All = []Kind{
 	{Group: Deployments, Name: "GitRepository", Level: Full, Says: "A Git repository of the hub."},
 	{Group: Deployments, Name: "HelmRepository", Level: Full, Says: "A chart repository of the hub, over https or oci.", NotActing: []string{
@@ -68,12 +68,6 @@ var All = []Kind{
 	{Group: Deployments, Name: "DeploymentSettings", Level: Full, Says: "Bindings of the whole hub.", NotActing: []string{
 		"spec.agentHelmValues", "spec.agentHelmValuesTemplateable", "spec.ai", "spec.cost", "spec.deploymentRepositoryRef", "spec.logging", "spec.lokiConnection",
 		"spec.managementRepo", "spec.metrics", "spec.prometheusConnection", "spec.scaffoldsRepositoryRef", "spec.stacks",
-	}},
-	{Group: Deployments, Name: "NotificationSink", Level: Full, Says: "A destination of notifications.", NotActing: []string{
-		"spec.configuration.plural.urgent",
-	}},
-	{Group: Deployments, Name: "NotificationRouter", Level: Full, Says: "Which events go to which notification sinks.", NotActing: []string{
-		"spec.filters[].pipelineRef",
 	}},
 	{Group: Deployments, Name: "ComplianceReportGenerator", Level: Stored, SchemaOnly: true, Says: "No report is produced: the hub has no reports yet."},
 	{Group: Deployments, Name: "CloudConnection", Level: Stored, SchemaOnly: true, Says: "No cloud is queried: the hub has no connections to clouds yet."},

@@ -96,11 +96,6 @@ var Writes = []Write{
 	{"Providers/Update", "LoginProvider", nil, "spec", map[string]string{"provider": "spec", "client_secret": "spec.clientSecretRef", "set": OfTheCall, "management": OfTheCall}},
 	{"Providers/Delete", "LoginProvider", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
 
-	{"NotificationSinks/Apply", "NotificationSink", nil, "spec", map[string]string{"name": "spec.name", "settings": "spec", "url": "spec.configuration.webhook.url",
-		"secret": "spec.configuration.webhook.secretRef", "unsigned": "spec.configuration.webhook.secretRef", "dry_run": OfTheCall, "management": OfTheCall}},
-	{"NotificationSinks/Delete", "NotificationSink", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
-	{"NotificationRouters/Apply", "NotificationRouter", nil, "spec", map[string]string{"name": "spec.name", "settings": "spec", "dry_run": OfTheCall, "management": OfTheCall}},
-	{"NotificationRouters/Delete", "NotificationRouter", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
 	{"ServiceAccounts/Create", "ServiceAccount", nil, "spec", map[string]string{"name": "spec.email", "admin": "AdminGrant:spec.serviceAccount", "management": OfTheCall}},
 	{"ServiceAccounts/Delete", "ServiceAccount", nil, "", map[string]string{"name": "spec.email", "management": OfTheCall}},
 	{"ServiceAccounts/CreateToken", "ServiceAccount", nil, "spec.tokenSecretRef", map[string]string{"account": "spec.email", "name": "spec.tokenSecretRef",

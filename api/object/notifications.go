@@ -6,7 +6,10 @@ import "github.com/axle-cd/axle/internal/rule"
 var NotificationSink = Kind{
 	Name: "NotificationSink", Request: "ApplyNotificationSinkRequest", Text: "A destination of notifications.",
 	Diagnostic: true, Noun: "notifications sinks", Flags: []string{"sink"},
-	Words: []string{"sink", "sinks"},
+	Words: []string{"sink", "sinks"}, Adopts: "adopt",
+	Manifest: &Manifest{NotActing: []string{"spec.configuration.plural.urgent"}, Paths: map[string]string{
+		"url": "spec.configuration.webhook.url", "secret": "spec.configuration.webhook.secretRef", "unsigned": "spec.configuration.webhook.secretRef",
+	}},
 	Calls: applied("NotificationSinks"), Listing: "Notification sinks, with their state.", Shows: []string{"host", "signed"},
 	Fields: Fields{
 		"ApplyNotificationSinkRequest.name":     {Required: true, Immutable: true, Rule: rule.Name, Text: "The name, which cannot change."},
@@ -27,7 +30,7 @@ var NotificationSink = Kind{
 var NotificationRouter = Kind{
 	Name: "NotificationRouter", Request: "ApplyNotificationRouterRequest", Text: "Which events go to which notification sinks.",
 	Noun:  "notifications routers",
-	Words: []string{"router", "routers"},
+	Words: []string{"router", "routers"}, Adopts: "upsert", Manifest: &Manifest{NotActing: []string{"spec.filters[].pipelineRef"}},
 	Calls: applied("NotificationRouters"), Listing: "Notification routers.",
 	Fields: Fields{
 		"ApplyNotificationRouterRequest.name":     {Required: true, Immutable: true, Rule: rule.Name, Text: "The name, which cannot change."},

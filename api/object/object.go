@@ -27,6 +27,12 @@ type Kind struct {
 	Text string
 	// Calls are those for its objects; those of kinds that are rows of others are by hand.
 	Calls Calls
+	// Manifest is about the manifests of a kind of deployments.plural.sh that a settings message
+	// declares; nil for the kinds that api/kinds lists by hand.
+	Manifest *Manifest
+	// Adopts is what the operator does with an object that exists and that no manifest
+	// declares, by the words of operator/ownership; empty for the kinds that it lists by hand.
+	Adopts string
 	// Operator is set if only the operator reads its manifests, such as for a token that it
 	// puts into a Secret.
 	Operator bool
@@ -52,6 +58,15 @@ type Kind struct {
 	// Fields are those of the request and of the messages in it, by Message.field. A
 	// message that several kinds hold is described with the first of them.
 	Fields Fields
+}
+
+// Manifest is about the manifests of a kind.
+type Manifest struct {
+	// NotActing are the paths of fields that are kept and have no effect.
+	NotActing []string
+	// Paths has the path in a manifest of each field of the request that is not name,
+	// settings or about the call itself.
+	Paths map[string]string
 }
 
 // Calls are the methods of axle.hub.v1 for the objects of a kind. Each is a method's name,

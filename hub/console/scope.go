@@ -88,17 +88,6 @@ var scopes = map[string]finder{
 	hubv1connect.ManagedNamespacesApplyProcedure:  ofTemplate,
 	hubv1connect.ManagedNamespacesDeleteProcedure: ofNamespace,
 
-	hubv1connect.NotificationSinksListProcedure:         anywhere,
-	hubv1connect.NotificationSinksGetProcedure:          ofSink,
-	hubv1connect.NotificationSinksApplyProcedure:        ofAppliedSink,
-	hubv1connect.NotificationSinksDeleteProcedure:       ofSink,
-	hubv1connect.NotificationSinksTestProcedure:         ofSink,
-	hubv1connect.NotificationRoutersListProcedure:       anywhere,
-	hubv1connect.NotificationRoutersGetProcedure:        ofRouter,
-	hubv1connect.NotificationRoutersApplyProcedure:      ofAppliedRouter,
-	hubv1connect.NotificationRoutersDeleteProcedure:     ofRouter,
-	hubv1connect.NotificationRoutersListEventsProcedure: anywhere,
-
 	hubv1connect.ContextsListProcedure:   anywhere,
 	hubv1connect.ContextsGetProcedure:    ofContext,
 	hubv1connect.ContextsCreateProcedure: ofContextSet,

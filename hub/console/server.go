@@ -22,7 +22,6 @@ import (
 	"github.com/axle-cd/axle/hub/console/groupsapi"
 	"github.com/axle-cd/axle/hub/console/inuse"
 	"github.com/axle-cd/axle/hub/console/liveapi"
-	"github.com/axle-cd/axle/hub/console/notifyapi"
 	"github.com/axle-cd/axle/hub/console/operationsapi"
 	"github.com/axle-cd/axle/hub/console/providersapi"
 	"github.com/axle-cd/axle/hub/console/webhooksapi"
@@ -211,10 +210,7 @@ func (s *Server) Register(mux routes.Adder) {
 	templates := globalsapi.API{Globals: s.config.Globals, Rollouts: s.config.Rollouts, Readable: s.readable, By: func(ctx context.Context) string { return caller(ctx).By() }}
 	mux.Handle(handle[hubv1connect.GlobalServicesHandler](s, records, hubv1connect.NewGlobalServicesHandler, &templates))
 	mux.Handle(handle[hubv1connect.ManagedNamespacesHandler](s, records, hubv1connect.NewManagedNamespacesHandler, &globalsapi.Namespaces{API: templates, Managed: s.config.Namespaces}))
-	told := notifyapi.API{Notifier: s.config.Notifier, Readable: s.readable, Caller: caller}
-	mux.Handle(handle[hubv1connect.NotificationSinksHandler](s, records, hubv1connect.NewNotificationSinksHandler, &notifyapi.Sinks{API: told}))
-	mux.Handle(handle[hubv1connect.NotificationRoutersHandler](s, records, hubv1connect.NewNotificationRoutersHandler, &notifyapi.Routers{API: told}))
-	mux.Handle(handle[hubv1connect.NotificationsHandler](s, records, hubv1connect.NewNotificationsHandler, &told))
+	s.registerNotifications(mux, records)
 	mux.Handle(handle[hubv1connect.ContextsHandler](s, records, hubv1connect.NewContextsHandler, &contexts{s}))
 	mux.Handle(handle[hubv1connect.OutputsHandler](s, records, hubv1connect.NewOutputsHandler, &outputs{s}))
 	mux.Handle(handle[hubv1connect.BackendsHandler](s, records, hubv1connect.NewBackendsHandler, &backends{s}))

@@ -8,7 +8,10 @@
 // reader. This is State.Owned.
 package ownership
 
-import "github.com/axle-cd/axle/api/kinds"
+import (
+	"github.com/axle-cd/axle/api/kinds"
+	"github.com/axle-cd/axle/api/object"
+)
 
 // Default says what happens to an object that exists and that the CR does not own.
 type Default string
@@ -26,11 +29,12 @@ const (
 	Reference Default = "reference"
 )
 
-// defaults has the kinds of kinds.Deployments that the operator acts on, or will.
+// defaults has the kinds of kinds.Deployments that the operator acts on, or will, beside
+// those whose description has one.
 var defaults = map[Default][]string{
-	Adopt:    {"Project", "Catalog", "GitRepository", "NotificationSink", "ServiceAccount", "PrAutomation", "ServiceContext"},
+	Adopt:    {"Project", "Catalog", "GitRepository", "ServiceAccount", "PrAutomation", "ServiceContext"},
 	ReadOnly: {"ClusterRestore", "CloudConnection", "NamespacedCloudConnection", "Group", "ManagedNamespace", "NamespaceCredentials", "ObservabilityProvider", "ScmConnection"},
-	Upsert: {"CustomCompatibilityMatrix", "Flow", "GlobalService", "HelmRepository", "InfrastructureStack", "MCPServer", "NotificationRouter", "Observer", "OIDCProvider",
+	Upsert: {"CustomCompatibilityMatrix", "Flow", "GlobalService", "HelmRepository", "InfrastructureStack", "MCPServer", "Observer", "OIDCProvider",
 		"PreviewEnvironmentTemplate", "PrGovernance", "ServiceDeployment", "UpgradePlanCallout"},
 	CreateOnly: {"BootstrapToken", "ComplianceReportGenerator", "CustomStackRun", "DeploymentSettings", "FederatedCredential", "Persona", "Pipeline", "PipelineContext",
 		"PrAutomationTrigger", "Sentinel", "StackDefinition"},
@@ -50,6 +54,9 @@ func Of(group, kind string) (Default, bool) {
 	}
 	if group != kinds.Deployments {
 		return "", false
+	}
+	if k, _ := object.Named(kind); k.Adopts != "" {
+		return Default(k.Adopts), true
 	}
 	for d, names := range defaults {
 		for _, name := range names {

@@ -58,13 +58,21 @@ var accessLine = regexp.MustCompile(`(?m)^\s+hubv1connect\.(\w+)Procedure:\s+(?:
 
 // rights returns the right of each call, by Service and Call as one word.
 func rights(root string) (map[string]string, error) {
-	text, err := os.ReadFile(filepath.Join(root, "hub/console/access.go"))
+	files, err := filepath.Glob(filepath.Join(root, "hub/console/kind_*.go"))
 	if err != nil {
 		return nil, err
 	}
 	found := map[string]string{}
-	for _, m := range accessLine.FindAllStringSubmatch(string(text), -1) {
-		found[m[1]] = right[m[2]]
+	for _, file := range append(files, filepath.Join(root, "hub/console/access.go")) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range accessLine.FindAllStringSubmatch(string(text), -1) {
+			if words, ok := right[m[2]]; ok { // the rows of scopes have the same form
+				found[m[1]] = words
+			}
+		}
 	}
 	return found, nil
 }

@@ -1,9 +1,9 @@
 import { useState } from 'react'
-import { emptyRouter, routerForm, routerProblem, routerSettings } from './form'
+import { type Sink, emptyRouter, routerForm, routerProblem, routerSettings } from './form'
 import styles from '../Settings.module.css'
 import { unary, useCall } from '#/api/call'
 import { Projects } from '#/api/gen/hub/v1/hub_pb'
-import { type NotificationRouter, NotificationRouters, type NotificationSink } from '#/api/gen/hub/v1/notifications_pb'
+import { type NotificationRouter, NotificationRouters } from '#/api/gen/hub/v1/notifications_pb'
 import { byConsole, declares } from '#/api/manage'
 import { ActionDialog } from '#/ds/ActionDialog'
 import { Checkbox, Select, TextArea, TextField } from '#/ds/Form'
@@ -12,7 +12,7 @@ import { toast } from '#/ds/toast'
 
 interface Props {
   router?: NotificationRouter
-  sinks: NotificationSink[]
+  sinks: Sink[]
   onClose: () => void
   onDone: () => Promise<void>
 }

@@ -1,5 +1,5 @@
 import { wordsOf } from '../pairs'
-import type { NotificationFilter, NotificationRouter, NotificationSink } from '#/api/gen/hub/v1/notifications_pb'
+import type { NotificationFilter, NotificationRouter } from '#/api/gen/hub/v1/notifications_pb'
 import { nameProblem } from '#/api/names'
 import { rules, words } from '#/api/rules'
 
@@ -15,17 +15,27 @@ export interface SinkForm {
   groups: string
 }
 
-const typeLabels: Record<(typeof words.sinkTypes)[number], string> = { SLACK: 'Slack', TEAMS: 'Microsoft Teams', WEBHOOK: 'A URL that accepts JSON', PLURAL: 'Axle itself: the bell' }
+// Sink is what forms need of a sink.
+export interface Sink {
+  id: string
+  name: string
+  host: string
+  settings?: { type: string; project: string; priority: string; users: string[]; groups: string[] }
+}
 
-export const sinkTypes = words.sinkTypes.map((value) => ({ value, label: typeLabels[value] }))
+// typeLabels are those of types that are called otherwise than their word: a service such as
+// SLACK is Slack.
+const typeLabels: Partial<Record<string, string>> = { TEAMS: 'Microsoft Teams', WEBHOOK: 'A URL that accepts JSON', PLURAL: 'Axle itself: the bell' }
 
 export function typeText(type: string): string {
-  return sinkTypes.find((t) => t.value === type)?.label ?? type
+  return typeLabels[type] ?? type.charAt(0) + type.slice(1).toLowerCase()
 }
+
+export const sinkTypes = words.sinkTypes.map((value) => ({ value, label: typeText(value) }))
 
 export const emptySink: SinkForm = { name: '', type: 'SLACK', project: '', url: '', secret: '', unsigned: false, priority: 'MEDIUM', users: '', groups: '' }
 
-export function sinkForm(s: NotificationSink): SinkForm {
+export function sinkForm(s: Sink): SinkForm {
   return { ...emptySink, name: s.name, type: s.settings?.type ?? '', project: s.settings?.project ?? '', priority: s.settings?.priority || 'MEDIUM', users: s.settings?.users.join('\n') ?? '', groups: s.settings?.groups.join('\n') ?? '' }
 }
 
