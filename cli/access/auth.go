@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -209,7 +210,7 @@ func bind(a *command.App) *cobra.Command {
 	where.add(c)
 	who.add(c)
 	command.TakeOverFlag(c, management)
-	c.Flags().StringSliceVar(&actions, "action", nil, "read, write, create or git; separate several with commas")
+	flagvalue.List(c.Flags(), &actions, "action", "read, write, create or git; separate several with commas")
 	return c
 }
 
@@ -253,6 +254,6 @@ func unbind(a *command.App) *cobra.Command {
 	where.add(c)
 	who.add(c)
 	command.TakeOverFlag(c, management)
-	c.Flags().StringSliceVar(&actions, "action", nil, "read, write, create or git; separate several with commas")
+	flagvalue.List(c.Flags(), &actions, "action", "read, write, create or git; separate several with commas")
 	return c
 }

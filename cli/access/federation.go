@@ -14,6 +14,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -99,8 +100,8 @@ issuer such as GitHub signs tokens for the jobs of all its customers.`,
 	flags.StringVar(&request.Issuer, "issuer", "", "issuer of the tokens (claim iss), an https URL")
 	flags.StringVar(&request.Audience, "audience", "", "audience of the tokens (claim aud) for this hub")
 	flags.StringVar(&request.Account, "account", "", "service account that the jobs act as")
-	flags.StringToStringVar(&request.Claims, "claim", nil, "claim that the token must have, NAME=PATTERN; may be repeated")
-	flags.StringSliceVar(&request.Scopes, "scope", nil, "scopes of the exchanged tokens: read, write or admin (default: read)")
+	flagvalue.Pairs(flags, &request.Claims, "claim", "claim that the token must have, NAME=PATTERN; may be repeated")
+	flagvalue.List(flags, &request.Scopes, "scope", "scopes of the exchanged tokens: read, write or admin (default: read)")
 	flags.DurationVar(&lifetime, "lifetime", 0, "lifetime of the exchanged tokens (default and maximum: 1h)")
 	command.TakeOverFlag(c, request.GetManagement())
 	flags.StringVar(&caFile, "issuer-ca", "", "PEM file of the issuer's certificate authority (default: the system's)")

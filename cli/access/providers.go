@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -93,10 +94,10 @@ func (f *providerFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&p.ClientId, "client-id", "", "client ID of the hub at the provider")
 	flags.StringVar(&f.secretFile, "client-secret-file", "", "file with the hub's client secret, - for standard input (default: none, a public client)")
 	flags.StringVar(&p.Title, "title", "", "label of the login button (default: the name)")
-	flags.StringSliceVar(&p.Scopes, "scope", nil, "scopes to request besides openid (default: email, profile)")
+	flagvalue.List(flags, &p.Scopes, "scope", "scopes to request besides openid (default: email, profile)")
 	flags.StringVar(&p.GroupsClaim, "groups-claim", "", "claim that holds the groups, such as groups or realm_access.roles")
-	flags.StringToStringVar(&p.Groups, "group", nil, "map a value of the claim to a group of the hub, VALUE=GROUP")
-	flags.StringSliceVar(&p.EmailDomains, "email-domain", nil, "e-mail domains that may log in (default: any)")
+	flagvalue.Mapped(flags, &p.Groups, "group", "map a value of the claim to a group of the hub, VALUE=GROUP; may be repeated; the value may be a distinguished name of LDAP")
+	flagvalue.List(flags, &p.EmailDomains, "email-domain", "e-mail domains that may log in (default: any)")
 	flags.BoolVar(&p.AllowUnverified, "allow-unverified", false, "accept e-mail addresses that the provider did not verify")
 	flags.StringVar(&f.caFile, "provider-ca", "", "file with the certificate authority to trust for the provider")
 }
@@ -195,7 +196,7 @@ func providersUpdate(a *command.App) *cobra.Command {
 	f := providerFlags{provider: &hubv1.Provider{}}
 	c := &cobra.Command{
 		Use: "update NAME", Short: "Change the given fields of a login provider", Args: command.Exactly(1),
-		Example: `  axle providers update okta --group platform=platform-team,sre=platform-team`,
+		Example: `  axle providers update okta --group platform=platform-team --group "CN=SRE,OU=Groups,DC=example,DC=com=sre"`,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			f.provider.Name = args[0]
 			secret, err := f.read(a)

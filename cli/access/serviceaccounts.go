@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -100,7 +101,7 @@ func serviceAccountToken(a *command.App) *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.StringVar(&request.Name, "name", "", "name of the token, such as its purpose (default: the account's name)")
-	flags.StringSliceVar(&request.Scopes, "scope", nil, "scopes of the token: read, write or admin (default: read)")
+	flagvalue.List(flags, &request.Scopes, "scope", "scopes of the token: read, write or admin (default: read)")
 	flags.DurationVar(&expires, "expires", 0, "lifetime of the token (default: 2160h, 90 days)")
 	return c
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -99,12 +100,12 @@ your password or passkey. For programs, use axle serviceaccounts token.`,
 		}),
 	}
 	f := c.Flags()
-	f.StringSliceVar(&request.Scopes, "scope", nil, "scopes of the token: read, write or admin (default: your own)")
+	flagvalue.List(f, &request.Scopes, "scope", "scopes of the token: read, write or admin (default: your own)")
 	f.DurationVar(&expires, "expires", 0, "lifetime of the token (default: 90 days, 24h with --bootstrap, or the rest of your own login)")
 	f.BoolVar(&bootstrap, "bootstrap", false, "create a token that new clusters register with")
 	f.StringVar(&boot.Project, "project", "", "project of the clusters (with --bootstrap)")
 	f.StringVar(&boot.NamePattern, "name-pattern", "", "glob that the clusters' names must match (with --bootstrap)")
-	f.StringToStringVar(&boot.AllowedTags, "allow-tag", nil, "tags that the clusters may have, key=value or key=* (with --bootstrap)")
+	flagvalue.Labels(f, &boot.AllowedTags, "allow-tag", "tags that the clusters may have, key=value or key=* (with --bootstrap)")
 	f.Int32Var(&boot.MaxUses, "max-uses", 1, "how many clusters may register (with --bootstrap)")
 	f.BoolVar(&boot.Approved, "approved", false, "clusters need no approval (with --bootstrap)")
 	return c

@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -87,7 +88,7 @@ the token goes to standard output, once.`,
 	f := c.Flags()
 	command.TakeOverFlag(c, request.GetManagement())
 	f.BoolVar(&request.Admin, "admin", false, "make the user an administrator, who may do everything")
-	f.StringSliceVar(&request.TokenScopes, "token-scope", nil, "also create a first token with these scopes: read, write or admin")
+	flagvalue.List(f, &request.TokenScopes, "token-scope", "also create a first token with these scopes: read, write or admin")
 	f.DurationVar(&expires, "token-expires", 0, "lifetime of the first token (default: 24h)")
 	return c
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/cli/plan"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/internal/repourl"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
@@ -86,7 +87,7 @@ everything else was applied.`,
 			return errors.Join(err, r.print())
 		},
 	}
-	c.Flags().StringSliceVarP(&r.files, "filename", "f", nil, "files, folders, or - for standard input")
+	flagvalue.ListP(c.Flags(), &r.files, "filename", "f", "files, folders, or - for standard input")
 	c.Flags().BoolVar(&r.dryRun, "dry-run", false, "check everything, store nothing")
 	c.Flags().StringVar(&r.set, "set", "", "name of the set that manages what the files declare (default: people do)")
 	c.Flags().BoolVar(&r.prune, "prune", false, "with --set: delete what the set manages and the files do not declare")

@@ -22,6 +22,7 @@ import (
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/internal/hashchain"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -217,7 +218,7 @@ keys given by --key, which also works without a hub.`,
 	}
 	c.Flags().StringVarP(&file, "file", "f", "", "check an export in JSON lines; - reads standard input")
 	c.Flags().StringVar(&checkpoint, "checkpoint", "", "file with checkpoints that were stored outside the hub")
-	c.Flags().StringToStringVar(&keys, "key", nil, "ID=HEX of a public key that verifies checkpoints (default: the hub's keys)")
+	flagvalue.Labels(c.Flags(), &keys, "key", "ID=HEX of a public key that verifies checkpoints (default: the hub's keys)")
 	return c
 }
 

@@ -12,6 +12,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -147,7 +148,7 @@ runs with --agent-upgrades=manual.`,
 	command.TakeOverFlag(c, request.GetManagement())
 	f.StringVar(&request.Version, "to", "", "version of the agent (default: the hub's own)")
 	f.StringVar(&request.Image, "image", "", "image for every cluster (default: each cluster's own registry, with the version as the tag)")
-	f.StringSliceVar(&request.Waves, "waves", nil, "clusters upgraded after each wave, as numbers or percentages (default: 1,1%,10%,100%)")
+	flagvalue.List(f, &request.Waves, "waves", "clusters upgraded after each wave, as numbers or percentages (default: 1,1%,10%,100%)")
 	f.DurationVar(&soak, "soak", 0, "how long a wave must stay healthy before the next begins (default: 15m)")
 	f.StringVar(&request.MaxUnavailable, "max-unavailable", "", "how many agents may upgrade at once, a number or a percentage (default: the whole wave)")
 	return c

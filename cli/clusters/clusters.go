@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -147,7 +148,7 @@ also installs the agent.`,
 func clusterFlags(c *cobra.Command, request *hubv1.CreateClusterRequest) {
 	c.Flags().StringVar(&request.Handle, "handle", "", "short unique name (default: NAME)")
 	c.Flags().StringVar(&request.Project, "project", "", "project of the cluster (default: default)")
-	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "tags, key=value")
+	flagvalue.Labels(c.Flags(), &request.Tags, "tag", "tags, key=value")
 	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object with metadata that templates can read")
 }
 
@@ -169,7 +170,7 @@ func updateCommand(a *command.App) *cobra.Command {
 		}),
 	}
 	c.Flags().StringVar(&request.Handle, "handle", "", "short unique name")
-	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "all tags, KEY=VALUE; replaces the present ones")
+	flagvalue.Labels(c.Flags(), &request.Tags, "tag", "all tags, KEY=VALUE; replaces the present ones")
 	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object with metadata that templates can read")
 	command.TakeOverFlag(c, request.GetManagement())
 	return c

@@ -25,6 +25,7 @@ import (
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/flagvalue"
 )
 
 // killWithin is how long kubectl may take to stop after it was told to.
@@ -63,7 +64,7 @@ each output, parsed if it is JSON; put kubectl's own -o after the --.`,
 			return overClusters(c.Context(), a, r)
 		},
 	}
-	c.Flags().StringSliceVar(&r.clusters, "clusters", nil, "clusters to run on: names, tags as KEY=VALUE (all must match), or all")
+	flagvalue.List(c.Flags(), &r.clusters, "clusters", "clusters to run on: names, tags as KEY=VALUE (all must match), or all")
 	c.Flags().StringVar(&r.project, "project", "", "only clusters of this project")
 	c.Flags().IntVar(&r.parallel, "parallel", 10, "how many clusters at a time")
 	c.Flags().DurationVar(&r.timeout, "timeout", 0, "how long each run may take; 0 sets no limit")

@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/filter"
 	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -43,8 +44,8 @@ clusters that change, enter the list or leave it.`,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error { return l.run(c.Context(), a, client) }),
 	}
 	c.Flags().StringVar(&l.request.Project, "project", "", "only clusters of this project")
-	c.Flags().StringToStringVar(&l.request.Tags, "tag", nil, "only clusters with all of these tags, KEY=VALUE")
-	c.Flags().StringSliceVar(&l.freshness.Given, "freshness", nil, "only clusters whose agents poll, no longer do, or never did: "+l.freshness.List())
+	flagvalue.Labels(c.Flags(), &l.request.Tags, "tag", "only clusters with all of these tags, KEY=VALUE")
+	flagvalue.List(c.Flags(), &l.freshness.Given, "freshness", "only clusters whose agents poll, no longer do, or never did: "+l.freshness.List())
 	command.Complete(c, "freshness", l.freshness.Allowed...)
 	command.ManagedByFlag(c, &l.request.ManagedByTool)
 	command.WindowFlags(c, &l.window)

@@ -28,8 +28,10 @@ type Settings = settings.Settings
 // LoadSettings reads the file of contexts. A missing file is an empty one.
 func (a *App) LoadSettings() (Settings, error) { return settings.Load(a.Getenv) }
 
-// SaveSettings replaces the file of contexts.
-func (a *App) SaveSettings(s Settings) error { return s.Save(a.Getenv) }
+// ChangeSettings changes the file of contexts.
+func (a *App) ChangeSettings(change func(*Settings) error) error {
+	return settings.Change(a.Getenv, change)
+}
 
 // Target picks the hub: from the flags, then the environment, then the named or
 // current context.

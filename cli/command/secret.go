@@ -11,6 +11,7 @@ import (
 
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/finalline"
 )
 
 // Interactive reports whether standard input is a terminal.
@@ -41,17 +42,28 @@ func (a *App) Secret(what, file string) (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
+// maxInput is the longest value that is read from standard input.
+const maxInput = 1 << 20
+
 // ReadSecret reads a secret from where a flag says: a file, standard input or
-// an environment variable.
-func (a *App) ReadSecret(flag, path string, trim bool) (string, error) {
-	if path == "-" && !trim {
-		data, err := io.ReadAll(io.LimitReader(a.In, 1<<20))
+// an environment variable. Without whole, one last line end is not part of it.
+func (a *App) ReadSecret(flag, path string, whole bool) (string, error) {
+	text, err := a.readSecret(flag, path)
+	if err != nil || whole {
+		return text, err
+	}
+	return finalline.Cut(text), nil
+}
+
+func (a *App) readSecret(flag, path string) (string, error) {
+	name, ofVariable := strings.CutPrefix(path, "env:")
+	switch {
+	case path == "-" && a.Interactive():
+		return a.Secret(strings.TrimSuffix(flag, "-file"), "")
+	case path == "-":
+		data, err := io.ReadAll(io.LimitReader(a.In, maxInput))
 		return string(data), err
-	}
-	if path == "-" {
-		return a.Secret(strings.TrimSuffix(flag, "-file"), "-")
-	}
-	if name, ok := strings.CutPrefix(path, "env:"); ok {
+	case ofVariable:
 		value := os.Getenv(name)
 		if value == "" {
 			return "", errcode.New(errcode.Invalid, "--%s names the variable %s, which is empty", flag, name)
@@ -61,9 +73,6 @@ func (a *App) ReadSecret(flag, path string, trim bool) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", errcode.New(errcode.Invalid, "%w", err)
-	}
-	if trim {
-		return strings.TrimSpace(string(data)), nil
 	}
 	return string(data), nil
 }
@@ -76,7 +85,7 @@ func (a *App) SecretValues(pairs []string) (map[string]string, error) {
 		if !ok || key == "" || from == "" {
 			return nil, exitcode.Usagef("--secret %q is not KEY=FILE; FILE may be - or env:NAME, so that the value does not appear in process lists", key)
 		}
-		value, err := a.ReadSecret("secret", from, true)
+		value, err := a.ReadSecret("secret", from, false)
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/internal/flagvalue"
 )
 
 // WindowForm is the syntax of a window on the command line.
@@ -86,11 +87,11 @@ type Flags struct {
 // Register adds the flags to a command.
 func (l *Flags) Register(c *cobra.Command) {
 	f := c.Flags()
-	f.StringSliceVar(&l.namespaces, "allow-namespace", nil, "allow only these namespaces, with * and ?; may be repeated, an empty value lifts the limit")
-	f.StringSliceVar(&l.kinds, "allow-kind", nil, "allow only these kinds, as Kind or Kind.group with * and ?; may be repeated, an empty value lifts the limit")
+	flagvalue.List(f, &l.namespaces, "allow-namespace", "allow only these namespaces, with * and ?; may be repeated, an empty value lifts the limit")
+	flagvalue.List(f, &l.kinds, "allow-kind", "allow only these kinds, as Kind or Kind.group with * and ?; may be repeated, an empty value lifts the limit")
 	f.BoolVar(&l.clusterScoped, "cluster-scoped", false, "allow cluster-scoped objects")
 	f.StringVar(&l.account, "service-account", "", "account for services that do not name one: NAME or NAMESPACE/NAME")
-	f.StringSliceVar(&l.accounts, "allow-account", nil, "allow services to act as these accounts, as NAMESPACE/NAME with * and ?, beside those of the allowed namespaces; may be repeated, an empty value removes all")
+	flagvalue.List(f, &l.accounts, "allow-account", "allow services to act as these accounts, as NAMESPACE/NAME with * and ?, beside those of the allowed namespaces; may be repeated, an empty value removes all")
 	f.StringArrayVar(&l.windows, "sync-window", nil, WindowForm+"; may be repeated, an empty value removes all")
 }
 

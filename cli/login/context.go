@@ -79,18 +79,15 @@ func useContext(a *command.App) *cobra.Command {
 axle login adds a context, axle logout removes it.`,
 		Example: "  axle context use hub.example.com",
 		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := a.LoadSettings()
+			url := ""
+			err := a.ChangeSettings(func(s *command.Settings) error {
+				url, s.Current = s.Contexts[args[0]].URL, args[0]
+				return known(*s, args[0])
+			})
 			if err != nil {
 				return err
 			}
-			if err := known(s, args[0]); err != nil {
-				return err
-			}
-			s.Current = args[0]
-			if err := a.SaveSettings(s); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.Err, "the context is %s (%s)\n", args[0], s.Contexts[args[0]].URL)
+			_, err = fmt.Fprintf(a.Err, "the context is %s (%s)\n", args[0], url)
 			return err
 		},
 	}

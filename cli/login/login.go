@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -77,7 +78,7 @@ exchange the token that its CI system signed, with --federated-token-file.`,
 	flags.StringVar(&f.email, "email", "admin@localhost", "e-mail of the administrator that setup creates")
 	flags.BoolVar(&f.device, "device", false, "show a code to enter in a browser on another machine")
 	flags.BoolVar(&f.browser, "browser", false, "log in with a browser even if standard input is not a terminal")
-	flags.StringSliceVar(&f.scopes, "scope", nil, "scopes of the token: read, write or admin (default: all that you have)")
+	flagvalue.List(flags, &f.scopes, "scope", "scopes of the token: read, write or admin (default: all that you have)")
 	flags.DurationVar(&f.expires, "expires", 0, "how long a login lasts (default: 12h; at most 168h)")
 	flags.StringVar(&f.federated, "federated-token-file", "", "file with a token of a CI system that the hub trusts; exchanged for a hub token valid for at most 1h")
 	flags.StringVar(&f.trust, "trust", "", "name of the trust to exchange it with, if several match")
@@ -132,16 +133,29 @@ func remember(a *command.App, c *cobra.Command, name string, t command.Target) e
 	if err != nil {
 		return err
 	}
-	s, err := a.LoadSettings()
-	if err != nil {
-		return err
-	}
-	s.Contexts[name], s.Current = t, name
-	if err := a.SaveSettings(s); err != nil {
+	if err := a.ChangeSettings(func(s *command.Settings) error {
+		s.Contexts[name], s.Current = t, name
+		return nil
+	}); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(a.Err, "logged in to %s as %s (context %s)\n", t.URL, who.Msg.GetName(), name)
 	return err
+}
+
+// forget removes a context, unless another login took its name meanwhile.
+func forget(s *command.Settings, name string, t command.Target) error {
+	if s.Contexts[name] != t {
+		return nil
+	}
+	delete(s.Contexts, name)
+	if s.Current == name {
+		s.Current = ""
+		if left := command.SortedKeys(s.Contexts); len(left) > 0 {
+			s.Current = left[0]
+		}
+	}
+	return nil
 }
 
 // Logout returns the command axle logout.
@@ -183,14 +197,7 @@ tokens. Tokens made with a login end with that login.`,
 					return err
 				}
 			}
-			delete(s.Contexts, name)
-			if s.Current == name {
-				s.Current = ""
-				if left := command.SortedKeys(s.Contexts); len(left) > 0 {
-					s.Current = left[0]
-				}
-			}
-			if err := a.SaveSettings(s); err != nil {
+			if err := a.ChangeSettings(func(s *command.Settings) error { return forget(s, name, t) }); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(a.Err, "logged out of %s; %s\n", name, said)

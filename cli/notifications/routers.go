@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -150,9 +151,9 @@ type routerFlags struct {
 
 func (r *routerFlags) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringSliceVar(&r.settings.Events, "event", nil, "event to send, such as service.failed, or * for all; may be repeated; axle notifications events lists them")
+	flagvalue.List(f, &r.settings.Events, "event", "event to send, such as service.failed, or * for all; may be repeated; axle notifications events lists them")
 	f.StringArrayVar(&r.filters, "filter", nil, "only events that match: service=NAME, cluster=HANDLE, regex=EXPRESSION, or several with commas, regex last; may be repeated, then one must match")
-	f.StringSliceVar(&r.settings.Sinks, "sink", nil, "sink that gets the events; may be repeated")
+	flagvalue.List(f, &r.settings.Sinks, "sink", "sink that gets the events; may be repeated")
 	f.BoolVar(&r.request.DryRun, "dry-run", false, "check everything, store nothing")
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -178,8 +179,8 @@ func (s *sinkFlags) flags(c *cobra.Command) {
 	f.StringVar(&s.urlFile, "url-file", "", "file with the URL of the destination, - for standard input, or env:NAME; it is a secret, and is never shown again")
 	f.StringVar(&s.secretFile, "secret-file", "", "WEBHOOK: file with the key that signs deliveries, at least 16 bytes; or - or env:NAME")
 	f.StringVar(&s.settings.Priority, "priority", "", "PLURAL: "+rule.Or(rule.Priorities))
-	f.StringSliceVar(&s.settings.Users, "user", nil, "PLURAL: e-mail of a user who sees the notifications; may be repeated")
-	f.StringSliceVar(&s.settings.Groups, "group", nil, "PLURAL: group whose members see the notifications; may be repeated")
+	flagvalue.List(f, &s.settings.Users, "user", "PLURAL: e-mail of a user who sees the notifications; may be repeated")
+	flagvalue.List(f, &s.settings.Groups, "group", "PLURAL: group whose members see the notifications; may be repeated")
 	f.BoolVar(&s.request.DryRun, "dry-run", false, "check everything, store nothing")
 	command.Complete(c, "priority", rule.Priorities...)
 }
@@ -190,7 +191,7 @@ func (s *sinkFlags) send(c *cobra.Command, a *command.App, client *sdk.Client, n
 	r.Settings.Type, r.Settings.Priority = strings.ToUpper(r.GetSettings().GetType()), strings.ToUpper(r.GetSettings().GetPriority())
 	for flag, into := range map[string]*string{"url-file": &r.Url, "secret-file": &r.Secret} {
 		if path := c.Flag(flag).Value.String(); path != "" {
-			if *into, err = a.ReadSecret(flag, path, true); err != nil {
+			if *into, err = a.ReadSecret(flag, path, false); err != nil {
 				return err
 			}
 		}

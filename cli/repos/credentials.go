@@ -49,42 +49,43 @@ type secretFile struct {
 	flag string
 	path *string
 	into *string
-	trim bool
+	// whole is set for files whose last line end belongs to them.
+	whole bool
 }
 
 func (l *repoLogin) flags(c *cobra.Command) {
 	f := c.Flags()
 	r, o := &l.credentials, &l.options
-	file := func(flag string, into *string, trim bool, usage string) {
+	file := func(flag string, into *string, whole bool, usage string) {
 		path := new(string)
 		f.StringVar(path, flag, "", usage)
-		l.files = append(l.files, secretFile{flag, path, into, trim})
+		l.files = append(l.files, secretFile{flag, path, into, whole})
 	}
 	f.StringVar(&l.auth, "auth", "", "none, basic, token, ssh, app, bearer, aws, gcp or azure (default: derived from the credentials)")
 	command.Complete(c, "auth", rule.RepositoryAuth...)
 	f.StringVar(&r.Username, "username", "", "user name for https; any name if the password is a token")
-	file("password-file", &r.Password, true, "file with the password or token; - for standard input, env:NAME for an environment variable")
-	file("ssh-key-file", &r.PrivateKey, false, "file with the private key for ssh")
-	file("ssh-passphrase-file", &r.Passphrase, true, "file with the passphrase of the ssh key")
-	file("known-hosts-file", &r.KnownHosts, false, "file with the server's host keys for ssh")
-	file("ca-cert-file", &r.CaPem, false, "file with the server's certificate authority")
-	file("client-cert-file", &r.ClientCertificate, false, "file with the client certificate for the server")
-	file("client-key-file", &r.ClientKey, false, "file with the key of the client certificate")
+	file("password-file", &r.Password, false, "file with the password or token; - for standard input, env:NAME for an environment variable")
+	file("ssh-key-file", &r.PrivateKey, true, "file with the private key for ssh")
+	file("ssh-passphrase-file", &r.Passphrase, false, "file with the passphrase of the ssh key")
+	file("known-hosts-file", &r.KnownHosts, true, "file with the server's host keys for ssh")
+	file("ca-cert-file", &r.CaPem, true, "file with the server's certificate authority")
+	file("client-cert-file", &r.ClientCertificate, true, "file with the client certificate for the server")
+	file("client-key-file", &r.ClientKey, true, "file with the key of the client certificate")
 	f.StringVar(&r.AppId, "github-app-id", "", "ID of a GitHub App")
 	f.StringVar(&r.InstallationId, "github-app-installation-id", "", "ID of the App's installation")
-	file("github-app-key-file", &r.PrivateKey, false, "file with the App's private key")
+	file("github-app-key-file", &r.PrivateKey, true, "file with the App's private key")
 	f.StringVar(&o.ApiUrl, "github-api-url", "", "API URL that issues the App's tokens, for GitHub Enterprise")
 	f.StringVar(&r.AccessKeyId, "aws-access-key-id", "", "access key ID for AWS or an S3-compatible store")
-	file("aws-secret-access-key-file", &r.SecretAccessKey, true, "file with the secret access key")
-	file("aws-session-token-file", &r.SessionToken, true, "file with the session token")
+	file("aws-secret-access-key-file", &r.SecretAccessKey, false, "file with the secret access key")
+	file("aws-session-token-file", &r.SessionToken, false, "file with the session token")
 	f.StringVar(&r.AssumeRoleArn, "aws-role-arn", "", "AWS role to assume")
-	file("gcp-service-account-file", &r.ServiceAccountJson, false, "file with the JSON key of a service account")
+	file("gcp-service-account-file", &r.ServiceAccountJson, true, "file with the JSON key of a service account")
 	f.StringVar(&r.TenantId, "azure-tenant-id", "", "tenant of an Azure application")
 	f.StringVar(&r.ClientId, "azure-client-id", "", "ID of the Azure application")
-	file("azure-client-secret-file", &r.ClientSecret, true, "file with the secret of the Azure application")
+	file("azure-client-secret-file", &r.ClientSecret, false, "file with the secret of the Azure application")
 	f.StringVar(&o.Proxy, "proxy", "", "proxy for the repository: an http, https or socks5 URL without password (default: the hub's environment)")
 	f.StringVar(&r.ProxyUsername, "proxy-username", "", "user name for the proxy")
-	file("proxy-password-file", &r.ProxyPassword, true, "file with the password for the proxy")
+	file("proxy-password-file", &r.ProxyPassword, false, "file with the password for the proxy")
 	f.StringVar(&o.Region, "region", "", "region of a bucket or registry")
 	f.StringVar(&o.Endpoint, "endpoint", "", "URL of an object store or of a registry's token service (default: the cloud's own)")
 	f.BoolVar(&o.PlainHttp, "plain-http", false, "use http for a registry, if the hub allows it")
@@ -113,7 +114,7 @@ func repoCredentials(a *command.App, l *repoLogin) (*hubv1.RepositoryCredentials
 				}
 			}
 		}
-		text, err := a.ReadSecret(f.flag, *f.path, f.trim)
+		text, err := a.ReadSecret(f.flag, *f.path, f.whole)
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +134,7 @@ func repoOptions(a *command.App, l *repoLogin) (*hubv1.RepositoryOptions, error)
 	if l.verify != "" && l.verify != "none" {
 		l.options.Verify = &hubv1.Verification{Mode: l.verify}
 		for _, path := range l.verifyFiles {
-			text, err := a.ReadSecret("verify-key-file", path, false)
+			text, err := a.ReadSecret("verify-key-file", path, true)
 			if err != nil {
 				return nil, err
 			}

@@ -17,6 +17,8 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/finalline"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -59,11 +61,11 @@ func (s *specFlags) flags(c *cobra.Command) {
 	f.StringVar(&s.spec.Repository, "repo", "", "repository, by name")
 	f.StringVar(&s.ref, "ref", "", "branch, tag or commit")
 	f.StringVar(&s.folder, "folder", "", "folder in the repository")
-	f.StringSliceVar(&s.files, "file", nil, "more files of the repository, added at the root of the delivered files under their base names")
+	flagvalue.List(f, &s.files, "file", "more files of the repository, added at the root of the delivered files under their base names")
 	f.StringVar(&s.spec.Namespace, "namespace", "", "namespace on the cluster (default: NAME)")
 	f.StringVar(&s.release, "release", "", "Helm release name (default: NAME)")
 	f.StringVar(&s.valuesFile, "values-file", "", "local file with Helm values that override all others")
-	f.StringSliceVar(&s.values, "values", nil, "values files in the repository's folder; later ones win")
+	flagvalue.List(f, &s.values, "values", "values files in the repository's folder; later ones win")
 	f.BoolVar(&s.ignoreHooks, "ignore-hooks", false, "leave Helm hooks out")
 	f.BoolVar(&s.ignoreC, "ignore-crds", false, "leave the chart's crds folder out")
 	f.BoolVar(&s.submodules, "submodules", false, "include the repository's submodules")
@@ -77,11 +79,11 @@ func (s *specFlags) flags(c *cobra.Command) {
 	f.StringArrayVar(&s.sets.Plain, "set", nil, "chart values in the syntax of Helm's --set, over --values-file or the service's present values: image.tag=v2,hosts={a,b}")
 	f.StringArrayVar(&s.sets.Strings, "set-string", nil, "chart values that are always strings")
 	f.StringArrayVar(&s.sets.Files, "set-file", nil, "chart values read from local files, key=file")
-	f.StringToStringVar(&s.spec.Configuration, "var", nil, "plain values for templates, key=value")
-	f.StringToStringVar(&s.secretFiles, "secret-file", nil, "secret values for templates, key=file")
-	f.StringSliceVar(&s.spec.Contexts, "bind", nil, "service contexts that the service takes values from, in order; for the same key the later one wins")
-	f.StringSliceVar(&s.imports, "import", nil, "outputs that the service imports, by name")
-	f.StringSliceVar(&s.dependencies, "depends-on", nil, "services that must be healthy first, NAME or CLUSTER/NAME on another cluster")
+	flagvalue.Pairs(f, &s.spec.Configuration, "var", "plain values for templates, KEY=VALUE, as they are; may be repeated")
+	flagvalue.Pairs(f, &s.secretFiles, "secret-file", "secret values for templates, KEY=FILE, without one last line end; may be repeated")
+	flagvalue.List(f, &s.spec.Contexts, "bind", "service contexts that the service takes values from, in order; for the same key the later one wins")
+	flagvalue.List(f, &s.imports, "import", "outputs that the service imports, by name")
+	flagvalue.List(f, &s.dependencies, "depends-on", "services that must be healthy first, NAME or CLUSTER/NAME on another cluster")
 	f.BoolVar(&s.createNamespace, "create-namespace", true, "create the namespace")
 	f.BoolVar(&s.spec.Protect, "protect", false, "refuse deletion")
 	f.BoolVar(&s.spec.Adopt, "adopt", false, "take over existing objects that another tool or person created")
@@ -138,7 +140,7 @@ func (s *specFlags) build(c *cobra.Command) (*hubv1.ServiceSpec, []string, error
 		if spec.Secrets == nil {
 			spec.Secrets = map[string]string{}
 		}
-		spec.Secrets[key] = strings.TrimSuffix(string(data), "\n")
+		spec.Secrets[key] = finalline.Cut(string(data))
 	}
 	var fields []string
 	for flag, field := range fieldOfFlag {

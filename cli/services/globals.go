@@ -20,6 +20,7 @@ import (
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -267,15 +268,15 @@ type globalFlags struct {
 func (g *globalFlags) flags(c *cobra.Command) {
 	g.specFlags.flags(c)
 	f := c.Flags()
-	f.StringToStringVar(&g.settings.Tags, "tag", nil, "only clusters with this tag, KEY=VALUE; may be repeated")
+	flagvalue.Labels(f, &g.settings.Tags, "tag", "only clusters with this tag, KEY=VALUE; may be repeated")
 	f.StringVar(&g.settings.Distro, "distro", "", "only clusters of this vendor: "+rule.Or(rule.Distros))
 	f.StringVar(&g.settings.Project, "project", "", "only clusters of this project (default: of all projects, which needs rights on the whole hub)")
 	f.BoolVar(&g.mgmt, "mgmt", true, "with =false: not the hub's own cluster")
-	f.StringSliceVar(&g.settings.IgnoreClusters, "ignore-cluster", nil, "handle of a cluster to leave out; may be repeated")
+	flagvalue.List(f, &g.settings.IgnoreClusters, "ignore-cluster", "handle of a cluster to leave out; may be repeated")
 	f.StringVar(&g.settings.Cascade, "cascade", "", "for services that are no longer wanted: delete, or detach to leave their objects on the cluster (default: they stay)")
 	f.BoolVar(&g.settings.Reparent, "reparent", false, "take over services with this name that others created")
 	f.StringVar(&g.contextFile, "context-file", "", "YAML or JSON file with an object, context in the template's Liquid")
-	f.StringSliceVar(&g.plan.Waves, "wave", nil, "roll changes out in waves: clusters that have a change after each, as numbers or percentages, such as 1,5%,25%,100% (default: all at once)")
+	flagvalue.List(f, &g.plan.Waves, "wave", "roll changes out in waves: clusters that have a change after each, as numbers or percentages, such as 1,5%,25%,100% (default: all at once)")
 	f.StringVar(&g.plan.MaxUnavailable, "max-unavailable", "", "clusters that may have a change and not be healthy yet, a number or a percentage (default: a whole wave)")
 	f.DurationVar(&g.soak, "soak", 0, "how long a wave must be healthy before the next one begins (default: 15m)")
 	f.DurationVar(&g.late, "fail-after", 0, "when a cluster that is not healthy counts as failed (default: 10m)")

@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/filter"
 	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -56,9 +57,9 @@ service that left is named on standard error. -o json prints each on one line.`,
 	c.Flags().StringVar(&l.request.Project, "project", "", "only services of this project")
 	c.Flags().StringVar(&l.request.Name, "name", "", "only services with this name")
 	command.ManagedByFlag(c, &l.request.ManagedByTool)
-	c.Flags().StringSliceVar(&l.sync.Given, "sync", nil, "only services in these sync states: "+l.sync.List())
+	flagvalue.List(c.Flags(), &l.sync.Given, "sync", "only services in these sync states: "+l.sync.List())
 	command.Complete(c, "sync", l.sync.Allowed...)
-	c.Flags().StringSliceVar(&l.health.Given, "health", nil, "only services with this health: "+l.health.List())
+	flagvalue.List(c.Flags(), &l.health.Given, "health", "only services with this health: "+l.health.List())
 	command.Complete(c, "health", l.health.Allowed...)
 	command.WindowFlags(c, &l.window)
 	command.WatchFlag(c, &l.watch)

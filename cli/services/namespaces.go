@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -159,10 +160,10 @@ func (n *namespaceFlags) flags(c *cobra.Command) {
 		f.Lookup(name).Hidden = true // the namespace is NAME
 	}
 	f.StringVar(&n.settings.Description, "description", "", "purpose of the namespace")
-	f.StringToStringVar(&n.settings.Labels, "label", nil, "label of the namespace, KEY=VALUE; may be repeated")
-	f.StringToStringVar(&n.settings.Annotations, "annotation", nil, "annotation of the namespace, KEY=VALUE; may be repeated")
-	f.StringSliceVar(&n.settings.PullSecrets, "pull-secret", nil, "image pull secret in the namespace, for its default service account; may be repeated")
-	f.StringToStringVar(&n.settings.Tags, "tag", nil, "only clusters with this tag, KEY=VALUE; may be repeated")
+	flagvalue.Labels(f, &n.settings.Labels, "label", "label of the namespace, KEY=VALUE; may be repeated")
+	flagvalue.Pairs(f, &n.settings.Annotations, "annotation", "annotation of the namespace, KEY=VALUE; may be repeated")
+	flagvalue.List(f, &n.settings.PullSecrets, "pull-secret", "image pull secret in the namespace, for its default service account; may be repeated")
+	flagvalue.Labels(f, &n.settings.Tags, "tag", "only clusters with this tag, KEY=VALUE; may be repeated")
 	f.StringVar(&n.settings.Distro, "distro", "", "only clusters of this vendor: "+rule.Or(rule.Distros))
 	f.StringVar(&n.settings.Project, "project", "", "only clusters of this project (default: of all projects, which needs rights on the whole hub)")
 	f.StringVar(&n.settings.Cascade, "cascade", "", "delete: also delete the namespace, with everything in it, from clusters that are no longer selected (default: it stays)")

@@ -157,7 +157,7 @@ func newContext(a *command.App, v valueFlags, name string, pairs []string) (*hub
 
 func readFile(a *command.App, path string) ([]byte, error) {
 	if path == "-" {
-		text, err := a.ReadSecret("file", path, false)
+		text, err := a.ReadSecret("file", path, true)
 		return []byte(text), err
 	}
 	text, err := os.ReadFile(path)

@@ -10,6 +10,7 @@ import (
 	"github.com/axle-cd/axle/agent"
 	"github.com/axle-cd/axle/agent/doctor"
 	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/flagvalue"
 )
 
 // Marks of errors that decide the exit code.
@@ -93,7 +94,7 @@ func newRender() *cobra.Command {
 	cmd.Flags().StringVar(&request.ServiceFile, "service-file", "", "file with a ServiceDeployment (YAML) whose settings are used")
 	cmd.Flags().StringVar(&request.Kubeconfig, "kubeconfig", "", "kubeconfig of the cluster that charts see and look up objects in (default: none)")
 	cmd.Flags().StringVar(&request.KubernetesVersion, "kube-version", "", "Kubernetes version that charts see, such as v1.33.0")
-	cmd.Flags().StringSliceVarP(&request.APIVersions, "api-versions", "a", nil, "additional API versions that charts see, such as monitoring.coreos.com/v1 or monitoring.coreos.com/v1/ServiceMonitor")
+	flagvalue.ListP(cmd.Flags(), &request.APIVersions, "api-versions", "a", "additional API versions that charts see, such as monitoring.coreos.com/v1 or monitoring.coreos.com/v1/ServiceMonitor")
 	cmd.Flags().StringVar(&request.Binary, "render-binary", "", "path of axle-render (default: beside this program, then on $PATH)")
 	cmd.Flags().StringVar(&request.Tools, "tools-dir", "", "folder of the tools and WebAssembly modules that renderers of type EXEC and WASM may name")
 	return cmd

@@ -10,6 +10,7 @@ import (
 	"github.com/axle-cd/axle/agent"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/daemon"
+	"github.com/axle-cd/axle/internal/flagvalue"
 )
 
 // envPrefix is the prefix of every flag's environment variable.
@@ -53,10 +54,10 @@ func (o *options) agent(flags *pflag.FlagSet) {
 	flags.StringVar(&c.ToolsDir, "tools-dir", "", "folder of the tools and WebAssembly modules that renderers of type EXEC and WASM may name")
 	flags.StringVar(&c.MetricsListen, "metrics-listen", "", "address of /healthz and /metrics, or \"off\" (default "+agent.DefaultMetricsListen+", or any other port if it is taken)")
 	flags.StringVar(&c.Proxy.Mode, "proxy", "full", "what people may do in this cluster through the hub: off, read, or full (limited only by the cluster's RBAC); the hub cannot change it")
-	flags.StringSliceVar(&c.Proxy.Verbs, "proxy-verbs", nil, "the only verbs that people may use through the hub: get, list, watch, create, update, patch, delete, deletecollection, exec, attach, portforward, proxy, connect (every other upgrade of a connection, such as the console of a virtual machine)")
-	flags.StringSliceVar(&c.Proxy.Namespaces, "proxy-namespaces", nil, "the only namespaces that people may use through the hub; cluster-scoped objects are then not accessible")
-	flags.StringSliceVar(&c.Proxy.APIGroups, "proxy-api-groups", nil, "the only API groups that people may use through the hub; core is the group without a name")
-	flags.StringSliceVar(&c.Proxy.Groups, "proxy-groups", nil, "the only groups of the hub whose members may use this cluster")
+	flagvalue.List(flags, &c.Proxy.Verbs, "proxy-verbs", "the only verbs that people may use through the hub: get, list, watch, create, update, patch, delete, deletecollection, exec, attach, portforward, proxy, connect (every other upgrade of a connection, such as the console of a virtual machine)")
+	flagvalue.List(flags, &c.Proxy.Namespaces, "proxy-namespaces", "the only namespaces that people may use through the hub; cluster-scoped objects are then not accessible")
+	flagvalue.List(flags, &c.Proxy.APIGroups, "proxy-api-groups", "the only API groups that people may use through the hub; core is the group without a name")
+	flagvalue.List(flags, &c.Proxy.Groups, "proxy-groups", "the only groups of the hub whose members may use this cluster")
 	flags.StringVar(&c.Proxy.Prefix, "proxy-prefix", "", "prefix for each user and group of the hub, such as axle:")
 	flags.StringVar(&c.ProfileListen, "pprof-listen", "", "loopback address of /debug/pprof/, such as 127.0.0.1:6060 (default: none; --metrics-listen on a loopback address has it too)")
 	flags.BoolVar(&c.SelfUpgrade, "self-upgrade", false, "upgrade this agent, installed as Deployment axle-agent, to the versions that the hub requests")

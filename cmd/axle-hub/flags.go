@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/hub"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/daemon"
+	"github.com/axle-cd/axle/internal/flagvalue"
 )
 
 // errUsage marks errors of the command line.
@@ -85,8 +86,8 @@ func (o *options) serve(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on an address that others can reach")
 	flags.DurationVar(&c.ShutdownDelay, "shutdown-delay", 0, "how long to serve on after SIGTERM while /readyz fails, so that load balancers learn of it first, at most 1m; for hubs with several replicas")
 	flags.DurationVar(&c.RepoPollInterval, "repo-poll-interval", hub.DefaultRepoPollInterval, "base time between polls of an upstream; up to half is added at random")
-	flags.StringSliceVar(&o.cidrs, "allow-upstream-cidrs", nil, "loopback, private and link-local networks where upstreams are allowed")
-	flags.StringSliceVar(&o.proxies, "trusted-proxies", nil, "networks of the reverse proxies whose X-Forwarded-For is trusted")
+	flagvalue.List(flags, &o.cidrs, "allow-upstream-cidrs", "loopback, private and link-local networks where upstreams are allowed")
+	flagvalue.List(flags, &o.proxies, "trusted-proxies", "networks of the reverse proxies whose X-Forwarded-For is trusted")
 	flags.BoolVar(&c.AllowHTTPUpstreams, "allow-http-upstreams", false, "allow http:// upstreams")
 	flags.Int64Var(&c.CacheBytes, "cache-bytes", 0, "maximum bytes of unpinned tarballs on disk (default 10 GiB)")
 	flags.Int64Var(&c.MirrorBytes, "mirror-bytes", 0, "maximum bytes of the mirror of one Git repository on disk; a repository's own limit overrides it (default: no limit)")

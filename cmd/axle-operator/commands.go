@@ -13,6 +13,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/daemon"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/operator"
 )
 
@@ -105,8 +106,8 @@ func (o *options) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.CAFile, "ca-file", "", "PEM file of certificate authorities to trust for the hub, instead of the system's")
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster (default: the pod's own account)")
 	flags.StringVar(&c.Namespace, "namespace", operator.DefaultNamespace, "namespace of the operator and its lease")
-	flags.StringSliceVar(&c.AdminNamespaces, "admin-namespaces", nil, "namespaces whose objects act with the operator's token; objects elsewhere need NamespaceCredentials (default: --namespace)")
-	flags.StringSliceVar(&c.OwnSecrets, "own-secrets", nil, "Secrets of the control plane in --namespace, such as the one with its database, which no object may name")
+	flagvalue.List(flags, &c.AdminNamespaces, "admin-namespaces", "namespaces whose objects act with the operator's token; objects elsewhere need NamespaceCredentials (default: --namespace)")
+	flagvalue.List(flags, &c.OwnSecrets, "own-secrets", "Secrets of the control plane in --namespace, such as the one with its database, which no object may name")
 	flags.BoolVar(&c.LeaderElect, "leader-elect", true, "wait for a lease, so that one replica acts at a time")
 	flags.IntVar(&c.Workers, "workers", 0, "objects of each kind to reconcile at a time (default 8)")
 	flags.StringVar(&c.MetricsListen, "metrics-listen", ":9090", "address of /metrics, or \"off\"")

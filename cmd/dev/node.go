@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/test/node"
 	"github.com/axle-cd/axle/test/node/story"
 )
@@ -43,7 +44,7 @@ It needs root, and a kernel that permits network namespaces; what is missing is 
 	}
 	f := c.Flags()
 	f.StringVar(&r.dir, "dir", filepath.Join("bin", "node"), "folder for the releases")
-	f.StringSliceVar(&r.versions, "versions", []string{"1.0.0"}, "versions of the releases, all of this checkout")
+	flagvalue.List(f, &r.versions, "versions", "versions of the releases, all of this checkout", "1.0.0")
 	return c
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/finalline"
 	"github.com/axle-cd/axle/operator/tenancy"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -134,7 +135,7 @@ func (r Resolved) Secret(namespace, name string) (map[string]string, error) {
 	}
 	values := map[string]string{}
 	for k, v := range secret.Data {
-		values[k] = string(v)
+		values[k] = finalline.Cut(string(v))
 	}
 	return values, nil
 }

@@ -15,6 +15,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/finalline"
 )
 
 // Values gives what the Secrets and ConfigMaps hold that an object refers to. An
@@ -92,9 +93,11 @@ func (f files) Secret(namespace, name string) (map[string]string, error) {
 	}
 	values := map[string]string{}
 	for k, v := range secret.Data {
-		values[k] = string(v)
+		values[k] = finalline.Cut(string(v))
 	}
-	maps.Copy(values, secret.StringData)
+	for k, v := range secret.StringData {
+		values[k] = finalline.Cut(v)
+	}
 	return values, nil
 }
 

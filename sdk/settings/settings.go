@@ -9,6 +9,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"sigs.k8s.io/yaml"
 
@@ -69,18 +70,33 @@ func Load(getenv func(string) string) (Settings, error) {
 	return s, nil
 }
 
-// Save replaces the file.
-func (s Settings) Save(getenv func(string) string) error {
+// Change changes the file. Nobody else who changes it does so meanwhile.
+func Change(getenv func(string) string, change func(*Settings) error) error {
 	path, err := path(getenv)
-	if err != nil {
-		return err
-	}
-	data, err := yaml.Marshal(s)
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return errcode.New(errcode.Invalid, "write settings: %w", err)
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return errcode.New(errcode.Invalid, "write settings: %w", err)
+	}
+	defer lock.Close() // which unlocks it
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return errcode.New(errcode.Invalid, "write settings: lock %s: %w", lock.Name(), err)
+	}
+	s, err := Load(getenv)
+	if err != nil {
+		return err
+	}
+	if err := change(&s); err != nil {
+		return err
+	}
+	data, err := yaml.Marshal(s)
+	if err != nil {
+		return err
 	}
 	return atomicfile.Write(path, data, 0o600)
 }

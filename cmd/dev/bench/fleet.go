@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/test/scale"
 	"github.com/axle-cd/axle/test/scale/fleet"
 	"github.com/axle-cd/axle/test/scale/hubproc"
@@ -65,7 +66,7 @@ records the result.`,
 	f.BoolVar(&b.config.Tunnels, "tunnels", false, "give each cluster a tunnel; each commit arrives by webhook and hint")
 	f.BoolVar(&b.config.Kill, "kill", false, "kill -9 one of several replicas in the middle of the window")
 	f.StringVar(&b.config.HubProgram, "hub", "", "axle-hub binary to measure (default: built from this tree)")
-	f.StringSliceVar(&b.config.HubFlags, "hub-flag", nil, "one more flag for axle-hub; may be repeated")
+	flagvalue.List(f, &b.config.HubFlags, "hub-flag", "one more flag for axle-hub; may be repeated")
 	f.StringVar(&b.config.Dir, "dir", "", "folder in which data and logs are kept")
 	f.StringVar(&b.name, "name", "", "record the result under this name")
 	f.BoolVar(&b.page, "page", false, "measure nothing; write the page from the records again")
