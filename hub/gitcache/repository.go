@@ -110,6 +110,10 @@ func (c *repositories) settle(r *Repository, creds *Credentials, given bool) err
 	if creds.Username == "" {
 		creds.Username = user
 	}
+	if creds.Password == "" && tokenText.MatchString(creds.Username) {
+		// Git takes a token as the user, without a password. Every server takes it as one.
+		creds.Username, creds.Password = "", creds.Username
+	}
 	switch {
 	case loc.Scheme == "ssh":
 		r.Auth = record.AuthSSH

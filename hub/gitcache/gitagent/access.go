@@ -48,6 +48,8 @@ func Access(r record.Repository, c record.Credentials) git.Access {
 	case record.AuthBasic, record.AuthToken:
 		access.Username, access.Password = c.Username, c.Password
 	case record.AuthSSH:
+		// The short form host:path is relative to the user's home; its long form is not.
+		access.URL = r.Address()
 		access.PrivateKey, access.Passphrase, access.KnownHosts = c.PrivateKey, c.Passphrase, c.KnownHosts
 	case record.AuthApp:
 		access.App = &git.App{ID: c.AppID, InstallationID: c.InstallationID, PrivateKey: c.PrivateKey, APIURL: r.Options.APIURL}

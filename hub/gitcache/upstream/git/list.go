@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -49,18 +50,19 @@ func (s *Server) List(ctx context.Context, prefixes []string, see func(gitref.Re
 }
 
 func (s *Server) listHTTP(ctx context.Context, prefixes []string, see func(gitref.Ref) error) (Listing, error) {
-	body, err := s.do(ctx, http.MethodGet, "/info/refs?service=git-upload-pack", "", advertisementType)
+	offer, err := s.do(ctx, http.MethodGet, s.loc.String()+"/info/refs?service=git-upload-pack", "", advertisementType)
 	if err != nil {
 		return Listing{}, err
 	}
-	a, err := readAdvertisement(bufio.NewReader(body), prefixes, see)
-	if err = errors.Join(err, body.Close()); err != nil || !a.version2 {
+	a, err := readAdvertisement(bufio.NewReader(offer), prefixes, see)
+	if err = errors.Join(err, offer.Close()); err != nil || !a.version2 {
 		return a.Listing, err
 	}
 	if !a.lsRefs {
 		return Listing{}, errNoRefs
 	}
-	body, err = s.do(ctx, http.MethodPost, "/git-upload-pack", lsRefsRequest(a.Format, prefixes), resultType)
+	// As git does: where the first request was redirected to, the next ones go.
+	body, err := s.do(ctx, http.MethodPost, offer.base(s.loc.String())+"/git-upload-pack", a.lsRefsRequest(prefixes), resultType)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -68,14 +70,31 @@ func (s *Server) listHTTP(ctx context.Context, prefixes []string, see func(gitre
 	return a.Listing, readRefs(bufio.NewReader(body), &a.Listing, prefixes, see)
 }
 
+// reply is the body of an answer, and the URL that gave it after redirects within the server.
+type reply struct {
+	io.Reader
+	io.Closer
+	from *url.URL
+}
+
+// base is the repository's URL as the reply to a listing has it; asked is that of the request.
+func (r *reply) base(asked string) string {
+	from := *r.from
+	path, ok := strings.CutSuffix(from.EscapedPath(), "/info/refs")
+	if !ok {
+		return asked
+	}
+	return from.Scheme + "://" + from.Host + path
+}
+
 // do makes one request and returns the body of a successful answer of the
 // wanted type.
-func (s *Server) do(ctx context.Context, method, path, body, want string) (io.ReadCloser, error) {
+func (s *Server) do(ctx context.Context, method, at, body, want string) (*reply, error) {
 	user, password, err := s.login(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, method, s.loc.String()+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -94,16 +113,13 @@ func (s *Server) do(ctx context.Context, method, path, body, want string) (io.Re
 	}
 	if resp.StatusCode == http.StatusUnauthorized && s.app != nil && s.app.forget(password) {
 		_ = resp.Body.Close()
-		return s.do(ctx, method, path, body, want) // once: the next token is new
+		return s.do(ctx, method, at, body, want) // once: the next token is new
 	}
 	if got := mediaType(resp); resp.StatusCode != http.StatusOK || got != want {
 		defer resp.Body.Close()
 		return nil, s.refused(resp)
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(resp.Body, maxListing), resp.Body}, nil
+	return &reply{io.LimitReader(resp.Body, maxListing), resp.Body, resp.Request.URL}, nil
 }
 
 func mediaType(resp *http.Response) string {

@@ -26,6 +26,9 @@ type advertisement struct {
 	Listing
 	version2 bool
 	lsRefs   bool
+	// formats says that the server offered a format. One that does not know the word ends
+	// the connection when it is asked for one (git 2.18 to 2.27).
+	formats bool
 }
 
 // readAdvertisement reads a server's capabilities, and its refs where it speaks
@@ -59,7 +62,7 @@ func (a *advertisement) capabilities(r *bufio.Reader) error {
 		case "ls-refs":
 			a.lsRefs = true
 		case "object-format":
-			a.Format = value
+			a.Format, a.formats = value, true
 		}
 	}
 }
@@ -115,11 +118,13 @@ func (l *Listing) seen(r gitref.Ref, prefixes []string, see func(gitref.Ref) err
 
 // lsRefsRequest returns the request for the refs under some prefixes, and for
 // the default branch.
-func lsRefsRequest(format string, prefixes []string) string {
+func (a *advertisement) lsRefsRequest(prefixes []string) string {
 	var b strings.Builder
 	writePacket(&b, "command=ls-refs")
 	writePacket(&b, "agent=axle")
-	writePacket(&b, "object-format=%s", format)
+	if a.formats {
+		writePacket(&b, "object-format=%s", a.Format)
+	}
 	b.WriteString("0001")
 	writePacket(&b, "symrefs")
 	writePacket(&b, "ref-prefix HEAD")

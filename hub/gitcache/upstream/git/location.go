@@ -17,6 +17,9 @@ type Location struct {
 	Port   string
 	User   string // of an ssh URL
 	Path   string // escaped, begins with a slash
+	// Home says that the path is relative to the user's home directory: host:path as scp has
+	// it. Servers of Git hosts have one place for both.
+	Home bool
 }
 
 // ParseURL checks a user's URL of a repository. It returns user and password
@@ -32,7 +35,8 @@ func ParseURL(raw string, allowHTTP bool) (loc Location, user, password string, 
 	if strings.HasPrefix(raw, "-") || strings.ContainsFunc(raw, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
 		return bad("starts with a dash or holds spaces or control characters")
 	}
-	u, err := url.Parse(repourl.Long(raw))
+	long := repourl.Long(raw)
+	u, err := url.Parse(long)
 	if err != nil {
 		// url.Parse's error quotes the URL, which may hold a password.
 		return bad("cannot be read; give one like https://git.example.com/team/repo.git")
@@ -53,6 +57,8 @@ func ParseURL(raw string, allowHTTP bool) (loc Location, user, password string, 
 	case "ssh":
 		loc.Port, loc.User = or(loc.Port, "22"), or(user, "git")
 		user = ""
+		_, path, _ := strings.Cut(raw, ":")
+		loc.Home = long != raw && !strings.HasPrefix(path, "/") && !strings.HasSuffix(path, "]")
 		if strings.HasPrefix(loc.User, "-") {
 			return bad("has a user that starts with a dash")
 		}

@@ -137,7 +137,7 @@ func sshPath(loc Location) (string, error) {
 	if err != nil || strings.ContainsFunc(path, unicode.IsControl) {
 		return "", errcode.New(errcode.Invalid, "the path of %s holds control characters", loc)
 	}
-	if strings.HasPrefix(path, "/~") {
+	if loc.Home || strings.HasPrefix(path, "/~") {
 		path = path[1:] // below a home directory
 	}
 	return path, nil
@@ -176,7 +176,7 @@ func listSession(ses *session, prefixes []string, see func(gitref.Ref) error) (L
 		if !l.lsRefs {
 			return l.Listing, errNoRefs
 		}
-		if _, err := io.WriteString(ses.in, lsRefsRequest(l.Format, prefixes)); err != nil {
+		if _, err := io.WriteString(ses.in, l.lsRefsRequest(prefixes)); err != nil {
 			return l.Listing, err
 		}
 		if err := readRefs(in, &l.Listing, prefixes, see); err != nil {
