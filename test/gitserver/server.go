@@ -21,8 +21,11 @@ import (
 // Config of a server. The zero value serves plain HTTP without credentials from its
 // own folder.
 type Config struct {
-	Dir      string // of the bare repositories; empty is a temporary folder
-	Listen   string // default 127.0.0.1:0
+	Dir    string // of the bare repositories; empty is a temporary folder
+	Listen string // default 127.0.0.1:0
+	// Hosts is at how many addresses it answers, one if zero: 127.0.0.1 and those after it,
+	// all on one port. To a client each is a server of its own.
+	Hosts    int
 	TLS      bool   // serve HTTPS with a certificate that CA() vouches for
 	Username string // basic auth is asked for when Password is set
 	Password string
@@ -111,7 +114,23 @@ func (s *Server) up(ctx context.Context, listen string) error {
 	s.http, s.listener = h, l
 	s.mu.Unlock()
 	s.wg.Go(func() { _ = h.Serve(l) })
+	for host := 1; host < s.config.Hosts; host++ {
+		l, err := bind(ctx, s.address(host))
+		if err != nil {
+			return errors.Join(fmt.Errorf("listen for git clients: %w", err), s.Down())
+		}
+		s.wg.Go(func() { _ = h.Serve(l) })
+	}
 	return nil
+}
+
+// address is where the server answers as one of its hosts.
+func (s *Server) address(host int) string {
+	if host == 0 {
+		return s.addr
+	}
+	_, port, _ := net.SplitHostPort(s.addr) // it is what a listener said
+	return fmt.Sprintf("127.0.0.%d:%s", host+1, port)
 }
 
 // bind opens a port. While this server was down, the system may have given its port
@@ -169,12 +188,15 @@ func (s *Server) Close() error {
 }
 
 // URL returns where clients find a repository.
-func (s *Server) URL(repo string) string {
+func (s *Server) URL(repo string) string { return s.URLAt(0, repo) }
+
+// URLAt is URL at another one of Config.Hosts, the first of which is 0.
+func (s *Server) URLAt(host int, repo string) string {
 	scheme := "http"
 	if s.tls != nil {
 		scheme = "https"
 	}
-	return scheme + "://" + s.addr + "/" + repo + ".git"
+	return scheme + "://" + s.address(host) + "/" + repo + ".git"
 }
 
 // SSHURL returns where SSH clients find a repository.

@@ -20,47 +20,95 @@ import (
 // What upstreams do.
 var _ = add(map[string]scenario{
 	"upstream_down_for_the_whole_run": {play: upstreamDown},
-	"upstream_401":                    failing(gitserver.Fault{Status: http.StatusUnauthorized}, "credentials"),
-	"upstream_404":                    failing(gitserver.Fault{Status: http.StatusNotFound}, "404"),
+	"upstream_failing":                {play: failing, config: world.Config{Git: gitserver.Config{Hosts: len(faults)}}, allow: attempts()},
 	"upstream_429_retry_after":        {play: tooMany},
 	"upstream_hanging":                {play: hanging},
-	"upstream_500":                    failing(gitserver.Fault{Status: http.StatusInternalServerError}, "500"),
-	"upstream_garbage":                failing(gitserver.Fault{Garbage: true}),
-	"upstream_captive_portal":         failing(gitserver.Fault{Body: "<html>please sign in</html>\n"}),
-	"upstream_garbage_pack":           failing(gitserver.Fault{Only: gitserver.Fetch, Garbage: true}),
-	"upstream_pack_bomb":              failing(gitserver.Fault{Only: gitserver.Fetch, Bomb: 4 << 20}),
-	"upstream_cut_mid_pack":           failing(gitserver.Fault{Only: gitserver.Fetch, CutAt: 200}),
-	"upstream_reset":                  failing(gitserver.Fault{Reset: true}),
 	"dns_failing":                     {play: dnsFailing},
 	"expired_certificate":             {play: expiredCertificate, config: world.Config{Git: gitserver.Config{TLS: true}}},
-	"redirect_to_another_host":        {play: redirected, allow: world.Allowance{Clones: map[string]int{"fresh": 9}}},
 	"link_local_url":                  {play: refusedAddress("http://169.254.169.254/latest.git", "http://[fe80::1]/x.git")},
 	"loopback_url":                    {play: loopback},
 })
 
-// failing is a scenario in which the upstream fails for a while with a fault:
-// existing content is served, also to new clusters, a new repository reports the
-// problem, and both recover.
-func failing(f gitserver.Fault, says ...string) scenario {
-	return scenario{play: func(s *cdn) {
-		s.simple()
-		s.Git.SetFault("", f)
-		s.push("fleet", "app", 2, bulk())
-		s.fails("fleet", says...)
-		s.must(s.Git.Create(s.t.Context(), "fresh"))
-		s.push("fresh", "app", 1, bulk())
-		s.add("fresh", s.Git.URL("fresh"))
-		s.service("edge", "fresh", "fresh", "app")
-		s.fails("fresh", says...)
-		s.agent("late")
-		s.service("late", "app", "fleet", "app")
-		s.arrives("late/app", 1)
-		s.polls("edge", 3)
-		s.Git.SetFault("", gitserver.Fault{})
-		s.heals("fleet")
-		s.heals("fresh")
-		s.arrives("edge/app", 2)
-	}, allow: world.Allowance{Clones: map[string]int{"fresh": 9}}} // attempts that brought nothing
+// faults are what upstreams fail with, by the names of their repositories. Each is another
+// host to the hub, which leaves a host alone that fails.
+var faults = []struct {
+	repo  string
+	fault gitserver.Fault
+	says  []string
+}{
+	{"unauthorized", gitserver.Fault{Status: http.StatusUnauthorized}, []string{"credentials"}},
+	{"missing", gitserver.Fault{Status: http.StatusNotFound}, []string{"404"}},
+	{"broken", gitserver.Fault{Status: http.StatusInternalServerError}, []string{"500"}},
+	{"garbage", gitserver.Fault{Garbage: true}, nil},
+	{"portal", gitserver.Fault{Body: "<html>please sign in</html>\n"}, nil},
+	{"garbage-pack", gitserver.Fault{Only: gitserver.Fetch, Garbage: true}, nil},
+	{"pack-bomb", gitserver.Fault{Only: gitserver.Fetch, Bomb: 4 << 20}, nil},
+	{"cut-pack", gitserver.Fault{Only: gitserver.Fetch, CutAt: 200}, nil},
+	{"reset", gitserver.Fault{Reset: true}, nil},
+	{"elsewhere", gitserver.Fault{}, []string{"redirect"}}, // to another server, which is known later
+}
+
+// attempts allows those of new repositories that brought nothing.
+func attempts() world.Allowance {
+	clones := map[string]int{}
+	for _, f := range faults {
+		clones["new-"+f.repo] = 9
+	}
+	return world.Allowance{Clones: clones}
+}
+
+// failing has upstreams that fail for a while, each with another fault: existing content is
+// served, also to new clusters, a new repository reports the problem, and both recover. The
+// server that one redirects to must not get a request.
+func failing(s *cdn) {
+	other, err := gitserver.Start(s.t.Context(), gitserver.Config{})
+	s.must(err)
+	s.closers = append(s.closers, func() { _ = other.Close() })
+	s.agent("edge")
+	for host, f := range faults {
+		s.must(s.Git.Create(s.t.Context(), f.repo))
+		s.push(f.repo, "app", 1)
+		s.add(f.repo, s.Git.URLAt(host, f.repo))
+		s.service("edge", f.repo, f.repo, "app")
+		s.must(s.Git.Create(s.t.Context(), "new-"+f.repo))
+		s.push("new-"+f.repo, "app", 1, bulk())
+	}
+	each := func(do func(host int, repo string, says []string)) {
+		for host, f := range faults {
+			do(host, f.repo, f.says)
+		}
+	}
+	each(func(_ int, repo string, _ []string) { s.arrives("edge/"+repo, 1) })
+	for _, f := range faults {
+		if f.repo == "elsewhere" {
+			f.fault.Redirect = "http://" + other.Addr()
+		}
+		s.Git.SetFault(f.repo, f.fault)
+		s.Git.SetFault("new-"+f.repo, f.fault)
+		s.push(f.repo, "app", 2, bulk())
+	}
+	each(func(_ int, repo string, says []string) { s.fails(repo, says...) })
+	each(func(host int, repo string, _ []string) {
+		s.add("new-"+repo, s.Git.URLAt(host, "new-"+repo))
+		s.service("edge", "new-"+repo, "new-"+repo, "app")
+	})
+	each(func(_ int, repo string, says []string) { s.fails("new-"+repo, says...) })
+	s.agent("late")
+	each(func(_ int, repo string, _ []string) { s.service("late", repo, repo, "app") })
+	each(func(_ int, repo string, _ []string) { s.arrives("late/"+repo, 1) })
+	s.polls("edge", 3)
+	each(func(_ int, repo string, _ []string) {
+		s.Git.SetFault(repo, gitserver.Fault{})
+		s.Git.SetFault("new-"+repo, gitserver.Fault{})
+	})
+	each(func(_ int, repo string, _ []string) {
+		s.heals(repo)
+		s.heals("new-" + repo)
+		s.arrives("edge/"+repo, 2)
+	})
+	if log := other.Log(""); len(log) > 0 {
+		s.t.Errorf("the other server was asked: %+v", log)
+	}
 }
 
 // bulk makes a pack larger than where faults cut it.
@@ -160,18 +208,6 @@ func expiredCertificate(s *cdn) {
 	s.arrives("late/app", 1)
 	s.Git.Expire(false)
 	s.arrives("edge/app", 2)
-}
-
-// redirected has a server that redirects to another one, which must not get a
-// request.
-func redirected(s *cdn) {
-	other, err := gitserver.Start(s.t.Context(), gitserver.Config{})
-	s.must(err)
-	s.closers = append(s.closers, func() { _ = other.Close() })
-	failing(gitserver.Fault{Redirect: "http://" + other.Addr()}, "redirect").play(s)
-	if log := other.Log(""); len(log) > 0 {
-		s.t.Errorf("the other server was asked: %+v", log)
-	}
 }
 
 // refusedAddress adds repositories with addresses that no tenant may make the
