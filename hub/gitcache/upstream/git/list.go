@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -129,7 +130,8 @@ func mediaType(resp *http.Response) string {
 
 // refused converts an answer that is not Git's into an error.
 func (s *Server) refused(resp *http.Response) error {
-	said := httpwords.Clause(s.Scrub(httpwords.Read(resp.Header.Get("Content-Type"), resp.Body)))
+	words := httpwords.Read(resp.Header.Get("Content-Type"), resp.Body)
+	said := httpwords.Clause(s.Scrub(words))
 	where := s.loc.String()
 	wait := retryAfter(resp.Header, s.git.config.Now())
 	switch code := resp.StatusCode; {
@@ -141,6 +143,10 @@ func (s *Server) refused(resp *http.Response) error {
 		return errcode.New(errcode.NotFound, "%s does not exist, or the credentials may not see it (HTTP 404)%s; what was fetched stays in use", where, said)
 	case code == http.StatusGone:
 		return errcode.New(errcode.NotFound, "%s was removed (HTTP 410)%s; what was fetched stays in use", where, said)
+	case code == http.StatusNonAuthoritativeInfo:
+		return errcode.New(errcode.Unauthorized, "%s answers with a sign-in page (HTTP 203), as Azure DevOps does without a valid token; give the repository one that may read its code", where)
+	case code == http.StatusOK && mediaType(resp) == "text/plain" && dumb.MatchString(words):
+		return errcode.New(errcode.Invalid, "%s serves files only (git's dumb protocol), from which no ref can be asked for; use an address of the server with git-http-backend, or ssh", where)
 	case code == http.StatusOK:
 		return errcode.New(errcode.Unavailable, "%s did not answer as a Git server (content type %q); is there a sign-in page or a proxy in between?", where, mediaType(resp))
 	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable, code == http.StatusForbidden:
@@ -149,13 +155,19 @@ func (s *Server) refused(resp *http.Response) error {
 	return errcode.New(errcode.Unavailable, "%s answered HTTP %d%s", where, resp.StatusCode, said)
 }
 
+// dumb is the beginning of a file info/refs.
+var dumb = regexp.MustCompile(`^[0-9a-f]{40,64}\s+refs/`)
+
 // maxWait limits the Retry-After of a server, so that one wrong header does not
 // stop the following of a repository.
 const maxWait = time.Hour
 
-// retryAfter reads both forms of the header.
+// retryAfter reads both forms of the header, and GitHub's of a limit that is used up.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	raw := strings.TrimSpace(h.Get("Retry-After"))
+	if reset, err := strconv.ParseInt(h.Get("X-Ratelimit-Reset"), 10, 64); raw == "" && err == nil && h.Get("X-Ratelimit-Remaining") == "0" {
+		return min(maxWait, max(time.Second, time.Unix(reset, 0).Sub(now)))
+	}
 	if n, err := strconv.ParseInt(raw, 10, 64); err == nil {
 		return time.Duration(min(int64(maxWait/time.Second), max(0, n))) * time.Second
 	}
