@@ -68,7 +68,10 @@ entries:
     - no-version.tgz
   empty: []
   other:
-    - version: >-
+    - description: |
+        A table:
+        	a	b
+      version: >-
         1.0.0
       urls:
         - "other-1.0.0.tgz"

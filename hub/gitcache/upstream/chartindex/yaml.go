@@ -81,7 +81,8 @@ func (l *lines) line(line []byte, content bool) (stop bool, err error) {
 	if len(rest) == 0 || rest[0] == '#' {
 		return false, nil
 	}
-	if rest[0] == '\t' && l.inEntries {
+	// Below a field it is the text of a scalar, which may have tabs.
+	if rest[0] == '\t' && l.inEntries && (l.field < 0 || indent <= l.field) {
 		return false, garbage("a line is indented by a tab: %.80q", line)
 	}
 	if indent == 0 {
