@@ -146,7 +146,25 @@ func (r *Registry) Resolve(ctx context.Context, path, ref string) (ocispec.Descr
 		return ocispec.Descriptor{}, err
 	}
 	d, err := repo.Manifests().Resolve(ctx, ref)
+	if headless(err) {
+		var body io.ReadCloser
+		if d, body, err = repo.Manifests().FetchReference(ctx, ref); err == nil {
+			err = body.Close()
+		}
+	}
 	return d, r.explain(r.name(path, ref), err)
+}
+
+// headless reports whether a registry refuses HEAD, or answers it without the digest. The
+// manifest itself says both.
+func headless(err error) bool {
+	switch statusOf(err) {
+	case http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusBadRequest:
+		return true
+	case 0:
+		return err != nil && (strings.Contains(err.Error(), "missing required header") || strings.Contains(err.Error(), "unknown response Content-Length"))
+	}
+	return false
 }
 
 func (r *Registry) name(path, ref string) string {
