@@ -94,6 +94,7 @@ func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []
 	if err != nil {
 		return nil, err
 	}
+	p.Now = time.Now().UTC() // no revision says when it was made
 	if err := r.ask(ctx, &p); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/axle-cd/axle/agent"
 	"github.com/axle-cd/axle/test/bin"
@@ -53,6 +54,7 @@ data:
   known: "{{ range list "policy/v1" "autoscaling/v2" "storage.k8s.io/v1" "apiextensions.k8s.io/v1" "admissionregistration.k8s.io/v1" }}{{ $.Capabilities.APIVersions.Has . }} {{ end }}"
   monitor: "{{ .Capabilities.APIVersions.Has "monitoring.coreos.com/v1/ServiceMonitor" }}"
   review: "{{ .Capabilities.APIVersions.Has "authorization.k8s.io/v1/SelfSubjectAccessReview" }}"
+  year: "{{ now | date "2006" }}"
   looked: "{{ (lookup "v1" "Namespace" "" "kube-system").metadata }}"
 `)
 	kubeconfig := kube.Shared(t).Kubeconfig()
@@ -60,7 +62,7 @@ data:
 		request agent.RenderRequest
 		want    []string
 	}{
-		"nothing said": {agent.RenderRequest{}, []string{"version: v1.36.0", "known: 'true true true true true '", `monitor: "false"`, `looked: ""`}},
+		"nothing said": {agent.RenderRequest{}, []string{"version: v1.36.0", time.Now().UTC().Format(`year: "2006"`), "known: 'true true true true true '", `monitor: "false"`, `looked: ""`}},
 		"by flags": {agent.RenderRequest{KubernetesVersion: "1.31", APIVersions: []string{"monitoring.coreos.com/v1", "monitoring.coreos.com/v1/ServiceMonitor"}},
 			[]string{"version: v1.31", "known: 'true true true true true '", `monitor: "true"`}},
 		"of a cluster": {agent.RenderRequest{Kubeconfig: kubeconfig, APIVersions: []string{"monitoring.coreos.com/v1/ServiceMonitor"}},
