@@ -2,7 +2,6 @@ package world_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -19,7 +18,6 @@ var _ = add(map[string]scenario{
 	"frozen_feed_tailer":            {play: frozenTailer, config: world.Config{Replicas: 2}},
 	"one_clock_off_by_10_min":       {play: clockOff, config: world.Config{Replicas: 2, Build: bin.Options{Tags: []string{"testbed"}}}},
 	"network_cut_between_replicas":  {play: networkCut, config: world.Config{Replicas: 2}},
-	"owner_disk_lost_during_outage": {play: diskLost, config: world.Config{Replicas: 2}},
 	"rolling_upgrade_moves_nothing": {play: rollingUpgrade, config: world.Config{Replicas: 3}},
 })
 
@@ -195,35 +193,6 @@ func networkCut(s *cdn) {
 	for _, hub := range s.Replicated.Hubs {
 		hub.Peers.Mend()
 	}
-	s.push("fleet", "app", 3)
-}
-
-// diskLost loses the owner and its disk while the upstream is unavailable: the
-// follower has everything.
-func diskLost(s *cdn) {
-	s.simple()
-	owner := s.owner("fleet")
-	before := s.placed("fleet").FollowedAt
-	s.push("fleet", "app", 2)
-	s.arrives("edge/app", 2)
-	// It followed version 1 before, and an agent may have version 2 sooner than it.
-	s.until("the follower has followed", func() error {
-		p := s.placed("fleet")
-		if p.FollowedAt == before {
-			return fmt.Errorf("%+v", p)
-		}
-		return nil
-	})
-	s.must(s.Git.Down())
-	s.must(owner.Kill())
-	s.must(os.RemoveAll(owner.DataDir))
-	s.must(os.MkdirAll(owner.DataDir, 0o700))
-	s.ownedByOther("fleet", owner.Name)
-	s.must(owner.Start(s.t.Context()))
-	s.agent("late")
-	s.service("late", "app", "fleet", "app")
-	s.arrives("late/app", 2)
-	s.must(s.Git.Up(s.t.Context()))
 	s.push("fleet", "app", 3)
 }
 
