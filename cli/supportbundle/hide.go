@@ -51,6 +51,9 @@ func hide(c *corev1.Container) {
 	}
 }
 
+// flagName is one that Go's programs have after a single dash.
+var flagName = regexp.MustCompile(`^-[a-z]+(-[a-z]+)*$`)
+
 // hideWords leaves of the words of a command only the names of flags, and values that are harmless.
 func hideWords(words []string) {
 	for i, word := range words {
@@ -58,6 +61,8 @@ func hideWords(words []string) {
 		switch {
 		case !strings.HasPrefix(word, "-") || strings.ContainsAny(name, " \n\t"):
 			words[i] = leftOut
+		case !strings.HasPrefix(word, "--") && len(name) > 2 && !(set && flagName.MatchString(name)):
+			words[i] = word[:2] + leftOut // as -pPASSWORD, which is no name of a flag
 		case set && !harmless.MatchString(value):
 			words[i] = name + "=" + leftOut
 		}

@@ -16,7 +16,7 @@ func TestPodsShowNoSecrets(t *testing.T) {
 		return &corev1.HTTPGetAction{Path: "/healthz?key=" + planted, HTTPHeaders: []corev1.HTTPHeader{{Name: "Authorization", Value: "Basic " + planted}}}
 	}
 	run := func() *corev1.ExecAction {
-		return &corev1.ExecAction{Command: []string{"psql", planted, "-p" + planted + " x"}}
+		return &corev1.ExecAction{Command: []string{"psql", planted, "-p" + planted + " x", "-p" + planted, "-p" + planted + "=", "-f", "-listen-address=1"}}
 	}
 	container := func() corev1.Container {
 		probe := func() *corev1.Probe {
@@ -41,7 +41,7 @@ func TestPodsShowNoSecrets(t *testing.T) {
 			t.Errorf("the bundle has %s", line)
 		}
 	}
-	for _, want := range []string{`"/bin/sh"`, `"--replicas=3"`, `"--poll=2m"`, `"--public"`, `"--database-url=(left out)"`, `"/healthz?(left out)"`, `"Authorization"`} {
+	for _, want := range []string{`"/bin/sh"`, `"--replicas=3"`, `"--poll=2m"`, `"--public"`, `"-f"`, `"-listen-address=1"`, `"--database-url=(left out)"`, `"/healthz?(left out)"`, `"Authorization"`} {
 		if strings.Count(string(text), want) < 3 {
 			t.Errorf("the bundle does not have %s of each container:\n%s", want, text)
 		}
