@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/hub/identity/federation"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -15,7 +14,6 @@ import (
 // newIssuers creates the client for issuers' keys. It follows the same address rules
 // as sources: no name leads into the hub's own network unless that is allowed.
 func (h *Hub) newIssuers() (*federation.Issuers, error) {
-	dialer := &upstream.Dialer{Allow: h.config.AllowUpstreamCIDRs}
 	return federation.New(federation.Config{
 		Client: func(caPEM string) (*http.Client, error) {
 			trusted := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -27,7 +25,7 @@ func (h *Hub) newIssuers() (*federation.Issuers, error) {
 			}
 			return &http.Client{
 				Timeout:   10 * time.Second,
-				Transport: &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: trusted, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second},
+				Transport: h.config.outward(trusted),
 				CheckRedirect: func(*http.Request, []*http.Request) error {
 					return errors.New("redirects to the keys of an issuer are not followed")
 				},

@@ -303,7 +303,7 @@ func (h *Hub) makeEdges() error {
 	h.login.Register(mux)
 	pages := static.NewConsole(h.config.Console, h.URL(), mux.Patterns())
 	mux.Handle("/", pages)
-	h.handler = behindProxies(h.config.TrustedProxies, tracing.Handler(h.exposed(h.clustersOrigin(mux)), pages.Kind))
+	h.handler = behindProxies(h.config.TrustedProxies, tracing.Handler(h.proxy.Raw(h.exposed(h.clustersOrigin(mux))), pages.Kind))
 	return nil
 }
 

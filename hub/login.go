@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -27,7 +28,6 @@ func (h *Hub) newLogin() (*login.Server, error) {
 // providerTransport connects to login providers by the same address rules as
 // for sources: no name leads into the hub's own network unless that is allowed.
 func (h *Hub) providerTransport(caPEM string) (http.RoundTripper, error) {
-	dialer := &upstream.Dialer{Allow: h.config.AllowUpstreamCIDRs}
 	trusted := &tls.Config{MinVersion: tls.VersionTLS12}
 	if caPEM != "" {
 		trusted.RootCAs = x509.NewCertPool()
@@ -35,10 +35,20 @@ func (h *Hub) providerTransport(caPEM string) (http.RoundTripper, error) {
 			return nil, errcode.New(errcode.Invalid, "the certificate authority of the login provider holds no PEM certificate")
 		}
 	}
+	transport := h.config.outward(trusted)
+	transport.MaxIdleConnsPerHost = 2
+	return transport, nil
+}
+
+// outward returns a transport to addresses that people give: login providers, issuers,
+// destinations of notifications. No name leads into the hub's own network unless that is
+// allowed, and a proxy of the hub's environment is used, as for sources.
+func (c Config) outward(trusted *tls.Config) *http.Transport {
+	route := wire.Environment{Dialer: &upstream.Dialer{Allow: c.AllowUpstreamCIDRs}}
 	return &http.Transport{
-		DialContext: dialer.DialContext, TLSClientConfig: trusted, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
-		MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute,
-	}, nil
+		Proxy: route.Proxy, DialContext: route.DialContext, TLSClientConfig: trusted, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10,
+	}
 }
 
 // setupURL returns the URL where a person creates the first administrator in a

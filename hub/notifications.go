@@ -3,9 +3,7 @@ package hub
 import (
 	"crypto/tls"
 	"net/http"
-	"time"
 
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/hub/notify"
 	"github.com/axle-cd/axle/hub/notify/send"
 	"github.com/axle-cd/axle/hub/operations"
@@ -15,14 +13,12 @@ import (
 )
 
 // newNotifier creates what sends notifications. It follows the same address rules as
-// sources: no name leads into the hub's own network unless that is allowed. No proxy of
-// the environment is used, because it would connect to any address.
+// sources: no name leads into the hub's own network unless that is allowed, and a proxy of
+// the environment is used.
 func newNotifier(h *Hub) (*notify.Notifier, error) {
-	dialer := &upstream.Dialer{Allow: h.config.AllowUpstreamCIDRs}
-	sender := &send.Sender{Clock: h.config.Clock, Version: buildinfo.Version, Client: &http.Client{Transport: &http.Transport{
-		DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
-		TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 1, MaxResponseHeaderBytes: 64 << 10,
-	}}}
+	transport := h.config.outward(&tls.Config{MinVersion: tls.VersionTLS12})
+	transport.MaxIdleConnsPerHost = 1
+	sender := &send.Sender{Clock: h.config.Clock, Version: buildinfo.Version, Client: &http.Client{Transport: transport}}
 	if sender.Clock == nil {
 		sender.Clock = clock.Real{}
 	}

@@ -23,8 +23,6 @@ const (
 	// idleTimeout keeps the connections of agents that poll every 2 min, with
 	// tolerance for a slow one.
 	idleTimeout = 6 * time.Minute
-	// maxHeaderBytes is far above what any of our clients sends.
-	maxHeaderBytes = 16 << 10
 	// headerTable limits the HPACK table for the headers of answers; one answer
 	// to an agent's poll fits. The usual 4 KiB at both ends cost 9 KiB of
 	// memory for each connection, and 1 KiB still costs 4 with its index, and
@@ -111,18 +109,20 @@ func (s *server) Run(ctx context.Context) error {
 	// Behind a proxy, and in tests, HTTP/2 comes without TLS.
 	protocols.SetUnencryptedHTTP2(s.tls == nil)
 	srv := &http.Server{
-		Handler: smallframes.Handler(s.handler, authproxy.Owns), TLSConfig: s.tls, Protocols: &protocols,
+		TLSConfig: s.tls, Protocols: &protocols,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxEncoderHeaderTableSize: headerTable},
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
+	countHeads(srv, smallframes.Handler(s.handler, authproxy.Owns))
+	listener := headListener{s.listener, &requestHeads{}}
 	ended := make(chan error, 1)
 	go func() {
 		if s.tls != nil {
-			ended <- srv.ServeTLS(s.listener, "", "")
+			ended <- srv.ServeTLS(listener, "", "")
 			return
 		}
-		ended <- srv.Serve(s.listener)
+		ended <- srv.Serve(listener)
 	}()
 	select {
 	case err := <-ended:

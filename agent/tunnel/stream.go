@@ -14,8 +14,9 @@ import (
 const (
 	// streamPath is where the hub opens streams.
 	streamPath = "/stream"
-	// maxHead bounds a stream's head; a request's headers are far smaller.
-	maxHead = 1 << 20
+	// maxHead bounds a stream's head: that of a request of a megabyte, as API servers
+	// take it.
+	maxHead = 1<<20 + 64<<10
 	// failureTrailer carries the reason why an answer was interrupted.
 	failureTrailer = "Axle-Failure"
 	// headHeader carries the head of a request without a body.

@@ -3,7 +3,9 @@ package login
 import (
 	"context"
 	"crypto/subtle"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/axle-cd/axle/hub/identity/account"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -22,8 +25,6 @@ const (
 	skew = 5 * time.Minute
 	// maxTokenAge limits the age of a login's ID token.
 	maxTokenAge = 10 * time.Minute
-	// maxGroups limits how many values of a groups claim are read.
-	maxGroups = 2000
 	// maxTime is the last accepted second, about 1,900 years from now.
 	maxTime = 60_000_000_000
 	// maxIDToken limits an ID token, in bytes.
@@ -39,7 +40,7 @@ func (p *provider) verify(ctx context.Context, found *discovery, raw, nonce stri
 	// Times are checked below, both ways with the same skew.
 	token, err := found.Verifier(&oidc.Config{ClientID: p.ClientID, SkipExpiryCheck: true}).Verify(ctx, raw)
 	if err != nil {
-		return account.Claims{}, errcode.Hide(errcode.Unauthorized, err, "%s", p.notAccepted("its signature, issuer or audience is wrong").Error())
+		return account.Claims{}, errcode.Hide(errcode.Unauthorized, err, "%s", p.notAccepted(p.unverified(raw, err)).Error())
 	}
 	var more struct {
 		NotBefore json.Number `json:"nbf"`
@@ -88,6 +89,7 @@ func notYet(nbf json.Number, now time.Time) bool {
 // or groups that the token lacks.
 func (p *provider) complete(ctx context.Context, found *discovery, subject string, claims map[string]any, tokens *oauth2.Token) (account.Claims, error) {
 	groups, hasGroups := p.groups(claims)
+	known := hasGroups
 	email, _ := claims["email"].(string)
 	verified := account.AddressVerified(claims)
 	all := claims // for people to see; what is decided below goes by claims
@@ -110,11 +112,14 @@ func (p *provider) complete(ctx context.Context, found *discovery, subject strin
 				verified, claims["email_verified"] = account.AddressVerified(more), more["email_verified"]
 			}
 			if !hasGroups {
-				groups, _ = p.groups(more)
+				groups, known = p.groups(more)
 			}
 			all = maps.Clone(more)
 			maps.Copy(all, claims)
 		}
+	}
+	if !known && p.leftOut(claims) {
+		return account.Claims{}, errcode.New(errcode.Unauthorized, "%s left your groups out of the login, because they are too many for a token; an administrator can let it send only the groups that are assigned to the application, or roles of the application", p.Title)
 	}
 	at, _ := claims["auth_time"].(float64)
 	if at < 0 || at > maxTime {
@@ -126,37 +131,133 @@ func (p *provider) complete(ctx context.Context, found *discovery, subject strin
 	}, nil
 }
 
-// groups reads the groups claim: a list of texts, or one text. A name with dots
-// is a path into objects, unless a claim has exactly that name.
-func (p *provider) groups(claims map[string]any) ([]string, bool) {
+// leftOut reports whether a provider had groups and did not send them: Entra ID names
+// another address for them where a person has more than 200. Without groups, all
+// memberships that it gave would end.
+func (p *provider) leftOut(claims map[string]any) bool {
+	if p.GroupsClaim == "" {
+		return false
+	}
+	elsewhere, _ := claims["_claim_names"].(map[string]any)
+	_, named := elsewhere[p.GroupsClaim]
+	has, _ := claims["hasgroups"].(bool)
+	return named || has
+}
+
+// claimed returns the value of the groups claim. A name with dots is a path into objects,
+// unless a claim has exactly that name.
+func (p *provider) claimed(claims map[string]any) (v any, ok bool) {
 	if p.GroupsClaim == "" {
 		return nil, false
 	}
-	v, ok := claims[p.GroupsClaim]
-	if !ok {
-		var at any = claims
-		for part := range strings.SplitSeq(p.GroupsClaim, ".") {
-			object, isObject := at.(map[string]any)
-			if !isObject {
-				return nil, false
-			}
-			if at, ok = object[part]; !ok {
-				return nil, false
-			}
+	if v, ok = claims[p.GroupsClaim]; ok {
+		return v, true
+	}
+	v = claims
+	for part := range strings.SplitSeq(p.GroupsClaim, ".") {
+		object, isObject := v.(map[string]any)
+		if !isObject {
+			return nil, false
 		}
-		v = at
+		if v, ok = object[part]; !ok {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// groups reads the groups claim: a list of texts, one text, or an object with the names as
+// its fields, as some providers send roles. All of them are read, since the answer's
+// length is bounded, and any of them may be mapped.
+func (p *provider) groups(claims map[string]any) ([]string, bool) {
+	v, ok := p.claimed(claims)
+	if !ok {
+		return nil, false
 	}
 	switch v := v.(type) {
 	case string:
 		return []string{v}, true
+	case map[string]any:
+		return slices.Sorted(maps.Keys(v)), true
 	case []any:
-		var all []string
-		for _, one := range v[:min(len(v), maxGroups)] {
-			if text, ok := one.(string); ok && !slices.Contains(all, text) {
-				all = append(all, text)
+		all, seen := make([]string, 0, len(v)), map[string]bool{}
+		for _, one := range v {
+			if text, ok := one.(string); ok && !seen[text] {
+				all, seen[text] = append(all, text), true
 			}
 		}
 		return all, true
 	}
 	return nil, true
+}
+
+// unread says why a groups claim gives nothing, or less than it has; empty when all of it
+// was read.
+func (p *provider) unread(claims map[string]any) string {
+	v, ok := p.claimed(claims)
+	if !ok || v == nil {
+		return ""
+	}
+	switch v := v.(type) {
+	case string, map[string]any:
+		return ""
+	case []any:
+		for _, one := range v {
+			if _, ok := one.(string); !ok {
+				return fmt.Sprintf("an element of the claim is a %s and not a text, and is left out", kindOf(one))
+			}
+		}
+		return ""
+	}
+	return fmt.Sprintf("the claim is a %s; a list of texts, one text or an object with the names is needed", kindOf(v))
+}
+
+func kindOf(v any) string {
+	switch v.(type) {
+	case map[string]any:
+		return "object"
+	case []any:
+		return "list"
+	case float64:
+		return "number"
+	case bool:
+		return "boolean"
+	}
+	return "null"
+}
+
+// unverified says why an ID token was not verified, by what it says itself.
+func (p *provider) unverified(raw string, err error) string {
+	var head struct {
+		Algorithm string `json:"alg"`
+	}
+	var body struct {
+		Issuer   string `json:"iss"`
+		Audience any    `json:"aud"`
+	}
+	parts := strings.Split(raw, ".")
+	for i, into := range []any{&head, &body} {
+		if i >= len(parts) {
+			return "it is no JSON Web Token"
+		}
+		text, derr := base64.RawURLEncoding.DecodeString(parts[i])
+		if derr != nil || bounded.JSON(text, into, bounded.Most(maxIDToken)) != nil {
+			return "it is no JSON Web Token"
+		}
+	}
+	one, _ := body.Audience.(string)
+	many, _ := body.Audience.([]any)
+	switch {
+	case strings.HasPrefix(head.Algorithm, "HS"):
+		return fmt.Sprintf("it is signed with %.10s, a secret that others know too; an administrator should choose RS256 or ES256 for the ID tokens of the client there", head.Algorithm)
+	case head.Algorithm == "" || strings.EqualFold(head.Algorithm, "none"):
+		return "it is not signed"
+	case body.Issuer != p.Issuer:
+		return fmt.Sprintf("its issuer is %.200q, and that of the provider is %q", body.Issuer, p.Issuer)
+	case one != p.ClientID && !slices.Contains(many, any(p.ClientID)):
+		return fmt.Sprintf("it is not for the client ID %q of the hub, which its audience lacks", p.ClientID)
+	case strings.Contains(err.Error(), "fetching keys"):
+		return "the provider's keys cannot be fetched"
+	}
+	return fmt.Sprintf("none of the provider's keys made its signature (%.10s)", head.Algorithm)
 }

@@ -159,7 +159,11 @@ func (s *Server) claimed(ctx context.Context, p *provider, f flow, query url.Val
 	a.idToken, _ = tokens.Extra("id_token").(string)
 	claims, err = p.verify(ctx, found, a.idToken, f.Nonce, tokens)
 	if err != nil {
+		s.log.Warn("an ID token is not accepted", "provider", p.Name, logkey.Reason, errcode.Message(err), logkey.Error, errors.Unwrap(err))
 		return claims, err
+	}
+	if why := p.unread(claims.All); why != "" {
+		s.log.Warn("a login gives fewer groups than its claim has", "provider", p.Name, "claim", p.GroupsClaim, logkey.Reason, why)
 	}
 	// A state that came back before is a replay, even where the provider
 	// accepted its code twice.

@@ -133,7 +133,7 @@ func (ps *providers) unknown(p account.Provider, secret string) (*provider, erro
 	if err != nil {
 		return nil, err
 	}
-	return &provider{Provider: p, secret: secret, clock: ps.clock, client: &http.Client{Transport: bounded{transport}, Timeout: providerTimeout, CheckRedirect: stays}}, nil
+	return &provider{Provider: p, secret: secret, clock: ps.clock, client: &http.Client{Transport: shortAnswers{transport}, Timeout: providerTimeout, CheckRedirect: stays}}, nil
 }
 
 // stays follows a provider's redirects only on its own host: a redirect that
@@ -148,11 +148,11 @@ func stays(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// bounded limits how much of an answer is read.
-type bounded struct{ http.RoundTripper }
+// shortAnswers limits how much of an answer is read.
+type shortAnswers struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b shortAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := b.RoundTripper.RoundTrip(r)
 	if err == nil {
 		answer.Body = struct {

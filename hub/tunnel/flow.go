@@ -26,8 +26,8 @@ import (
 const (
 	// streamPath is the path for opening streams at the other end.
 	streamPath = "/stream"
-	// maxHead limits a head.
-	maxHead = 1 << 20
+	// maxHead limits a head: that of a request of a megabyte, as API servers take it.
+	maxHead = 1<<20 + 64<<10
 	// failureTrailer carries why an answer ended early.
 	failureTrailer = "Axle-Failure"
 	// headHeader carries the head of a request without a body.

@@ -7,8 +7,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxURI bounds path and query together.
-const maxURI = 8 << 10
+// maxURI bounds path and query together: what an API server takes, less the headers.
+const maxURI = 1<<20 - 32<<10
 
 // CheckPath returns Invalid unless the request URI is an unambiguous path in origin
 // form, with or without a query. It takes the text as received.

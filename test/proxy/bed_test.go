@@ -240,7 +240,7 @@ func newBed(t *testing.T, o options) *bed {
 	go func() { ended <- b.proxy.Run(ctx) }()
 	b.server = httptest.NewUnstartedServer(b.proxy)
 	b.server.EnableHTTP2 = true
-	b.server.Config.MaxHeaderBytes = 16 << 10
+	b.server.Config.MaxHeaderBytes = 1 << 20
 	b.server.StartTLS()
 	t.Cleanup(func() {
 		cancel()

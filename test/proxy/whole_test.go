@@ -123,6 +123,8 @@ func TestKubeconfigsThroughHubAndAgent(t *testing.T) {
 			}
 		})
 	}
+	t.Run("what kubectl asks without the server's path", func(t *testing.T) { w.raw(t) })
+	t.Run("as long as an API server takes it", func(t *testing.T) { w.long(t) })
 	t.Run("many clusters, one missing", func(t *testing.T) {
 		out, errs, err := w.command(w.axle, "kubectl", "--clusters", "tier=test", "--", "get", "ns", namespace, "-o", "name")
 		if err != nil || out != "edge  namespace/"+namespace+"\n" {
@@ -159,6 +161,65 @@ func TestKubeconfigsThroughHubAndAgent(t *testing.T) {
 		})
 	})
 	t.Run("a revoked token", func(t *testing.T) { w.revoke(t, namespace) })
+}
+
+// raw: kubectl get --raw leaves out the path of the server. The hub answered for the
+// cluster, so that a dead one looked healthy.
+func (w *whole) raw(t *testing.T) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if _, errs, err := w.command(w.axle, "clusters", "kubeconfig", "edge", "--output", path); err != nil {
+		t.Fatalf("%v %s", err, errs)
+	}
+	for uri, says := range map[string]string{
+		"/readyz?verbose": "[+]etcd ok", "/livez?verbose": "[+]ping ok", "/healthz?verbose": "[+]ping ok", "/version": "gitVersion", "/api/v1/namespaces/default": `"kind":"Namespace"`,
+	} {
+		out, errs, err := w.command("kubectl", "--kubeconfig", path, "get", "--raw", uri)
+		if err != nil || !strings.Contains(out, says) {
+			t.Errorf("%s: %v %.300s %s, want %s", uri, err, out, errs, says)
+		}
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A credential that ended, or a token that is of no cluster, gets no answer of the hub's.
+	for token, says := range map[string]string{"axle_k8s_none": "not a credential of a cluster", w.hub.AdminToken: "this is the hub"} {
+		config.AuthInfos[config.Contexts[config.CurrentContext].AuthInfo].Token = token
+		config.AuthInfos[config.Contexts[config.CurrentContext].AuthInfo].Exec = nil
+		if err := clientcmd.WriteToFile(*config, path); err != nil {
+			t.Fatal(err)
+		}
+		out, errs, err := w.command("kubectl", "--kubeconfig", path, "get", "--raw", "/readyz")
+		if err == nil || !strings.Contains(errs, says) {
+			t.Errorf("with another token: %v %s %s, want %s", err, out, errs, says)
+		}
+	}
+	// The hub's own probe has no credential.
+	answer, err := w.httpClient(t).Get(w.hub.URL + "/readyz") //nolint:noctx // the client has a timeout
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK {
+		t.Errorf("the hub's own probe: %s, %v", answer.Status, err)
+	}
+}
+
+// long: a path and query of more than 8 KiB, as a long selector makes them, were refused.
+func (w *whole) long(t *testing.T) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if _, errs, err := w.command(w.axle, "clusters", "kubeconfig", "edge", "--output", path); err != nil {
+		t.Fatalf("%v %s", err, errs)
+	}
+	values := make([]string, 2000)
+	for i := range values {
+		values[i] = fmt.Sprintf("application-%04d", i)
+	}
+	out, errs, err := w.command("kubectl", "--kubeconfig", path, "get", "namespaces", "-o", "name", "-l", "kubernetes.io/metadata.name in (default,"+strings.Join(values, ",")+")")
+	if err != nil || out != "namespace/default\n" {
+		t.Errorf("a selector of %d KiB: %v %.300s %.300s", len(strings.Join(values, ","))>>10, err, out, errs)
+	}
 }
 
 // listAndWatch reads by the RPCs that a page uses.

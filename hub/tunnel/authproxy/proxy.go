@@ -110,6 +110,7 @@ type Proxy struct {
 	host        string
 	streams     streams
 	credentials openedCredentials
+	large       largeHeads
 
 	mu    sync.Mutex
 	known map[string]knownCluster
@@ -179,6 +180,11 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	leave, err := p.large.enter(r, a.caller.ID)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return p.forward(w, r, a)
 }
 

@@ -113,13 +113,7 @@ func (c Config) tls() (*tls.Config, error) {
 
 func (c *Client) chooseProxy() (func(*http.Request) (*url.URL, error), error) {
 	if c.config.Proxy == "" {
-		return func(r *http.Request) (*url.URL, error) {
-			u, err := http.ProxyFromEnvironment(r)
-			if u != nil && err == nil {
-				err = c.literal(r.URL)
-			}
-			return u, err
-		}, nil
+		return Environment{c.dialer}.Proxy, nil
 	}
 	u, err := CheckProxy(c.config.Proxy)
 	if err != nil {
@@ -128,7 +122,7 @@ func (c *Client) chooseProxy() (func(*http.Request) (*url.URL, error), error) {
 	if c.config.ProxyUsername != "" || c.config.ProxyPassword != "" {
 		u.User = url.UserPassword(c.config.ProxyUsername, c.config.ProxyPassword)
 	}
-	return func(r *http.Request) (*url.URL, error) { return u, c.literal(r.URL) }, nil
+	return func(r *http.Request) (*url.URL, error) { return u, literal(c.dialer, r.URL) }, nil
 }
 
 // CheckProxy parses the URL of a proxy, which must not hold a password.
@@ -148,41 +142,13 @@ func CheckProxy(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// literal refuses an internal address behind a proxy. Names are left to the
-// proxy.
-func (c *Client) literal(u *url.URL) error {
-	addr, err := netip.ParseAddr(u.Hostname())
-	if err != nil {
-		return nil //nolint:nilerr // a name
-	}
-	return c.dialer.Check(addr)
-}
-
 // dial checks the address, except for a proxy from the hub's environment, which
 // the operator chose and not a tenant.
 func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if c.config.Proxy == "" && c.isOwnProxy(addr) {
-		d := net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
-		return d.DialContext(ctx, network, addr)
+	if c.config.Proxy == "" {
+		return Environment{c.dialer}.DialContext(ctx, network, addr)
 	}
 	return c.dialer.DialContext(ctx, network, addr)
-}
-
-func (c *Client) isOwnProxy(addr string) bool {
-	for _, scheme := range []string{"https", "http"} {
-		u, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: scheme, Host: "upstream.invalid"}})
-		if err != nil || u == nil {
-			continue
-		}
-		port := u.Port()
-		if port == "" {
-			port = map[string]string{"http": "80", "https": "443", "socks5": "1080"}[u.Scheme]
-		}
-		if net.JoinHostPort(u.Hostname(), port) == addr {
-			return true
-		}
-	}
-	return false
 }
 
 // Private reports whether anybody but the hub's operator chose the route: a
