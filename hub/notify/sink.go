@@ -16,14 +16,14 @@ import (
 	"github.com/axle-cd/axle/internal/rule"
 )
 
-// Type is the kind of destination of a sink.
-type Type string
+// Type is the kind of destination of a sink: the format of its messages, or Plural.
+type Type = send.Format
 
-// The types. Plural is the name that the format of the CRD has for Axle itself.
+// Types that others name. Plural is the name that the format of the CRD has for Axle itself.
 const (
-	Slack   Type = "SLACK"
-	Teams   Type = "TEAMS"
-	Webhook Type = "WEBHOOK"
+	Slack        = send.Slack
+	Teams        = send.Teams
+	Webhook      = send.Webhook
 	Plural  Type = "PLURAL"
 )
 
@@ -227,7 +227,7 @@ func (n *objects) target(s Sink) (t send.Target, err error) {
 	if err != nil {
 		return t, errcode.Hide(errcode.Internal, err, "the URL of notification sink %s cannot be opened with this hub's key", s.Name)
 	}
-	t.Format = send.Format(s.Type)
+	t.Format = s.Type
 	return t, nil
 }
 
