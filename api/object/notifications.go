@@ -18,7 +18,7 @@ var NotificationSink = Kind{
 		"ApplyNotificationSinkRequest.secret":   {Secret: true},
 		"ApplyNotificationSinkRequest.unsigned": {Default: false, Clears: "signed"},
 		"ApplyNotificationSinkRequest.dry_run":  {Skip: true},
-		"NotificationSinkSettings.type":         {Required: true, Immutable: true, Enum: rule.SinkTypes},
+		"NotificationSinkSettings.type":         {Required: true, Immutable: true, Enum: rule.SinkTypes, Text: rule.Or(rule.SinkTypes) + ". It cannot be changed."},
 		"NotificationSinkSettings.project":      {Immutable: true, Reference: "Project"},
 		"NotificationSinkSettings.priority":     {Computed: true, Enum: orNone(rule.Priorities)},
 		"NotificationSinkSettings.users":        {Set: true, Reference: "User"},

@@ -24,8 +24,9 @@ type NotificationSink struct {
 type NotificationSinkSpec struct {
 	// Name in the hub; unset is metadata.name.
 	Name *string `json:"name,omitempty"`
-	// Type of the sink. WEBHOOK is Axle's own: any URL that accepts JSON.
-	// +kubebuilder:validation:Enum=SLACK;TEAMS;PLURAL;WEBHOOK
+	// Type of the sink. WEBHOOK is Axle's own: any URL that accepts JSON. So is DISCORD, whose
+	// URL is in configuration.urlSecretRef.
+	// +kubebuilder:validation:Enum=SLACK;TEAMS;PLURAL;WEBHOOK;DISCORD
 	Type string `json:"type"`
 	// Configuration of the sink.
 	Configuration NotificationSinkConfiguration `json:"configuration,omitempty"`

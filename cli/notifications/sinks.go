@@ -163,7 +163,7 @@ func sinks(a *command.App) *cobra.Command {
 		}),
 	}
 	command.TakeOverFlag(remove, management)
-	return command.Noun("sinks", "Manage where notifications go: Slack, Teams, a URL that accepts JSON, or Axle itself", []string{"sink"},
+	return command.Noun("sinks", "Manage where notifications go: chats, a URL that accepts JSON, or Axle itself", []string{"sink"},
 		list, get, sinkCreate(a), sinkUpdate(a), test, remove)
 }
 
@@ -208,7 +208,7 @@ func sinkCreate(a *command.App) *cobra.Command {
 	var s sinkFlags
 	c := &cobra.Command{
 		Use: "create NAME --type TYPE", Short: "Create a sink", Args: command.Exactly(1),
-		Long: `Create a sink. The URL of a Slack or Teams webhook is a credential: it is read from a
+		Long: `Create a sink. The URL of a chat's webhook is a credential: it is read from a
 file, kept sealed, and never shown again. A sink of a project belongs to those who may
 write that project; without --project, it needs rights on the whole hub.`,
 		Example: `  axle notifications sinks create ops --type slack --url-file slack.url
@@ -227,7 +227,7 @@ write that project; without --project, it needs rights on the whole hub.`,
 		}),
 	}
 	s.flags(c)
-	c.Flags().StringVar(&s.settings.Type, "type", "", "SLACK, TEAMS, WEBHOOK (any URL that accepts JSON) or PLURAL (in Axle itself)")
+	c.Flags().StringVar(&s.settings.Type, "type", "", rule.Or(rule.SinkTypes)+"; WEBHOOK is any URL that accepts JSON, PLURAL is Axle itself")
 	c.Flags().StringVar(&s.settings.Project, "project", "", "project of the sink (default: the hub as a whole)")
 	command.Complete(c, "type", rule.SinkTypes...)
 	_ = c.MarkFlagRequired("type")

@@ -71,7 +71,7 @@ var (
 	// Actions are the rights of role bindings.
 	Actions = []string{"read", "write", "create", "git"}
 	// SinkTypes and Priorities are those of notification sinks.
-	SinkTypes  = []string{"SLACK", "TEAMS", "WEBHOOK", "PLURAL"}
+	SinkTypes  = []string{"SLACK", "TEAMS", "DISCORD", "WEBHOOK", "PLURAL"}
 	Priorities = []string{"LOW", "MEDIUM", "HIGH"}
 )
 

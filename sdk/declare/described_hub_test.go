@@ -207,6 +207,29 @@ func TestAKeyThatIsGivenUp(t *testing.T) {
 	}
 }
 
+// TestASinkOfDiscord has its URL from a Secret, as every type that the kind has no field for.
+func TestASinkOfDiscord(t *testing.T) {
+	c := client(t)
+	item := items(t, `apiVersion: v1
+kind: Secret
+metadata: {name: hook}
+stringData: {url: "https://discord.example.com/api/webhooks/1/T0KENT0KENT0KEN"}
+---
+apiVersion: deployments.plural.sh/v1alpha1
+kind: NotificationSink
+metadata: {name: gamers}
+spec: {type: DISCORD, configuration: {urlSecretRef: {name: hook, key: url}}}
+`)[0]
+	kind := kindOf(t, item.Kind)
+	made, err := kind.Write(t.Context(), c, &item, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := made.Message.(*hubv1.NotificationSink); s.GetHost() != "discord.example.com" || strings.Contains(s.String(), "T0KEN") || !kind.Same(c, &item, made) {
+		t.Errorf("%v", s)
+	}
+}
+
 // TestCallsByName are those of sdk.Objects that the engine above does not make.
 func TestCallsByName(t *testing.T) {
 	c, ctx := client(t), t.Context()

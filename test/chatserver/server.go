@@ -1,5 +1,5 @@
-// Package chatserver checks messages as the incoming webhooks of Slack and Microsoft
-// Teams do. Tests of notifications run it; README.md says what it does not cover.
+// Package chatserver checks messages as the incoming webhooks of Slack, Microsoft
+// Teams and Discord do. Tests of notifications run it; README.md says what it does not cover.
 package chatserver
 
 import (
@@ -15,7 +15,7 @@ import (
 // maxTeams is the largest message that a workflow takes, in bytes.
 const maxTeams = 28 << 10
 
-// Server is both services.
+// Server is all of them.
 type Server struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -28,6 +28,7 @@ func New() *Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/services/", s.take(slack, http.StatusOK, "ok"))
 	mux.HandleFunc("/workflows/", s.take(teams, http.StatusAccepted, ""))
+	mux.HandleFunc("/api/webhooks/", s.take(discord, http.StatusNoContent, ""))
 	s.Server = httptest.NewServer(mux)
 	return s
 }
@@ -124,6 +125,39 @@ func teams(body []byte) error {
 	for _, b := range a.Content.Body {
 		if b.Type != "TextBlock" || b.Text == "" {
 			return fmt.Errorf("invalid element %q", b.Type)
+		}
+	}
+	return nil
+}
+
+// discord knows the limits of embeds, and refuses a message that may mention somebody.
+func discord(body []byte) error {
+	var m struct {
+		Content string
+		Embeds  []struct {
+			Title, Description, URL string
+			Footer                  struct{ Text string }
+		}
+		Mentions *struct{ Parse []string } `json:"allowed_mentions"`
+	}
+	if err := json.Unmarshal(body, &m); err != nil {
+		return fmt.Errorf("50109: the request body contains invalid JSON")
+	}
+	if m.Content == "" && len(m.Embeds) == 0 {
+		return fmt.Errorf("50006: cannot send an empty message")
+	}
+	if m.Mentions == nil || len(m.Mentions.Parse) > 0 {
+		return fmt.Errorf("mentions are allowed")
+	}
+	total := 0
+	for _, e := range m.Embeds {
+		for text, most := range map[string]int{e.Title: 256, e.Description: 4096, e.Footer.Text: 2048} {
+			if n := len([]rune(text)); n > most {
+				return fmt.Errorf("50035: a text of %d characters, at most %d are allowed", n, most)
+			}
+		}
+		if total += len([]rune(e.Title + e.Description + e.Footer.Text)); total > 6000 || e.Title == "" {
+			return fmt.Errorf("50035: embeds of %d characters", total)
 		}
 	}
 	return nil

@@ -25,7 +25,8 @@ const (
 
 type NotificationSinkSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// SLACK, TEAMS, WEBHOOK or PLURAL. It cannot be changed.
+	// The service that gets the messages, such as SLACK; WEBHOOK is any URL that accepts
+	// JSON, and PLURAL is Axle itself. It cannot be changed.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// Project by name; empty is the hub as a whole. It cannot be changed.
 	Project string `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
@@ -458,7 +459,7 @@ type ApplyNotificationSinkRequest struct {
 	state    protoimpl.MessageState    `protogen:"open.v1"`
 	Name     string                    `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Settings *NotificationSinkSettings `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"`
-	// URL of SLACK, TEAMS and WEBHOOK: https, or http to this machine. It is a secret.
+	// URL of all types but PLURAL: https, or http to this machine. It is a secret.
 	// Empty keeps the present one.
 	Url string `protobuf:"bytes,3,opt,name=url,proto3" json:"url,omitempty"`
 	// WEBHOOK only: the key that signs deliveries, at least 16 bytes. Empty keeps the

@@ -24,12 +24,21 @@ import (
 // Type is the kind of destination, by which a message is rendered.
 type Type string
 
-// The types of destinations.
+// Types that others name.
 const (
 	Slack   Type = "SLACK"
 	Teams   Type = "TEAMS"
 	Webhook Type = "WEBHOOK"
 )
+
+// formats are how messages are rendered, and the largest body in bytes that a destination
+// takes, 0 for no limit: objects are left out until a message fits.
+var formats = map[Type]struct {
+	body func(Content) any
+	most int
+}{
+	Slack: {slack, 0}, Teams: {teams, maxCard}, "DISCORD": {discord, 0}, Webhook: {func(c Content) any { return c }, 0},
+}
 
 // Target is where a message goes. All of it is secret.
 type Target struct {
@@ -117,19 +126,16 @@ func Signature(secret, at string, body []byte) string {
 }
 
 func render(f Type, c Content) ([]byte, error) {
-	switch f {
-	case Slack:
-		return marshal(slack(c))
-	case Teams:
-		for {
-			text, err := marshal(teams(c))
-			if n := len(c.Objects); err != nil || len(text) <= maxCard || n == 0 {
-				return text, err
-			}
-			c.Objects, c.Others = c.Objects[:len(c.Objects)-1], c.Others+1
+	format, ok := formats[f]
+	if !ok {
+		return nil, fmt.Errorf("%s is no type", f)
+	}
+	for {
+		text, err := marshal(format.body(c))
+		if n := len(c.Objects); err != nil || format.most == 0 || len(text) <= format.most || n == 0 {
+			return text, err
 		}
-	default:
-		return marshal(c)
+		c.Objects, c.Others = c.Objects[:len(c.Objects)-1], c.Others+1
 	}
 }
 

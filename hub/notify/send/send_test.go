@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/notify/send"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/test/chatserver"
 )
 
@@ -46,7 +48,7 @@ func TestChatsTakeEveryMessage(t *testing.T) {
 			if text == "" {
 				c.Title = "a service failed"
 			}
-			for _, target := range []send.Target{{Type: send.Slack, URL: s.URL + "/services/T0/B0/x"}, {Type: send.Teams, URL: s.URL + "/workflows/x"}} {
+			for _, target := range []send.Target{{Type: send.Slack, URL: s.URL + "/services/T0/B0/x"}, {Type: send.Teams, URL: s.URL + "/workflows/x"}, {Type: "DISCORD", URL: s.URL + "/api/webhooks/1/x"}} {
 				if r := sender().Send(t.Context(), target, c); !r.OK {
 					t.Fatalf("%s: %+v", target.Type, r)
 				}
@@ -61,6 +63,16 @@ func TestChatsTakeEveryMessage(t *testing.T) {
 			if card := string(s.Accepted()[1]); strings.Contains(card, "](http") {
 				t.Errorf("a link in the card: %s", card)
 			}
+			var m struct {
+				Embeds []struct{ Title, Description string }
+			}
+			if err := json.Unmarshal(s.Accepted()[2], &m); err != nil || len(m.Embeds) != 1 {
+				t.Fatalf("%v: %s", err, s.Accepted()[2])
+			}
+			// Discord shows what is between the fences as it is.
+			if shown := m.Embeds[0].Title + regexp.MustCompile("(?s)```.*?```").ReplaceAllString(m.Embeds[0].Description, ""); strings.Contains(shown, "://") || strings.Contains(shown, "](") || strings.Contains(shown, "`y") && !strings.Contains(shown, "\\`y") {
+				t.Errorf("a link or a format in the embed: %s", shown)
+			}
 		})
 	}
 }
@@ -69,9 +81,21 @@ func TestTestMessage(t *testing.T) {
 	s := chatserver.New()
 	defer s.Close()
 	c := send.Content{ID: "ntf_1", Event: "test", Title: "a test", Test: true}
-	for target, want := range map[send.Target]string{{Type: send.Slack, URL: s.URL + "/services/T0/B0/x"}: "200 OK: ok", {Type: send.Teams, URL: s.URL + "/workflows/x"}: "202 Accepted"} {
+	for target, want := range map[send.Target]string{{Type: send.Slack, URL: s.URL + "/services/T0/B0/x"}: "200 OK: ok", {Type: send.Teams, URL: s.URL + "/workflows/x"}: "202 Accepted", {Type: "DISCORD", URL: s.URL + "/api/webhooks/1/x"}: "204 No Content"} {
 		if r := sender().Send(t.Context(), target, c); !r.OK || r.Answer != want {
 			t.Errorf("%s: %+v", target.Type, r)
+		}
+	}
+}
+
+// TestEveryTypeHasAFormat fails for a type of sinks whose messages nobody renders.
+func TestEveryTypeHasAFormat(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	for _, word := range append([]string{"PIGEON"}, rule.SinkTypes...) {
+		r := sender().Send(t.Context(), send.Target{Format: send.Format(word), URL: s.URL}, worst("x"))
+		if none := word == "PIGEON" || word == "PLURAL"; strings.Contains(r.Answer, "is no format") != none {
+			t.Errorf("%s: %+v", word, r)
 		}
 	}
 }

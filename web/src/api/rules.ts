@@ -15,6 +15,6 @@ export const words = {
   actions: ['read', 'write', 'create', 'git'],
   priorities: ['LOW', 'MEDIUM', 'HIGH'],
   repositoryTypes: ['git', 'helm', 'oci', 'bucket'],
-  sinkTypes: ['SLACK', 'TEAMS', 'WEBHOOK', 'PLURAL'],
+  sinkTypes: ['SLACK', 'TEAMS', 'DISCORD', 'WEBHOOK', 'PLURAL'],
   webhookProviders: ['github', 'gitlab', 'gitea', 'bitbucket', 'azure', 'generic'],
 } as const
