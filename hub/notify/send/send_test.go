@@ -93,7 +93,7 @@ func TestEveryTypeHasAFormat(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	defer s.Close()
 	for _, word := range append([]string{"PIGEON"}, rule.SinkTypes...) {
-		r := sender().Send(t.Context(), send.Target{Format: send.Format(word), URL: s.URL}, worst("x"))
+		r := sender().Send(t.Context(), send.Target{Type: send.Type(word), URL: s.URL}, worst("x"))
 		if none := word == "PIGEON" || word == "PLURAL"; strings.Contains(r.Answer, "is no format") != none {
 			t.Errorf("%s: %+v", word, r)
 		}
