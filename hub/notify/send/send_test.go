@@ -94,7 +94,7 @@ func TestEveryTypeHasAFormat(t *testing.T) {
 	defer s.Close()
 	for _, word := range append([]string{"PIGEON"}, rule.SinkTypes...) {
 		r := sender().Send(t.Context(), send.Target{Type: send.Type(word), URL: s.URL}, worst("x"))
-		if none := word == "PIGEON" || word == "PLURAL"; strings.Contains(r.Answer, "is no format") != none {
+		if none := word == "PIGEON" || word == "PLURAL"; strings.Contains(r.Answer, "is no type") != none {
 			t.Errorf("%s: %+v", word, r)
 		}
 	}
