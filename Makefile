@@ -209,7 +209,7 @@ argo-health: ## run every health script of a checkout of Argo CD, with its own c
 	@test -d '$(ARGO_CD)/resource_customizations' || { echo "ARGO_CD=PATH must name a checkout of Argo CD: git clone --depth 1 https://github.com/argoproj/argo-cd"; exit 1; }
 	ARGO_CD='$(abspath $(ARGO_CD))' go test -count=1 ./agent/health -v -run 'TestCustomizations$$'
 
-fuzz: ## run every fuzz test for FUZZTIME (30s)
+fuzz: ## run every fuzz test for FUZZTIME (30s), each within 1 GiB of memory
 	@./test/fuzz.sh $(FUZZTIME)
 
 flakes: deps kubedev web ## run the tests that start processes 5 times in 0.67 of a processor and 5 times beside a load of 8, a day (COUNT LOAD PACKAGES='./test/pg')
