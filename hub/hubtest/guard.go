@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"testing"
 
 	"github.com/axle-cd/axle/hub"
 	"github.com/axle-cd/axle/test/bin"
@@ -32,7 +31,7 @@ func Guard() {
 
 // Main is TestMain for packages whose tests run hubs; it also stops the
 // Postgres server that they may have started.
-func Main(m *testing.M) {
+func Main(m interface{ Run() int }) {
 	Guard()
 	pg.Main(m)
 }

@@ -26,8 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	kube.KeepShared() // with the CRDs
-	hubtest.Main(m)
+	hubtest.Main(kube.KeepShared(m)) // with the CRDs
 }
 
 // notInFiles are kinds that axle export does not have, with the reason. Every other kind

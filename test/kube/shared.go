@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,25 +60,45 @@ func Shared(tb TB) *Cluster {
 	}
 	shared.users++
 	tb.Cleanup(func() {
-		shared.Lock()
-		defer shared.Unlock()
-		if shared.users--; shared.users > 0 {
-			return
-		}
-		if err := shared.plain.Close(); err != nil {
+		if err := leaveShared(); err != nil {
 			tb.Logf("close the shared cluster: %v", err)
 		}
-		shared.plain = nil
 	})
 	return shared.plain
 }
 
-// KeepShared keeps the Shared cluster from the first test that uses it to the end of the
-// process: for packages that install something first which all their tests need.
-func KeepShared() {
+// leaveShared gives the Shared cluster back when nobody uses it any more.
+func leaveShared() error {
 	shared.Lock()
 	defer shared.Unlock()
+	shared.users--
+	if shared.users > 0 || shared.plain == nil {
+		return nil
+	}
+	err := shared.plain.Close()
+	shared.plain = nil
+	return err
+}
+
+// Tests are those of a binary, as *testing.M has them.
+type Tests interface{ Run() int }
+
+// KeepShared are the same tests, which keep the Shared cluster from the first one that uses it
+// to the last: for packages that install something first which all their tests need.
+func KeepShared(tests Tests) Tests { return keepShared{tests} }
+
+type keepShared struct{ tests Tests }
+
+// Run implements Tests.
+func (k keepShared) Run() int {
+	shared.Lock()
 	shared.users++
+	shared.Unlock()
+	code := k.tests.Run()
+	if err := leaveShared(); err != nil {
+		fmt.Fprintln(os.Stderr, "close the shared cluster:", err) // the result of the tests matters
+	}
+	return code
 }
 
 // Namespace makes a namespace for one test. Nothing removes it: the cluster

@@ -45,8 +45,7 @@ import (
 const limit = 30 * time.Second
 
 func TestMain(m *testing.M) {
-	kube.KeepShared() // with the CRDs
-	hubtest.Main(m)
+	hubtest.Main(kube.KeepShared(m)) // with the CRDs
 }
 
 // bed is an API server, a hub, and what a test does with them.
