@@ -43,9 +43,11 @@ func TestWhereTheHubIs(t *testing.T) {
 
 	// The file of axle login.
 	file := filepath.Join(w.dir, "none.yaml")
-	known := settings.Settings{Current: "here", Contexts: map[string]settings.Target{"here": {URL: h.URL, Token: h.AdminToken}}}
 	getenv := func(string) string { return file }
-	if err := known.Save(getenv); err != nil {
+	if err := settings.Change(getenv, func(s *settings.Settings) error {
+		s.Current, s.Contexts["here"] = "here", settings.Target{URL: h.URL, Token: h.AdminToken}
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w.run(plan...)

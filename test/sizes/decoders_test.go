@@ -1,7 +1,6 @@
 package sizes_test
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -178,6 +177,6 @@ func TestDecodersAreListed(t *testing.T) {
 		}
 	}
 	if len(found) < 100 || strangers < 50 {
-		t.Error(fmt.Sprintf("%d decoders were found, %d of texts of others: the test looks at the wrong files", len(found), strangers))
+		t.Errorf("%d decoders were found, %d of texts of others: the test looks at the wrong files", len(found), strangers)
 	}
 }
