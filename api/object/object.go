@@ -27,6 +27,9 @@ type Kind struct {
 	Text string
 	// Calls are those for its objects; those of kinds that are rows of others are by hand.
 	Calls Calls
+	// Storage is how the hub keeps the objects of a kind without a table of its own; nil
+	// for kinds with one.
+	Storage *Storage
 	// Operator is set if only the operator reads its manifests, such as for a token that it
 	// puts into a Secret.
 	Operator bool
@@ -154,7 +157,7 @@ const (
 // it names. They are deleted in the reverse order.
 var All = []Kind{
 	HubSettings, Project, ProjectLimits, User, ServiceAccount, Group,
-	Repository, Cluster, ServiceContext, Outputs, ManagedNamespace, GlobalService, ServiceDeployment,
+	Repository, ClusterTemplate, Cluster, ServiceContext, Outputs, ManagedNamespace, GlobalService, ServiceDeployment,
 	GroupMembership, AccessBinding, AdminGrant, LoginProvider, FederationTrust,
 	Webhook, NotificationSink, NotificationRouter, AgentUpgrade,
 }

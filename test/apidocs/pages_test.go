@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
 )
 
 var update = flag.Bool("update", false, "write the pages anew")
@@ -50,6 +51,11 @@ func rights(t *testing.T) map[string]string {
 	found := map[string]string{}
 	for _, m := range accessLine.FindAllStringSubmatch(string(text), -1) {
 		found[m[1]] = right[m[2]]
+	}
+	for _, k := range object.Stored() {
+		found[k.Calls.Service+k.Calls.List], found[k.Calls.Service+k.Calls.Get] = right["ActionRead"], right["ActionRead"]
+		write := right["Action"+strings.ToUpper(k.Storage.Write[:1])+k.Storage.Write[1:]]
+		found[k.Calls.Service+k.Calls.Update], found[k.Calls.Service+k.Calls.Delete] = write, write
 	}
 	return found
 }
