@@ -108,8 +108,9 @@ generate: generate-code ## make all generated files anew
 	$(UPDATE) ./test/skew ./test/kinds ./test/apidocs ./test/pages ./internal/archtest -run '^($(PAGES))$$' -update
 
 generate-code: $(INSTALLED) ## the part of make generate that is compiled: protocols, kinds and their definitions
-	$(UPDATE) ./api/spec/v1 ./test/kinds/lists -run '^(TestMessagesAreTheSpec|TestListsAreCurrent|TestRulesOfTheConsoleAreCurrent)$$' -update
+	$(UPDATE) ./api/spec/v1 ./test/kinds/lists -run '^(TestMessagesAreTheSpec|TestServicesOfKindsAreCurrent|TestRulesOfTheConsoleAreCurrent)$$' -update
 	$(BUF) generate
+	$(UPDATE) ./test/kinds/lists -run '^(TestTypesOfKindsAreCurrent|TestListsAreCurrent|TestClientsOfKindsAreCurrent)$$' -update
 	$(TOOL) controller-gen crd:allowDangerousTypes=true paths=./api/v1alpha1/... paths=./api/axle/... output:crd:dir=deploy/crds
 	gofmt -w $$(git ls-files '*.go')
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/confirm"
 	"github.com/axle-cd/axle/cli/output"
@@ -13,7 +14,7 @@ import (
 
 // questions are asked on a terminal before a command destroys something that
 // cannot be brought back by the opposite command. %s is the arguments.
-var questions = map[string]string{
+var questions = withDescribed(map[string]string{
 	"agents abort":                 "Abort the agent upgrade and roll agents back",
 	"clusters delete":              "Delete %s from the hub (cluster; its tokens are revoked)",
 	"clusters delete --detach":     "Delete %s from the hub (cluster; its tokens are revoked, the objects of its services stay)",
@@ -41,6 +42,14 @@ var questions = map[string]string{
 	"webhooks delete":              "Delete %s (webhook)",
 	"uninstall":                    "Remove the hub and its operator from the cluster (their data stays)",
 	"uninstall --delete-data":      "Remove the hub and its operator from the cluster, WITH ALL DATA of the hub",
+})
+
+// withDescribed adds the questions for the kinds in the hub's table of objects.
+func withDescribed(questions map[string]string) map[string]string {
+	for _, k := range object.Stored() {
+		questions[k.Noun+" delete"] = "Delete %s (" + k.Storage.Called + ")"
+	}
+	return questions
 }
 
 // askFirst adds --yes and a question to each command of questions.

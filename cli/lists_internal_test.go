@@ -8,6 +8,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/hub/hubtest"
 )
 
@@ -141,7 +143,11 @@ func TestListsAreTheHubs(t *testing.T) {
 	axle("projects create shop")
 	axle("clusters create edge-1 --project shop --tag tier=edge")
 	covered := map[string]bool{}
-	for _, tc := range listCalls {
+	calls := slices.Clone(listCalls)
+	for _, k := range object.Stored() {
+		calls = append(calls, struct{ line, method, fields, short string }{k.Noun + " list", k.Calls.Path(k.Calls.List), `{"pageSize":500}`, ""})
+	}
+	for _, tc := range calls {
 		path, _, _ := strings.Cut(tc.line, " --")
 		covered[path] = true
 		r.taken()

@@ -2,15 +2,18 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/cli/access"
 	"github.com/axle-cd/axle/cli/apply"
 	"github.com/axle-cd/axle/cli/audit"
 	"github.com/axle-cd/axle/cli/bundle"
 	"github.com/axle-cd/axle/cli/clusters"
 	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/cli/described"
 	"github.com/axle-cd/axle/cli/diff"
 	"github.com/axle-cd/axle/cli/examples"
 	"github.com/axle-cd/axle/cli/exitcode"
@@ -67,6 +70,7 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	root.AddCommand(
 		bundle.Command(a), diff.Command(a, services.Diff(a), apply.Planner(a), services.Asker), export.Get(a), export.Command(a), explain.Command(a),
 	)
+	addDescribed(a, root)
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats, cobra.ShellCompDirectiveNoFileComp))
 	_ = root.RegisterFlagCompletionFunc("context", command.CompleteHubs(a))
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -74,6 +78,18 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	completeNames(a, root)
 	askFirst(a, root)
 	return root
+}
+
+// addDescribed adds the commands of the kinds in the hub's table of objects.
+func addDescribed(a *command.App, root *cobra.Command) {
+	for _, k := range object.Stored() {
+		below, noun := described.Command(a, k)
+		parent, _, err := root.Find(strings.Fields(below))
+		if err != nil {
+			parent = root
+		}
+		parent.AddCommand(noun)
+	}
 }
 
 // runner runs another command with the streams and the settings of this one, as if it

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/axle-cd/axle/api/object"
 )
 
 // rowsIn are the rows of a list's answer, each with the fields named, sorted.
@@ -36,6 +38,8 @@ func gone(format string, rows ...string) []string {
 	slices.Sort(rows)
 	return rows
 }
+
+func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // TestListsShowWhatOneMaySee compares each list, row by row and with its
 // counts, with what a reader of one of two projects should see, and a writer
@@ -111,6 +115,13 @@ func TestListsShowWhatOneMaySee(t *testing.T) {
 		"Agents/UpgradeStatus": {
 			"targets", `{}`, []string{"cluster"}, []string{}, []string{},
 		},
+	}
+	for _, k := range object.Stored() {
+		one := lists["Projects/List"]
+		one.list, one.fields = lowerFirst(k.Name)+"s", []string{"name"}
+		one.reader = gone("%s", "stored")
+		one.other = one.reader
+		lists[k.Calls.Path(k.Calls.List)] = one
 	}
 	for call, want := range lists {
 		for who, rows := range map[string][]string{"reader": want.reader, "other": want.other} {

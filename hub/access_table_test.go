@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/hub"
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
@@ -68,9 +69,31 @@ func readTable(t *testing.T) []tableRow {
 		if len(parts) == 3 {
 			row.request = parts[2]
 		}
+		if strings.Contains(line, "{Stored}") {
+			rows = append(rows, ofStored(row)...)
+			continue
+		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// ofStored are the rows for each kind in the table of objects.
+func ofStored(row tableRow) (rows []tableRow) {
+	for _, k := range object.Stored() {
+		one := row
+		one.route, one.request = strings.ReplaceAll(row.route, "{Stored}", k.Calls.Service), strings.ReplaceAll(row.request, "{settings}", k.Storage.Example)
+		rows = append(rows, one)
+	}
+	return rows
+}
+
+// stored makes an object of each kind in the table of objects.
+func (b *tableBed) stored(name string) {
+	b.t.Helper()
+	for _, k := range object.Stored() {
+		b.must(k.Calls.Path(k.Calls.Update), fmt.Sprintf(`{"name": %q, "settings": %s}`, name, k.Storage.Example))
+	}
 }
 
 // packages are how rows shorten the names of services.
@@ -231,7 +254,9 @@ func (b *tableBed) fleet(url string) {
 		}
 	}
 	b.must("Repositories/Create", `{"name": "repo-cloud", "project": "shop", "type": "bucket", "url": "s3://acme", "auth": "aws", "options": {"hubIdentity": true}}`)
-	// What is the hub's own, and one service that is a guest.
+	// What is the hub's own, and one service that is a guest. Examples name this repository.
+	b.must("Repositories/Create", fmt.Sprintf(`{"name": "fleet", "url": %q}`, url))
+	b.stored("stored")
 	b.must("Contexts/Create", `{"context": {"name": "ctx-hub", "values": "{}"}}`)
 	b.must("Webhooks/Create", `{"name": "hook-hub", "provider": "github"}`)
 	b.must("Groups/Create", `{"name": "team"}`)
@@ -306,6 +331,7 @@ func (b *tableBed) targets(url string) {
 		b.must("ManagedNamespaces/Apply", globalService("gone-"+who, "shop"))
 		b.must("NotificationSinks/Apply", sink("gone-"+who, "shop"))
 		b.must("NotificationRouters/Apply", router("gone-"+who, "shop"))
+		b.stored("gone-" + who)
 		b.must("Users/Create", `{"email": "gone-`+who+`@example.com"}`)
 		b.must("Groups/Create", `{"name": "gone-`+who+`"}`)
 		if status, made := b.as(who, "Tokens/Create", `{"name": "own", "scopes": ["read"]}`); status == http.StatusOK {

@@ -70,6 +70,8 @@ type Client struct {
 	ManagedNamespaces hubv1connect.ManagedNamespacesClient
 	Fleet             hubv1connect.FleetClient
 
+	typed
+
 	// URL is that of the hub, without a slash at the end.
 	URL string
 
@@ -132,6 +134,8 @@ func New(c Config) (*Client, error) {
 		Notifications:       hubv1connect.NewNotificationsClient(httpClient, base, options...),
 		ManagedNamespaces:   hubv1connect.NewManagedNamespacesClient(httpClient, base, options...),
 		Fleet:               hubv1connect.NewFleetClient(httpClient, base, options...),
+
+		typed: newTyped(httpClient, base, options...),
 
 		URL: base, transport: transport, http: httpClient, options: options,
 	}, nil

@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/protobox"
 )
 
 // Call calls a method of axle.hub.v1 by its name, such as "Projects/Get". The
@@ -22,14 +22,10 @@ func (c *Client) Call(ctx context.Context, method string, request proto.Message)
 		return nil, errcode.New(errcode.Internal, "%s is no unary method that takes %s", method, request.ProtoReflect().Descriptor().FullName())
 	}
 	options := append([]connect.ClientOption{
-		connect.WithSchema(m),
-		connect.WithResponseInitializer(func(_ connect.Spec, message any) error {
-			message.(*box).Message = NewMessage(m.Output())
-			return nil
-		}),
+		connect.WithSchema(m), connect.WithResponseInitializer(protobox.Fill(m.Output())),
 	}, c.options...)
-	client := connect.NewClient[box, box](c.http, c.URL+"/"+string(m.Parent().FullName())+"/"+string(m.Name()), options...)
-	answer, err := client.CallUnary(ctx, connect.NewRequest(&box{request}))
+	client := connect.NewClient[protobox.Box, protobox.Box](c.http, c.URL+"/"+string(m.Parent().FullName())+"/"+string(m.Name()), options...)
+	answer, err := client.CallUnary(ctx, connect.NewRequest(&protobox.Box{Message: request}))
 	if err != nil {
 		return nil, err
 	}
@@ -82,13 +78,5 @@ func Method(name string) protoreflect.MethodDescriptor {
 
 // NewMessage is an empty message of the generated type: those of methods are all linked.
 func NewMessage(of protoreflect.MessageDescriptor) proto.Message {
-	t, err := protoregistry.GlobalTypes.FindMessageByName(of.FullName())
-	if err != nil {
-		return dynamicpb.NewMessage(of)
-	}
-	return t.New().Interface()
+	return protobox.New(of)
 }
-
-// box holds a message whose type is known when it is called. For the client's codec it is
-// the message that it holds.
-type box struct{ proto.Message }

@@ -1,5 +1,7 @@
 package kinds
 
+import "github.com/axle-cd/axle/api/object"
+
 // Write says which object expresses the same as a call that writes.
 type Write struct {
 	// Call is Service/Method of axle.hub.v1.
@@ -20,7 +22,7 @@ type Write struct {
 const OfTheCall = "-"
 
 // Writes lists the calls that write, except for Exceptions.
-var Writes = []Write{
+var Writes = append([]Write{
 	// Whether a project is one of administrators only is no field: who may write objects of
 	// a namespace does not decide it.
 	{"Projects/Create", "Project", nil, "spec", map[string]string{"name": "spec.name", "description": "spec.description", "limits": "ProjectLimits:spec", "administrators_only": OfTheCall, "management": OfTheCall}},
@@ -103,6 +105,16 @@ var Writes = []Write{
 	{"Federation/Create", "FederationTrust", []string{"FederatedCredential"}, "spec", map[string]string{"name": "spec.name", "issuer": "spec.issuer",
 		"audience": "spec.audience", "claims": "spec.claims", "account": "spec.serviceAccount", "scopes": "spec.scopes", "lifetime_micros": "spec.lifetime", "ca_pem": "spec.caPem", "management": OfTheCall}},
 	{"Federation/Delete", "FederationTrust", []string{"FederatedCredential"}, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
+}, storedWrites()...)
+
+// storedWrites are the calls for the kinds of the hub's table of objects.
+func storedWrites() (all []Write) {
+	for _, k := range object.Stored() {
+		all = append(all,
+			Write{k.Calls.Path(k.Calls.Update), k.Name, nil, "spec", map[string]string{"name": "spec.name", "settings": "spec", "dry_run": OfTheCall, "revision": OfTheCall, "management": OfTheCall}},
+			Write{k.Calls.Path(k.Calls.Delete), k.Name, nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}})
+	}
+	return all
 }
 
 // Exception is a group of calls that no object expresses.

@@ -33,6 +33,9 @@ type Kind struct {
 	// Adopts is what the operator does with an object that exists and that no manifest
 	// declares, by the words of operator/ownership; empty for the kinds that it lists by hand.
 	Adopts string
+	// Storage is how the hub keeps the objects of a kind without a table of its own; nil
+	// for kinds with one.
+	Storage *Storage
 	// Operator is set if only the operator reads its manifests, such as for a token that it
 	// puts into a Secret.
 	Operator bool
@@ -169,7 +172,7 @@ const (
 // it names. They are deleted in the reverse order.
 var All = []Kind{
 	HubSettings, Project, ProjectLimits, User, ServiceAccount, Group,
-	Repository, Cluster, ServiceContext, Outputs, ManagedNamespace, GlobalService, ServiceDeployment,
+	Repository, ClusterTemplate, Cluster, ServiceContext, Outputs, ManagedNamespace, GlobalService, ServiceDeployment,
 	GroupMembership, AccessBinding, AdminGrant, LoginProvider, FederationTrust,
 	Webhook, NotificationSink, NotificationRouter, AgentUpgrade,
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/protobox"
 )
 
 const (
@@ -34,7 +35,7 @@ const open identity.Action = "open"
 
 // access lists the action of each call; where finds its object. A call that is
 // not listed is refused.
-var access = map[string]identity.Action{
+var access = withActions(map[string]identity.Action{
 	hubv1connect.SessionsSetupProcedure:               open,
 	hubv1connect.SessionsWhoAmIProcedure:              identity.ActionSelf,
 	hubv1connect.ProjectsListProcedure:                identity.ActionRead,
@@ -176,7 +177,7 @@ var access = map[string]identity.Action{
 	hubv1connect.HubRotateSigningKeyProcedure:         identity.ActionAdmin,
 	hubv1connect.ClustersEnrollmentProcedure:          identity.ActionRead,
 	hubv1connect.ClustersAgentManifestsProcedure:      identity.ActionSelf,
-}
+})
 
 // admit is the interceptor that every call passes.
 func (s *Server) admit(next connect.UnaryFunc) connect.UnaryFunc {
@@ -191,10 +192,10 @@ func (s *Server) admit(next connect.UnaryFunc) connect.UnaryFunc {
 		ctx, receipt := event.WithReceipt(ctx)
 		err := s.known(ctx, procedure)
 		if err == nil && access[procedure] != open {
-			err = s.allow(ctx, caller(ctx), procedure, request.Any())
+			err = s.allow(ctx, caller(ctx), procedure, protobox.Held(request.Any()))
 		}
 		if err == nil {
-			ctx, err = management.In(ctx, request.Any())
+			ctx, err = management.In(ctx, protobox.Held(request.Any()))
 		}
 		var response connect.AnyResponse
 		if err == nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 	"github.com/axle-cd/axle/internal/mask"
+	"github.com/axle-cd/axle/internal/protobox"
 )
 
 const (
@@ -110,10 +111,10 @@ func (s *recorder) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		}
 		r := &recorded{known: audit.Record{Action: procedure, Source: address.Host(request.Peer().Addr)}}
 		response, err := next(context.WithValue(ctx, recordedKey{}, r), request)
-		message, _ := request.Any().(proto.Message)
+		message, _ := protobox.Held(request.Any()).(proto.Message)
 		var answer proto.Message
 		if err == nil {
-			answer, _ = response.Any().(proto.Message)
+			answer, _ = protobox.Held(response.Any()).(proto.Message)
 		}
 		s.record(ctx, r, message, answer, err)
 		return response, err
@@ -146,7 +147,7 @@ func (s *recorder) look(next connect.UnaryFunc) connect.UnaryFunc {
 		if !ok {
 			return next(ctx, request)
 		}
-		message, _ := request.Any().(proto.Message)
+		message, _ := protobox.Held(request.Any()).(proto.Message)
 		about := objectOf(request.Spec().Procedure, message)
 		if about.cluster != "" {
 			if c, err := s.config.Fleet.ClusterNamed(ctx, about.cluster); err == nil {
@@ -177,7 +178,7 @@ func (s *recorder) present(ctx context.Context, about object) proto.Message {
 	case "context":
 		return specOrNil((&contexts{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: about.name})))
 	}
-	return nil
+	return s.storedSettings(ctx, about)
 }
 
 func specOrNil[T any, M interface {
@@ -283,10 +284,10 @@ func (o object) fullName() string {
 }
 
 // kinds holds the nouns of the API services whose name is not the noun's plural.
-var kinds = map[string]string{
+var kinds = withTopics(map[string]string{
 	"Repositories": "repository", "Federation": "trust", "ServiceAccounts": "service_account", "Hub": "hub", "Agents": "agents", "GlobalServices": "global_service", "ManagedNamespaces": "managed_namespace",
 	"Outputs": "outputs", "Audit": "audit", "Access": "access",
-}
+})
 
 func objectOf(procedure string, message proto.Message) object {
 	service, _ := splitProcedure(procedure)
@@ -356,7 +357,7 @@ func specIn(message proto.Message) proto.Message {
 	case *hubv1.CreatedWebhook:
 		return v.GetWebhook()
 	}
-	return nil
+	return storedIn(message)
 }
 
 // nameIn returns the name of what a call created, for calls whose request has

@@ -31,7 +31,7 @@ type finder func(ctx context.Context, s *Server, action identity.Action, message
 // scopes says how the object of each call is found. A call that access lists and
 // that is missing here is about the hub as a whole, which only bindings of the
 // whole hub cover.
-var scopes = map[string]finder{
+var scopes = withFinders(map[string]finder{
 	hubv1connect.ProjectsListProcedure: anywhere,
 	hubv1connect.ProjectsGetProcedure:  anywhere,
 
@@ -118,7 +118,7 @@ var scopes = map[string]finder{
 	hubv1connect.EventsListProcedure:            ofEvents,
 	hubv1connect.AgentsUpgradeStatusProcedure:   anywhere,
 	hubv1connect.HubGetSyncWindowsProcedure:     anywhere,
-}
+})
 
 // widens lists calls whose fields may require more than their action. Their
 // needs are checked for administrators too, whose token may lack the scope.

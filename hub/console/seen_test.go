@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/namespaces"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/notify"
+	"github.com/axle-cd/axle/hub/objects"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -53,7 +54,7 @@ func behind(t *testing.T, b *bed) (origin string, late *still, manual *clock.Man
 		t.Fatal(err)
 	}
 	parts := b.Parts()
-	s, err := console.New(console.Config{Identity: parts.Identity, Accounts: parts.Accounts, AgentKeys: parts.AgentKeys, Trusts: parts.Trusts, Fleet: parts.Fleet, Index: parts.Index, Globals: globals.New(globals.Config{}), Namespaces: namespaces.New(namespaces.Config{}), Notifier: &notify.Notifier{}, Cache: parts.Cache, Feed: feed, Events: late.Events, Lives: late})
+	s, err := console.New(console.Config{Identity: parts.Identity, Accounts: parts.Accounts, AgentKeys: parts.AgentKeys, Trusts: parts.Trusts, Fleet: parts.Fleet, Index: parts.Index, Globals: globals.New(globals.Config{}), Namespaces: namespaces.New(namespaces.Config{}), Notifier: &notify.Notifier{}, Objects: &objects.Objects{}, Cache: parts.Cache, Feed: feed, Events: late.Events, Lives: late})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/identity/federation"
 	"github.com/axle-cd/axle/hub/notify"
+	"github.com/axle-cd/axle/hub/objects"
 	"github.com/axle-cd/axle/hub/operations"
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/hub/preview"
@@ -89,6 +90,8 @@ type Config struct {
 	Namespaces *namespaces.Namespaces
 	// Notifier has the sinks and routers of notifications.
 	Notifier *notify.Notifier
+	// Objects are those of the kinds without a table of their own.
+	Objects  *objects.Objects
 	Cache    *gitcache.Cache
 	Previews *preview.Previews
 	Agents   agentsapi.Upgrades
@@ -169,7 +172,7 @@ type Server struct {
 
 // New returns an error when a required part is missing.
 func New(c Config) (*Server, error) {
-	if c.Identity == nil || c.Accounts == nil || c.AgentKeys == nil || c.Trusts == nil || c.Fleet == nil || c.Index == nil || c.Globals == nil || c.Namespaces == nil || c.Notifier == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
+	if c.Identity == nil || c.Accounts == nil || c.AgentKeys == nil || c.Trusts == nil || c.Fleet == nil || c.Index == nil || c.Globals == nil || c.Namespaces == nil || c.Notifier == nil || c.Objects == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
 		return nil, errors.New("console: a part is missing")
 	}
 	if c.Clock == nil {
@@ -211,6 +214,7 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.GlobalServicesHandler](s, records, hubv1connect.NewGlobalServicesHandler, &templates))
 	mux.Handle(handle[hubv1connect.ManagedNamespacesHandler](s, records, hubv1connect.NewManagedNamespacesHandler, &globalsapi.Namespaces{API: templates, Managed: s.config.Namespaces}))
 	s.registerNotifications(mux, records)
+	s.registerStored(mux, records)
 	mux.Handle(handle[hubv1connect.ContextsHandler](s, records, hubv1connect.NewContextsHandler, &contexts{s}))
 	mux.Handle(handle[hubv1connect.OutputsHandler](s, records, hubv1connect.NewOutputsHandler, &outputs{s}))
 	mux.Handle(handle[hubv1connect.BackendsHandler](s, records, hubv1connect.NewBackendsHandler, &backends{s}))

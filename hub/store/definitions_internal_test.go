@@ -18,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/globals"
 	"github.com/axle-cd/axle/hub/store/indexed"
 	"github.com/axle-cd/axle/hub/store/notifications"
+	"github.com/axle-cd/axle/hub/store/objects"
 	"github.com/axle-cd/axle/hub/store/operations"
 	"github.com/axle-cd/axle/hub/store/previews"
 	"github.com/axle-cd/axle/hub/store/revisions"
@@ -44,7 +45,7 @@ var definitions = map[rows.Definition]string{
 }
 
 func init() {
-	for _, room := range []map[rows.Definition]string{accounts.Queries, auditlog.Queries, configuration.Queries, rollouts.Queries, sources.Queries, notifications.Queries, operations.Queries, indexed.Queries} {
+	for _, room := range []map[rows.Definition]string{accounts.Queries, auditlog.Queries, configuration.Queries, rollouts.Queries, sources.Queries, notifications.Queries, operations.Queries, objects.Queries, indexed.Queries} {
 		maps.Copy(definitions, room)
 	}
 }
@@ -255,6 +256,9 @@ var elsewhere = map[string]string{
 	"store.member {now}":                 "now",
 
 	"operations.Operation actor": "By",
+
+	"objects.Object managed_by_tool": "ManagedBy.Tool",
+	"objects.Object managed_by_id":   "ManagedBy.ID",
 
 	"audit.Row seq":            "Sequence",
 	"audit.Row at":             "Columns.At",

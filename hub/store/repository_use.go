@@ -31,7 +31,7 @@ const usersNamed = 5
 // RepositoryUsers returns a function that counts the services and the global services
 // that are bound to a repository by project, and names the first of those within reach.
 // Services of a global service count as that one; those for all projects have an empty
-// project.
+// project, and so have the objects of the hub as a whole, which everybody may read.
 func RepositoryUsers(s *Store) func(ctx context.Context, repositoryID string, r identity.Reach) (projects map[string]int, seen []string, err error) {
 	const own = "FROM services ws LEFT JOIN clusters wc ON wc.id = ws.cluster_id WHERE ws.managed_by_tool <> 'hub' AND ws.id IN (" + rows.Followers + ") "
 	return func(ctx context.Context, repositoryID string, r identity.Reach) (projects map[string]int, seen []string, err error) {
@@ -48,6 +48,18 @@ func RepositoryUsers(s *Store) func(ctx context.Context, repositoryID string, r 
 		for _, g := range templates {
 			if projects[g.ProjectID]++; len(seen) < usersNamed && r.Covers(g.Scope()) {
 				seen = append(seen, "global service "+g.Name)
+			}
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		objects, total, err := s.ObjectUsers(ctx, repositoryID)
+		if total > 0 {
+			projects[""] += int(total)
+		}
+		for _, o := range objects {
+			if len(seen) < usersNamed {
+				seen = append(seen, o.Kind+" "+o.Name)
 			}
 		}
 		return projects, seen, err

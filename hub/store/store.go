@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/configuration"
 	"github.com/axle-cd/axle/hub/store/globals"
 	"github.com/axle-cd/axle/hub/store/notifications"
+	"github.com/axle-cd/axle/hub/store/objects"
 	"github.com/axle-cd/axle/hub/store/operations"
 	"github.com/axle-cd/axle/hub/store/previews"
 	"github.com/axle-cd/axle/hub/store/revisions"
@@ -60,6 +61,7 @@ type Store struct {
 	*holdTable
 	*notificationTable
 	*operationTable
+	*objectTable
 	db     *sqldb.DB
 	url    string
 	clock  clock.Clock
@@ -117,6 +119,7 @@ func open(ctx context.Context, c Config, use sqldb.Use) (s *Store, err error) {
 	s.history, s.recipes, s.statusTable = revisions.New(s.db, s.clock), artifacts.New(s.db, s.clock), statuses.New(s.db)
 	s.compared, s.accountTable, s.auditTable = previews.New(s.db), accounts.New(s.db, s.SetSetting), auditlog.New(s.db)
 	s.notificationTable, s.operationTable = notifications.New(s.db), operations.New(s.db)
+	s.objectTable = objects.New(s.db)
 	s.globalTable = globals.New(s.db, s.history, s.clock)
 	s.holdTable = globals.NewHolds(s.db)
 	s.sourceTable = sources.New(s.db, s.Sealer, s.recipes.PutArtifacts)
@@ -163,6 +166,7 @@ type (
 	holdTable         = globals.Holds
 	notificationTable = notifications.Table
 	operationTable    = operations.Table
+	objectTable       = objects.Table
 )
 
 // Close ends what is running and closes the database; calls after it are

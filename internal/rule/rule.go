@@ -50,6 +50,10 @@ var (
 	// colon is of somebody who gives such names: of Kubernetes, of a cloud, of a cluster's
 	// own login (oidc:), or of the hub (axle:).
 	Group = text(`^[A-Za-z0-9]([A-Za-z0-9 ._/@+-]{0,197}[A-Za-z0-9._/@+-])?$`, "up to 199 letters, digits, spaces and . _ / @ + -, with a letter or digit at the beginning and no space at the end")
+	// Folder is for folders of a repository.
+	Folder = text(`^[a-zA-Z0-9_][-a-zA-Z0-9_.]*([/][a-zA-Z0-9_][-a-zA-Z0-9_.]*)*$`, "the path of a folder in the repository, without a slash at the ends, such as deploy/clusters/eks")
+	// GroupKind is for kinds of Kubernetes with their groups.
+	GroupKind = text(`^[A-Z][a-zA-Z0-9]{0,62}(\.[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$`, "Kind.group, such as Cluster.cluster.x-k8s.io, or the Kind for the core group")
 	// Tool is for tools of the renderer EXEC.
 	Tool = text(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`, "up to 63 letters, digits, dots, dashes and underscores, with a letter or digit at the beginning")
 )

@@ -114,7 +114,7 @@ func value[T any](p *T) T {
 
 // all are the kinds that the operator acts on.
 func all() []kind {
-	return append(ownKinds(),
+	return append(append(ownKinds(), describedKinds()...),
 		projects(), deploymentSettings(), scmConnections(), gitRepositories(), helmRepositories(), clusters(), serviceContexts(), serviceDeployments(), globalServices(), managedNamespaces(), notificationSinks(), notificationRouters(), groups(), serviceAccounts(),
 		federatedCredentials(), registrationTokens(), bootstrapTokens(), webhooks(),
 	)

@@ -1,12 +1,18 @@
 package controller
 
 import (
+	"strings"
+
 	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/kinds"
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/sdk/declare"
 )
 
 // own are the kinds of the group axle-cd.github.io whose steps are those of all kinds.
@@ -24,6 +30,29 @@ func ownKinds() []kind {
 		repositories(),
 		own("User", &axlev1alpha1.UserList{}, func(o *axlev1alpha1.User) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
 	}
+}
+
+// describedKinds are those of the hub's table of objects: their descriptions say all about
+// them. What they name are names of the hub, which the hub looks for with the rights of the
+// object's namespace.
+func describedKinds() (all []kind) {
+	scheme := runtime.NewScheme()
+	_ = axlev1alpha1.AddToScheme(scheme) // fails for no type that is compiled in
+	for _, k := range object.Stored() {
+		one, _ := scheme.New(axlev1alpha1.GroupVersion.WithKind(k.Name))
+		list, _ := scheme.New(axlev1alpha1.GroupVersion.WithKind(k.Name + "List"))
+		calls, _ := declare.Of(k.Name)
+		all = append(all, kind{
+			name: k.Name, group: kinds.Axle, protection: strings.ToLower(k.Name), object: one.(client.Object), list: list.(client.ObjectList), hub: declared{Kind: calls},
+			common: func(o client.Object) common {
+				status, often := o.(interface {
+					Shared() (*v1alpha1.Status, *v1alpha1.Reconciliation)
+				}).Shared()
+				return common{status, often}
+			},
+		})
+	}
+	return all
 }
 
 // agentUpgrades have no finalizer: agents stay at their version when the object goes.

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -23,16 +24,25 @@ type converter struct {
 }
 
 // converters are in the order in which objects need each other.
-var converters = []converter{
+var converters = slices.Concat([]converter{
 	{kind: "Project", export: exports(Exporter.Project)},
 	{kind: "GitRepository", export: exports(Exporter.Repository)},
 	{kind: "HelmRepository", export: exports(Exporter.Repository)},
+}, storedConverters(), []converter{
 	{kind: "Cluster", export: exports(Exporter.Cluster)},
 	{kind: "ServiceContext", export: exports(Exporter.Context)},
 	{kind: "ManagedNamespace", export: exports(Exporter.ManagedNamespace)},
 	sinkConverter, routerConverter,
 	{kind: "GlobalService", export: exports(Exporter.Global)},
 	{kind: "ServiceDeployment", export: exports(Exporter.Service)},
+})
+
+// storedConverters are those of the kinds in the hub's table of objects.
+func storedConverters() (all []converter) {
+	for _, k := range object.Stored() {
+		all = append(all, converter{kind: k.Name, export: func(e Exporter, have proto.Message) (Exported, error) { return e.Described(k, have) }})
+	}
+	return all
 }
 
 // ExportedKinds are the kinds that an Exporter makes.

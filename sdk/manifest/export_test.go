@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/api/spec/convert/converttest"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/sdk/manifest"
@@ -220,8 +222,17 @@ func named(object any, kind string) any {
 	return object
 }
 
+// converted are the exported kinds with a converter of their own. The others go through a
+// hub: TestDescribedObjects of cli.
+func converted() []string {
+	return slices.DeleteFunc(slices.Clone(manifest.ExportedKinds), func(kind string) bool {
+		k, _ := object.Named(kind)
+		return k.Storage != nil
+	})
+}
+
 func TestExportIsTheInverseOfRead(t *testing.T) {
-	for _, kind := range manifest.ExportedKinds {
+	for _, kind := range converted() {
 		t.Run(kind, func(t *testing.T) { goesRound(t, filled(kind)) })
 	}
 }
@@ -233,7 +244,7 @@ func FuzzExport(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		kind := manifest.ExportedKinds[r.IntN(len(manifest.ExportedKinds))]
+		kind := converted()[r.IntN(len(converted()))]
 		object := filled(kind)
 		spec := reflect.ValueOf(object).Elem().FieldByName("Spec")
 		thin(spec, r)

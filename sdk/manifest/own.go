@@ -14,6 +14,7 @@ import (
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -53,6 +54,9 @@ func (d own) item(values Values) (*Item, error) {
 		return d.user()
 	case "Webhook":
 		return d.webhook(values)
+	}
+	if k, ok := object.Named(d.meta.Kind); ok && k.Storage != nil {
+		return d.described(k)
 	}
 	why := ""
 	if k, ok := kinds.Of(kinds.Axle, d.meta.Kind); ok {

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/axle-cd/axle/api/object"
 )
 
 // example is a row of examples.txt.
@@ -44,6 +46,13 @@ func examples(root string) (all []example, err error) {
 			return nil, fmt.Errorf("line %d of examples.txt: a shell would not read it", e.line)
 		}
 		all = append(all, e)
+	}
+	for _, k := range object.Stored() {
+		const named = `{"name": "example"}`
+		all = append(all,
+			example{mark: "make", call: k.Calls.Path(k.Calls.Update), request: `{"name": "example", "settings": ` + k.Storage.Example + `}`},
+			example{mark: "read", call: k.Calls.Path(k.Calls.List), request: "{}"}, example{mark: "read", call: k.Calls.Path(k.Calls.Get), request: named},
+			example{mark: "end", call: k.Calls.Path(k.Calls.Delete), request: named})
 	}
 	return all, nil
 }

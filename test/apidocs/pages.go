@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
 )
 
 // shared is the page of messages that several services use.
@@ -73,6 +74,11 @@ func rights(root string) (map[string]string, error) {
 				found[m[1]] = words
 			}
 		}
+	}
+	for _, k := range object.Stored() {
+		found[k.Calls.Service+k.Calls.List], found[k.Calls.Service+k.Calls.Get] = right["ActionRead"], right["ActionRead"]
+		write := right["Action"+strings.ToUpper(k.Storage.Write[:1])+k.Storage.Write[1:]]
+		found[k.Calls.Service+k.Calls.Update], found[k.Calls.Service+k.Calls.Delete] = write, write
 	}
 	return found, nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
@@ -25,11 +26,7 @@ var reads = []string{
 // calls returns the methods of the hub's API by Service/Method.
 func calls() map[string]protoreflect.MethodDescriptor {
 	all := map[string]protoreflect.MethodDescriptor{}
-	for _, file := range []protoreflect.FileDescriptor{
-		hubv1.File_hub_v1_hub_proto, hubv1.File_hub_v1_access_proto, hubv1.File_hub_v1_audit_proto,
-		hubv1.File_hub_v1_login_proto, hubv1.File_hub_v1_proxy_proto, hubv1.File_hub_v1_globals_proto, hubv1.File_hub_v1_namespaces_proto, hubv1.File_hub_v1_notifications_proto,
-		hubv1.File_hub_v1_fleet_proto, hubv1.File_hub_v1_operations_proto,
-	} {
+	protoregistry.GlobalFiles.RangeFilesByPackage(hubv1.File_hub_v1_hub_proto.Package(), func(file protoreflect.FileDescriptor) bool {
 		for i := range file.Services().Len() {
 			service := file.Services().Get(i)
 			for j := range service.Methods().Len() {
@@ -37,7 +34,8 @@ func calls() map[string]protoreflect.MethodDescriptor {
 				all[string(service.Name())+"/"+string(m.Name())] = m
 			}
 		}
-	}
+		return true
+	})
 	return all
 }
 

@@ -345,6 +345,11 @@ func statusOf(object client.Object) *v1alpha1.Status {
 		return &o.Status.Status
 	case *v1alpha1.ClusterSync:
 		return &o.Status
+	case interface {
+		Shared() (*v1alpha1.Status, *v1alpha1.Reconciliation)
+	}:
+		status, _ := o.Shared()
+		return status
 	}
 	panic(fmt.Sprintf("%T has no status", object))
 }

@@ -125,6 +125,27 @@ func ownKinds(b *bed) map[string]ownKind {
 				return "", nil
 			},
 		},
+		"ClusterTemplate": {
+			object: func(n, s string) client.Object { return &axlev1alpha1.ClusterTemplate{ObjectMeta: meta1(n, s)} },
+			spec:   "{name: eks, repository: templates, ref: v1, folder: eks, kinds: [Cluster.cluster.x-k8s.io]}", changed: "{name: eks, repository: templates, ref: v2, folder: eks, kinds: [Cluster.cluster.x-k8s.io]}",
+			want: "v1", wantNow: "v2", writes: []string{"ClusterTemplates/Apply"},
+			missing: `repository "templates" does not exist`,
+			heal: func(b *bed) {
+				ask(b, b.people.Repositories.Create, &hubv1.CreateRepositoryRequest{Name: "templates", Url: "https://git.invalid/templates"})
+			},
+			has: func(b *bed) (string, *hubv1.Manager) {
+				objects, _ := b.people.Objects("ClusterTemplate")
+				all, err := objects.List(b.Context(), nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, one := range all {
+					t := one.(*hubv1.ClusterTemplate)
+					return t.GetSettings().GetRef(), t.GetManagedBy()
+				}
+				return "", nil
+			},
+		},
 		"ProjectLimits": {
 			object: func(n, s string) client.Object { return &axlev1alpha1.ProjectLimits{ObjectMeta: meta1(n, s)} },
 			spec:   "{project: limited, namespaces: [web]}", changed: "{project: limited, namespaces: [web], kinds: [ConfigMap]}",
@@ -352,7 +373,7 @@ func TestTenantsGiveNoRights(t *testing.T) {
 		"FederationTrust": "{issuer: 'https://evil.example.com', audience: axle, claims: {sub: x}, serviceAccount: team-a}",
 		"HubSettings":     "{syncWindows: [{kind: deny, schedule: '0 1 * * *', duration: 1h}]}", "ProjectLimits": "{project: default, clusterScoped: true}",
 		"Outputs": "{values: {id: theirs}}", "Repository": "{type: git, url: 'https://git.invalid/x'}",
-		"Webhook": "{provider: github, secretRef: {name: okta, key: secret}}",
+		"Webhook": "{provider: github, secretRef: {name: okta, key: secret}}", "ClusterTemplate": "{repository: fleet, ref: v1, folder: eks, kinds: [ConfigMap]}",
 	}
 	for name, k := range ownKinds(b) {
 		t.Run(name, func(t *testing.T) {

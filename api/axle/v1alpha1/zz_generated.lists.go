@@ -16,6 +16,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&AdminGrant{}, &AdminGrantList{},
 		&AgentUpgrade{}, &AgentUpgradeList{},
 		&ClusterRegistration{}, &ClusterRegistrationList{},
+		&ClusterTemplate{}, &ClusterTemplateList{},
 		&FederationTrust{}, &FederationTrustList{},
 		&GroupMembership{}, &GroupMembershipList{},
 		&HubSettings{}, &HubSettingsList{},
@@ -99,6 +100,23 @@ type ClusterRegistrationList struct {
 
 // DeepCopyObject implements runtime.Object.
 func (in *ClusterRegistrationList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *ClusterTemplate) DeepCopy() *ClusterTemplate { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *ClusterTemplate) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// ClusterTemplateList is a list of ClusterTemplate.
+type ClusterTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// Items of the list.
+	Items []ClusterTemplate `json:"items"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (in *ClusterTemplateList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
 
 // DeepCopy returns a copy that shares nothing.
 func (in *FederationTrust) DeepCopy() *FederationTrust { return deepcopy.Of(in) }

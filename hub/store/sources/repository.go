@@ -318,6 +318,7 @@ func (s *Table) DeleteRepository(ctx context.Context, id string) error {
 			UNION SELECT id FROM services WHERE repository_id = $1
 			UNION SELECT v.id FROM sources o JOIN services v ON v.source_id = o.id WHERE o.repository_id = $1
 			UNION SELECT service_id FROM service_sources WHERE repository_id = $1
+			UNION SELECT object_id FROM object_references WHERE target_id = $1
 			UNION SELECT v.id FROM contents o JOIN revisions r ON r.content_id = o.id
 				JOIN services v ON v.revision = r.number AND (v.id = r.service_id OR v.owner_id = r.service_id AND v.owner_id <> '')
 				WHERE o.repository_id = $1 OR o.id IN (SELECT content_id FROM content_parts WHERE repository_id = $1)) u`, id)
@@ -325,7 +326,7 @@ func (s *Table) DeleteRepository(ctx context.Context, id string) error {
 			return err
 		}
 		if used > 0 {
-			return errcode.New(errcode.Conflict, "repository %q is used by %d services and global services; delete or change them first", r.Name, used)
+			return errcode.New(errcode.Conflict, "repository %q is used by %d services and other objects; delete or change them first", r.Name, used)
 		}
 		for _, statement := range []string{
 			"DELETE FROM artifacts WHERE repository_id = $1",

@@ -14,7 +14,7 @@ import (
 
 // rules are those that the console checks before it sends anything.
 var rules = map[string]*rule.Text{
-	"label": rule.Label, "name": rule.Name, "account": rule.Account, "loginProvider": rule.LoginProvider, "valueSet": rule.ValueSet, "group": rule.Group,
+	"label": rule.Label, "name": rule.Name, "account": rule.Account, "loginProvider": rule.LoginProvider, "valueSet": rule.ValueSet, "group": rule.Group, "folder": rule.Folder, "groupKind": rule.GroupKind,
 }
 
 // words are all lists. The console chooses from some of them.

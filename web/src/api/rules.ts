@@ -3,7 +3,9 @@
 // Rules of names, and how they are said after "use".
 export const rules = {
   account: { pattern: /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/, words: 'up to 63 lower-case letters, digits, dots and dashes, with a letter or digit at both ends' },
+  folder: { pattern: /^[a-zA-Z0-9_][-a-zA-Z0-9_.]*([/][a-zA-Z0-9_][-a-zA-Z0-9_.]*)*$/, words: 'the path of a folder in the repository, without a slash at the ends, such as deploy/clusters/eks' },
   group: { pattern: /^[A-Za-z0-9]([A-Za-z0-9 ._/@+-]{0,197}[A-Za-z0-9._/@+-])?$/, words: 'up to 199 letters, digits, spaces and . _ / @ + -, with a letter or digit at the beginning and no space at the end' },
+  groupKind: { pattern: /^[A-Z][a-zA-Z0-9]{0,62}(\.[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/, words: 'Kind.group, such as Cluster.cluster.x-k8s.io, or the Kind for the core group' },
   label: { pattern: /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, words: 'up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends' },
   loginProvider: { pattern: /^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$/, words: 'up to 40 lower-case letters, digits and dashes, such as okta, with a letter or digit at both ends' },
   name: { pattern: /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, words: 'up to 253 lower-case letters, digits, dots and dashes, with a letter or digit at both ends' },

@@ -1,0 +1,26 @@
+package object
+
+import "github.com/axle-cd/axle/internal/rule"
+
+// ClusterTemplate is a folder of Git that clusters are made from.
+var ClusterTemplate = stored(Kind{
+	Name: "ClusterTemplate", Text: "A template of clusters: a folder in Git with a ClusterClass of Cluster API, its defaults and the schema of its variables.",
+	Noun: "clusters templates", Words: []string{"clustertemplate", "template", "templates"},
+	Storage: &Storage{
+		Called: "cluster template", Short: "axct", Settings: "ClusterTemplateSettings", File: "clustertemplate",
+		Write: Administrators, Prefix: "ctp_", Limit: 200, Effect: "No cluster is created from it: the hub does not create clusters yet.",
+		Columns: []string{"repository", "ref", "folder"},
+		Example: `{"repository": "fleet", "ref": "v1.4.0", "folder": "deploy/clusters/eks", "kinds": ["Cluster.cluster.x-k8s.io", "MachineDeployment.cluster.x-k8s.io"], "description": "Clusters on EC2"}`,
+		Examples: []string{
+			"apply eks --repository fleet --ref v1.4.0 --folder deploy/clusters/eks --kinds Cluster.cluster.x-k8s.io",
+			"list", "get eks -o yaml", "delete eks",
+		},
+	},
+	Fields: Fields{
+		"name":       {Required: true, Immutable: true, Rule: rule.Label, Text: "The name, which cannot change."},
+		"repository": {Required: true, Reference: "Repository"},
+		"ref":        {Required: true},
+		"folder":     {Required: true, Rule: rule.Folder},
+		"kinds":      {Required: true, Set: true, Rule: rule.GroupKind},
+	},
+})

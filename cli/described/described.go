@@ -1,0 +1,226 @@
+// Package described has the commands for the kinds in the hub's table of objects, all of them
+// by their descriptions (api/object): list, get, apply and delete, with a flag for each
+// field of the settings. cli adds each noun where the description says.
+//
+// It decides nothing: the hub checks every field.
+package described
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
+	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/sdk"
+)
+
+// Command returns the noun of a kind, and the command that it is below: "clusters" for
+// "clusters templates".
+func Command(a *command.App, k object.Kind) (below string, _ *cobra.Command) {
+	n := noun{a, k}
+	below, use, nested := strings.Cut(k.Noun, " ")
+	if !nested {
+		below, use = "", k.Noun
+	}
+	c := command.Noun(use, "Manage "+k.Storage.Plural(), []string{strings.TrimSuffix(use, "s")}, n.list(), n.get(), n.apply(), n.remove())
+	c.Long = "Manage " + k.Storage.Plural() + ". " + strings.TrimSpace(k.Text+" "+k.Storage.Effect)
+	return below, c
+}
+
+type noun struct {
+	*command.App
+	object.Kind
+}
+
+// examples are those of a verb.
+func (n noun) examples(verb string) string {
+	var lines []string
+	for _, line := range n.Storage.Examples {
+		if word, _, _ := strings.Cut(line, " "); word == verb {
+			lines = append(lines, "  axle "+n.Noun+" "+line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func name(m proto.Message) string { return sdk.Text(m, "name") }
+
+// setting is a field of the settings as text.
+func setting(m proto.Message, field string) string {
+	settings := settingsOf(m.ProtoReflect())
+	f := settings.Descriptor().Fields().ByName(protoreflect.Name(field))
+	if !f.IsList() {
+		return settings.Get(f).String()
+	}
+	var all []string
+	for i := range settings.Get(f).List().Len() {
+		all = append(all, settings.Get(f).List().Get(i).String())
+	}
+	return strings.Join(all, ", ")
+}
+
+func settingsOf(m protoreflect.Message) protoreflect.Message {
+	return m.Mutable(m.Descriptor().Fields().ByName("settings")).Message()
+}
+
+func (n noun) table(all []proto.Message) error {
+	columns := []command.Column[proto.Message]{command.Col("NAME", name)}
+	for _, field := range n.Storage.Columns {
+		columns = append(columns, command.Col(strings.ToUpper(strings.ReplaceAll(field, "_", " ")), func(m proto.Message) string { return setting(m, field) }))
+	}
+	columns = append(columns, command.Wide("MANAGED BY", manager))
+	return command.PrintList(n.App, all, name, columns...)
+}
+
+func manager(m proto.Message) string { return command.NewManagerView(sdk.ManagedBy(m)).String() }
+
+func (n noun) one(m proto.Message) error {
+	lines := []command.Column[proto.Message]{command.Col("Name", name)}
+	for i := range settingsOf(m.ProtoReflect()).Descriptor().Fields().Len() {
+		field := string(settingsOf(m.ProtoReflect()).Descriptor().Fields().Get(i).Name())
+		title := strings.ReplaceAll(field, "_", " ")
+		lines = append(lines, command.Col(strings.ToUpper(title[:1])+title[1:], func(m proto.Message) string { return setting(m, field) }))
+	}
+	lines = append(lines, command.Col("Managed by", manager), command.Col("Updated", func(m proto.Message) string {
+		updated, _ := m.(interface{ GetUpdatedAt() int64 })
+		return fmt.Sprintf("by %s %s", sdk.Text(m, "declared_by"), command.Ago(n.Age(updated.GetUpdatedAt())))
+	}))
+	return command.PrintOne(n.App, m, name, lines...)
+}
+
+func (n noun) list() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List " + n.Storage.Plural(), Args: command.NoArgs, Example: n.examples("list"),
+		RunE: n.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
+			objects, _ := client.Objects(n.Name)
+			all, err := objects.List(c.Context(), nil)
+			if err != nil {
+				return err
+			}
+			return n.table(all)
+		}),
+	}
+}
+
+func (n noun) get() *cobra.Command {
+	return &cobra.Command{
+		Use: "get NAME…", Short: "Show " + n.Storage.Plural(), Args: command.AtLeast(1), Example: n.examples("get"),
+		RunE: command.Shows(n.App, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[proto.Message], error) {
+			objects, _ := client.Objects(n.Name)
+			one, err := objects.Get(ctx, name)
+			return connect.NewResponse(&one), err
+		}, func(_ *command.App, m *proto.Message) error { return n.one(*m) }, func(_ *command.App, some []*proto.Message) error {
+			var all []proto.Message
+			for _, m := range some {
+				all = append(all, *m)
+			}
+			return n.table(all)
+		}),
+	}
+}
+
+func (n noun) remove() *cobra.Command {
+	management := command.Management()
+	c := &cobra.Command{
+		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete " + n.Storage.Plural(), Args: command.AtLeast(1), Example: n.examples("delete"),
+		RunE: command.Removes(n.App, n.Storage.Called, "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			objects, _ := client.Objects(n.Name)
+			return objects.Delete(ctx, name, management)
+		}),
+	}
+	command.TakeOverFlag(c, management)
+	return c
+}
+
+// request is an empty request that declares an object.
+func (n noun) request() proto.Message {
+	return sdk.NewMessage(sdk.Method(n.Calls.Path(n.Calls.Update)).Input())
+}
+
+func (n noun) apply() *cobra.Command {
+	management, dryRun := command.Management(), false
+	c := &cobra.Command{
+		Use: "apply NAME", Short: "Create or change a " + n.Storage.Called, Args: command.Exactly(1), Example: n.examples("apply"),
+		Long: "Create a " + n.Storage.Called + ", or change the one of that name. Fields without a flag are unchanged.",
+	}
+	settings := settingsOf(n.request().ProtoReflect()).Descriptor().Fields()
+	for i := range settings.Len() {
+		n.flag(c, settings.Get(i))
+	}
+	c.RunE = n.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+		request := n.request()
+		objects, _ := client.Objects(n.Name)
+		have, err := objects.Get(c.Context(), args[0])
+		if err != nil && !sdk.IsNotFound(err) {
+			return err
+		}
+		into := settingsOf(request.ProtoReflect())
+		if err == nil {
+			proto.Merge(into.Interface(), settingsOf(have.ProtoReflect()).Interface())
+		}
+		for i := range settings.Len() {
+			set(c, into, settings.Get(i))
+		}
+		sdk.Set(request, "name", protoreflect.ValueOfString(args[0]))
+		sdk.Set(request, "dry_run", protoreflect.ValueOfBool(dryRun))
+		sdk.SetManagement(request, management)
+		made, result, err := objects.Write(c.Context(), request, true)
+		if err != nil {
+			return err
+		}
+		note := ""
+		if dryRun {
+			note = " (dry run, nothing stored)"
+		}
+		fmt.Fprintf(n.Err, "%s %s %s%s\n", n.Storage.Called, args[0], result, note)
+		return n.one(made)
+	})
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, store nothing")
+	command.TakeOverFlag(c, management)
+	return c
+}
+
+func flagOf(f protoreflect.FieldDescriptor) string {
+	return strings.ReplaceAll(string(f.Name()), "_", "-")
+}
+
+// flag adds the flag of a field.
+func (n noun) flag(c *cobra.Command, f protoreflect.FieldDescriptor) {
+	at := string(f.Parent().Name()) + "." + string(f.Name())
+	d, text := n.Fields[at], hubv1.Comments()[at]
+	if d.Text != "" {
+		text = d.Text
+	}
+	text = strings.ToLower(text[:1]) + strings.TrimSuffix(text[1:], ".")
+	if f.IsList() {
+		c.Flags().StringSlice(flagOf(f), nil, text+"; may be repeated")
+	} else {
+		c.Flags().String(flagOf(f), "", text)
+	}
+	if len(d.Enum) > 0 {
+		command.Complete(c, flagOf(f), d.Enum...)
+	}
+}
+
+// set sets a field whose flag is given.
+func set(c *cobra.Command, settings protoreflect.Message, f protoreflect.FieldDescriptor) {
+	switch {
+	case !c.Flags().Changed(flagOf(f)):
+	case f.IsList():
+		all, _ := c.Flags().GetStringSlice(flagOf(f))
+		settings.Clear(f)
+		for _, text := range all {
+			settings.Mutable(f).List().Append(protoreflect.ValueOfString(text))
+		}
+	default:
+		text, _ := c.Flags().GetString(flagOf(f))
+		settings.Set(f, protoreflect.ValueOfString(text))
+	}
+}

@@ -1,0 +1,62 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/objects"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// newObjects creates the objects of the kinds without a table of their own, with what they
+// can name and what the parts of the hub require of their kinds.
+func newObjects(h *Hub) (*objects.Objects, error) {
+	from := newSources(h)
+	return objects.New(objects.Config{
+		Store: h.store, Writer: h.store, Clock: h.config.Clock,
+		Targets: map[string]objects.Target{"Repository": {Find: from.find, Names: from.names}},
+		Checks:  map[string]objects.Check{"ClusterTemplate": from.checkTemplate},
+	})
+}
+
+// find returns the id of a registered repository that the caller may read. NotFound.
+func (s sources) find(ctx context.Context, name string) (string, error) {
+	r, err := s.cache.FindRepository(ctx, name)
+	if errcode.Is(err, errcode.NotFound) || err == nil && !s.reads(ctx, projectOf(r)) {
+		err = errcode.New(errcode.NotFound, "repository %.80q does not exist; axle repos list shows the existing ones", name)
+	}
+	if err != nil {
+		return "", err
+	}
+	// A transaction that deletes it looks for who uses it.
+	return r.ID, event.DependsOn(ctx, event.Change{Kind: event.KindRepository, Key: r.ID})
+}
+
+// names are the names of those of the repositories that are there and within reach.
+func (s sources) names(ctx context.Context, ids []string, reach identity.Reach) (map[string]string, error) {
+	names := map[string]string{}
+	all, err := s.store.RepositoriesByID(ctx, ids)
+	for _, r := range all {
+		if reach.Covers(identity.Scope{Project: projectOf(r)}) {
+			names[r.ID] = r.Name
+		}
+	}
+	return names, err
+}
+
+// checkTemplate requires that the folder of a cluster template is in Git.
+func (s sources) checkTemplate(ctx context.Context, _ json.RawMessage, references []objects.Reference) error {
+	for _, reference := range references {
+		r, err := s.cache.Repository(ctx, reference.TargetID)
+		if err == nil && r.Kind != gitcache.KindGit {
+			err = errcode.New(errcode.Invalid, "repository: %s is of the type %s; a cluster template is a folder of a repository of the type git", r.Name, r.Kind)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package objects
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/managed"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Wanted is what an object is declared to be.
+type Wanted struct {
+	Name string
+	Spec json.RawMessage
+	// References have a Field, a Position, a TargetKind and a Name each.
+	References []Reference
+	// Revision is the one to change; 0 is any.
+	Revision int64
+	DryRun   bool
+}
+
+// Outcome is what a declaration did.
+type Outcome string
+
+// The outcomes.
+const (
+	Created   Outcome = "created"
+	Updated   Outcome = "updated"
+	Unchanged Outcome = "unchanged"
+)
+
+// Apply creates an object or changes the one of that name.
+func (s *Objects) Apply(ctx context.Context, k Kind, by string, w Wanted) (out Shown, outcome Outcome, err error) {
+	if len(w.Spec) > MaxSpec {
+		return out, "", errcode.New(errcode.Invalid, "%s %s: its settings have %d bytes; at most %d are allowed", k.Noun, w.Name, len(w.Spec), MaxSpec)
+	}
+	err = s.config.Writer.Write(ctx, func(ctx context.Context) error {
+		out, outcome, err = s.apply(ctx, k, by, w)
+		return err
+	})
+	return out, outcome, err
+}
+
+func (s *Objects) apply(ctx context.Context, k Kind, by string, w Wanted) (out Shown, outcome Outcome, err error) {
+	before, exists, err := s.config.Store.Object(ctx, k.Name, w.Name)
+	if err != nil {
+		return out, "", err
+	}
+	if w.Revision != 0 && w.Revision != before.Revision {
+		return out, "", errcode.New(errcode.Conflict, "%s %s has revision %d, not %d; read it again, and repeat the change", k.Noun, w.Name, before.Revision, w.Revision)
+	}
+	had, err := s.had(ctx, before.ID)
+	if err != nil {
+		return out, "", err
+	}
+	references, err := s.bind(ctx, k, w, had)
+	if err != nil {
+		return out, "", err
+	}
+	if check := s.config.Checks[k.Name]; check != nil {
+		if err := check(ctx, w.Spec, references); err != nil {
+			return out, "", err
+		}
+	}
+	changes := !bytes.Equal(w.Spec, before.Spec) || !slices.EqualFunc(references, had, sameTarget)
+	next := before
+	if outcome = Created; exists {
+		if next.ManagedBy, err = managed.Write(ctx, k.Noun+" "+w.Name, before.ManagedBy, changes); err != nil {
+			return out, "", err
+		}
+		if outcome = Updated; !changes && next.ManagedBy == before.ManagedBy {
+			return Shown{before, references}, Unchanged, nil
+		}
+	} else {
+		if err := s.room(ctx, k); err != nil {
+			return out, "", err
+		}
+		next = Object{ID: identity.NewID(k.Prefix), Kind: k.Name, Name: w.Name, ManagedBy: managed.Created(ctx), CreatedAt: clock.Micros(s.config.Clock.Now())}
+	}
+	next.Spec, next.Revision, next.DeclaredBy, next.UpdatedAt = w.Spec, before.Revision+1, by, clock.Micros(s.config.Clock.Now())
+	if !w.DryRun {
+		err = s.put(ctx, k, before, next, references, outcome)
+	}
+	return Shown{next, references}, outcome, err
+}
+
+// put stores what an object becomes, with its event.
+func (s *Objects) put(ctx context.Context, k Kind, before, next Object, references []Reference, outcome Outcome) error {
+	for i := range references {
+		references[i].ObjectID = next.ID
+	}
+	if outcome == Created {
+		if err := s.config.Store.InsertObject(ctx, next); err != nil {
+			return err
+		}
+	} else if held, err := s.config.Store.UpdateObject(ctx, next); err != nil || !held {
+		if err == nil {
+			err = changed(k, next.Name)
+		}
+		return err
+	}
+	if err := s.config.Store.PutReferences(ctx, next.ID, references); err != nil {
+		return err
+	}
+	return event.Record(ctx, event.Entry{
+		Kind: k.Topic + "." + string(outcome), Object: k.Noun + " " + next.Name, By: next.DeclaredBy, Message: managed.TookOver(before.ManagedBy, next.ManagedBy),
+	})
+}
+
+// room returns Conflict when no further object may be made.
+func (s *Objects) room(ctx context.Context, k Kind) error {
+	n, err := s.config.Store.CountObjects(ctx, k.Name)
+	if err == nil && n >= int64(k.Limit) {
+		err = errcode.New(errcode.Conflict, "there are %d %ss in the hub; at most %d are allowed: delete one first", n, k.Noun, k.Limit)
+	}
+	return err
+}
+
+// had are the references of the object of an id; an empty id has none.
+func (s *Objects) had(ctx context.Context, id string) ([]Reference, error) {
+	if id == "" {
+		return nil, nil
+	}
+	return s.config.Store.References(ctx, []string{id})
+}
+
+// bind resolves what an object names. What a name is bound to stays, also when the object
+// has another name now; a name whose object was deleted finds no other one of that name.
+func (s *Objects) bind(ctx context.Context, k Kind, w Wanted, had []Reference) ([]Reference, error) {
+	names, err := s.names(ctx, had, identity.All)
+	if err != nil {
+		return nil, err
+	}
+	bound := slices.Clone(w.References)
+	for i := range bound {
+		b := &bound[i]
+		for _, h := range had {
+			present, exists := names[h.TargetID]
+			switch {
+			case h.Field != b.Field || h.TargetKind != b.TargetKind:
+			case exists && present == b.Name:
+				b.TargetID = h.TargetID
+			case !exists && h.Name == b.Name:
+				return nil, errcode.New(errcode.Conflict, "%s: the object %q that %s %s refers to was deleted, and another one of that name is not taken in its place; name another one, or delete the %s and create it again", b.Field, b.Name, k.Noun, w.Name, k.Noun)
+			}
+		}
+		if b.TargetID != "" {
+			continue
+		}
+		if b.TargetID, err = s.config.Targets[b.TargetKind].Find(ctx, b.Name); err != nil {
+			if errcode.Is(err, errcode.NotFound) {
+				err = errcode.New(errcode.NotFound, "%s: %w", b.Field, err)
+			}
+			return nil, err
+		}
+	}
+	return bound, nil
+}
+
+func sameTarget(a, b Reference) bool {
+	return a.Field == b.Field && a.Position == b.Position && a.TargetID == b.TargetID
+}

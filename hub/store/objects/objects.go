@@ -1,0 +1,136 @@
+// Package objects stores the declared objects of the kinds without a table of their own,
+// and what they refer to, in the hub's database. hub/store embeds its Table; hub/objects
+// decides what is written.
+//
+// Invariants: a statement reads one object, a page of them, or what refers to one target; a
+// change is of the revision that was read.
+package objects
+
+import (
+	"context"
+
+	"github.com/axle-cd/axle/hub/objects"
+	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+var _ objects.Store = (*Table)(nil)
+
+// Table holds all of it. Its methods are safe for concurrent use.
+type Table struct{ db query.DB }
+
+// New returns the objects in a database.
+func New(db query.DB) *Table { return &Table{db} }
+
+// Queries are the queries that read each table, for tests.
+var Queries = map[rows.Definition]string{objectTable: selectObjects, referenceTable: selectReferences}
+
+var (
+	objectTable = rows.Of("objects", func(c *rows.Columns, o *objects.Object) {
+		rows.Col(c, "id", &o.ID)
+		rows.Col(c, "kind", &o.Kind)
+		rows.Col(c, "name", &o.Name)
+		rows.Text(c, "spec", &o.Spec)
+		rows.Col(c, "revision", &o.Revision)
+		rows.Col(c, "managed_by_tool", &o.ManagedBy.Tool)
+		rows.Col(c, "managed_by_id", &o.ManagedBy.ID)
+		rows.Col(c, "declared_by", &o.DeclaredBy)
+		rows.Col(c, "created_at", &o.CreatedAt)
+		rows.Col(c, "updated_at", &o.UpdatedAt)
+	})
+	selectObjects = objectTable.Select()
+	insertObject  = objectTable.All().Insert("ON CONFLICT DO NOTHING")
+	updateObject  = objectTable.Except("kind", "name", "created_at").Statement("UPDATE objects SET spec = {spec}, revision = {revision}, managed_by_tool = {managed_by_tool}, " +
+		"managed_by_id = {managed_by_id}, declared_by = {declared_by}, updated_at = {updated_at} WHERE id = {id} AND revision = {revision} - 1")
+
+	referenceTable = rows.Of("object_references", func(c *rows.Columns, r *objects.Reference) {
+		rows.Col(c, "object_id", &r.ObjectID)
+		rows.Col(c, "field", &r.Field)
+		rows.Col(c, "position", &r.Position)
+		rows.Col(c, "target_kind", &r.TargetKind)
+		rows.Col(c, "target_id", &r.TargetID)
+		rows.Col(c, "name", &r.Name)
+	})
+	selectReferences = referenceTable.Select()
+	insertReferences = referenceTable.All().InsertMany("")
+)
+
+// The queries, for a test of their plans.
+var (
+	Named    = selectObjects + "WHERE kind = $1 AND name = $2"
+	Page     = selectObjects + "WHERE kind = $1 AND name > $2 ORDER BY name LIMIT $3"
+	Count    = "SELECT count(*) FROM objects WHERE kind = $1"
+	OfObject = selectReferences + "WHERE object_id = $1 ORDER BY field, position"
+	Users    = selectObjects + "WHERE id IN (SELECT object_id FROM object_references WHERE target_id = $1) ORDER BY kind, name LIMIT $2"
+	UsersAre = "SELECT count(DISTINCT object_id) FROM object_references WHERE target_id = $1"
+)
+
+// usersNamed is how many users of a target are named.
+const usersNamed = 5
+
+// Object implements objects.Store.
+func (t *Table) Object(ctx context.Context, kind, name string) (objects.Object, bool, error) {
+	return query.One(ctx, t.db, objectTable.Reader(), Named, kind, name)
+}
+
+// Objects implements objects.Store.
+func (t *Table) Objects(ctx context.Context, kind, after string, limit int) ([]objects.Object, error) {
+	return query.All(ctx, t.db, objectTable.Reader(), Page, kind, after, limit)
+}
+
+// CountObjects implements objects.Store.
+func (t *Table) CountObjects(ctx context.Context, kind string) (int64, error) {
+	n, _, err := query.One(ctx, t.db, query.Value[int64], Count, kind)
+	return n, err
+}
+
+// InsertObject implements objects.Store.
+func (t *Table) InsertObject(ctx context.Context, o objects.Object) error {
+	inserted, err := insertObject.ExecOne(ctx, t.db, &o)
+	if err == nil && !inserted {
+		err = errcode.New(errcode.Conflict, "%s %s exists already; read it, and repeat the change", o.Kind, o.Name)
+	}
+	return err
+}
+
+// UpdateObject implements objects.Store.
+func (t *Table) UpdateObject(ctx context.Context, o objects.Object) (bool, error) {
+	return updateObject.ExecOne(ctx, t.db, &o)
+}
+
+// DeleteObject implements objects.Store.
+func (t *Table) DeleteObject(ctx context.Context, o objects.Object) (bool, error) {
+	if _, err := t.db.Exec(ctx, "DELETE FROM object_references WHERE object_id = $1", o.ID); err != nil {
+		return false, err
+	}
+	return query.ExecOne(ctx, t.db, "DELETE FROM objects WHERE id = $1 AND revision = $2", o.ID, o.Revision)
+}
+
+// References implements objects.Store.
+func (t *Table) References(ctx context.Context, objectIDs []string) (all []objects.Reference, err error) {
+	err = query.Chunks(objectIDs, func(args []any) error {
+		some, err := query.All(ctx, t.db, referenceTable.Reader(), selectReferences+"WHERE object_id IN ("+query.Placeholders(1, len(args))+") ORDER BY object_id, field, position", args...)
+		all = append(all, some...)
+		return err
+	})
+	return all, err
+}
+
+// PutReferences implements objects.Store.
+func (t *Table) PutReferences(ctx context.Context, objectID string, all []objects.Reference) error {
+	if _, err := t.db.Exec(ctx, "DELETE FROM object_references WHERE object_id = $1", objectID); err != nil || len(all) == 0 {
+		return err
+	}
+	_, err := insertReferences.Exec(ctx, t.db, all)
+	return err
+}
+
+// ObjectUsers implements objects.Store.
+func (t *Table) ObjectUsers(ctx context.Context, targetID string) (first []objects.Object, total int64, err error) {
+	if total, _, err = query.One(ctx, t.db, query.Value[int64], UsersAre, targetID); err != nil || total == 0 {
+		return nil, total, err
+	}
+	first, err = query.All(ctx, t.db, objectTable.Reader(), Users, targetID, usersNamed)
+	return first, total, err
+}
