@@ -46,7 +46,9 @@ func TestEveryCallHasACommand(t *testing.T) {
 	for _, service := range services {
 		for j := range service.Methods().Len() {
 			call := "." + string(service.Name()) + "." + string(service.Methods().Get(j).Name()) + "("
-			if !strings.Contains(code.String(), call) {
+			// sdk reads long lists page by page.
+			pages := ".All" + string(service.Name()) + "("
+			if !strings.Contains(code.String(), call) && !(strings.HasSuffix(call, ".List(") && strings.Contains(code.String(), pages)) {
 				t.Errorf("no command calls %s", strings.Trim(call, ".("))
 			}
 		}

@@ -27,7 +27,7 @@ func (c *Client) Objects(kind string) (Objects, bool) {
 // Get returns an object by its name. Without a method that reads one it looks in the list.
 func (o Objects) Get(ctx context.Context, name string) (proto.Message, error) {
 	if o.kind.Calls.Get == "" {
-		all, err := o.List(ctx, nil)
+		all, err := o.List(ctx, o.named(o.kind.Calls.List, name))
 		for _, one := range all {
 			if Text(one, o.kind.Calls.Names()) == name {
 				return one, err
@@ -74,7 +74,21 @@ func (o Objects) New() proto.Message {
 	return NewMessage(Rows(Method(o.kind.Calls.Path(o.kind.Calls.List)).Output()).Message())
 }
 
-// named is a request of a method for the object of a name.
+// Managed returns the objects that a manager has.
+func (o Objects) Managed(ctx context.Context, by *hubv1.Manager) (some []proto.Message, _ error) {
+	request := NewMessage(Method(o.kind.Calls.Path(o.kind.Calls.List)).Input())
+	Set(request, "managed_by_tool", protoreflect.ValueOfString(by.GetTool()))
+	all, err := o.List(ctx, request)
+	for _, one := range all {
+		if proto.Equal(ManagedBy(one), by) {
+			some = append(some, one)
+		}
+	}
+	return some, err
+}
+
+// named is a request of a method for the object of a name, of a list without a name one for
+// all.
 func (o Objects) named(method, name string) proto.Message {
 	request := NewMessage(Method(o.kind.Calls.Path(method)).Input())
 	Set(request, protoreflect.Name(o.kind.Calls.Names()), protoreflect.ValueOfString(name))

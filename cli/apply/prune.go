@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/plan"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -89,7 +90,6 @@ type prunable struct {
 }
 
 func (r *applying) prunable() []prunable {
-	tool := r.management.GetBy().GetTool()
 	// It never takes over: an object that somebody has taken over since it was listed
 	// is theirs.
 	own := &hubv1.Management{By: r.management.GetBy()}
@@ -109,27 +109,7 @@ func (r *applying) prunable() []prunable {
 			_, err := r.client.ManagedNamespaces.Delete(ctx, connect.NewRequest(&hubv1.DeleteManagedNamespaceRequest{Name: name, Management: own}))
 			return err
 		}},
-		{"Context", "deleted", func(ctx context.Context) ([]string, error) {
-			list, err := r.client.Contexts.List(ctx, connect.NewRequest(&hubv1.ListContextsRequest{ManagedByTool: tool}))
-			return managed(list, err, (*hubv1.ListContextsResponse).GetContexts, own.GetBy())
-		}, func(ctx context.Context, name string) error {
-			_, err := r.client.Contexts.Delete(ctx, connect.NewRequest(&hubv1.DeleteContextRequest{Name: name, Management: own}))
-			return err
-		}},
-		{"Repository", "deleted", func(ctx context.Context) ([]string, error) {
-			list, err := r.client.Repositories.List(ctx, connect.NewRequest(&hubv1.ListRepositoriesRequest{ManagedByTool: tool}))
-			return managed(list, err, (*hubv1.ListRepositoriesResponse).GetRepositories, own.GetBy())
-		}, func(ctx context.Context, name string) error {
-			_, err := r.client.Repositories.Delete(ctx, connect.NewRequest(&hubv1.DeleteRepositoryRequest{Name: name, Management: own}))
-			return err
-		}},
-		{"Project", "deleted", func(ctx context.Context) ([]string, error) {
-			list, err := r.client.Projects.List(ctx, connect.NewRequest(&hubv1.ListProjectsRequest{ManagedByTool: tool}))
-			return managed(list, err, (*hubv1.ListProjectsResponse).GetProjects, own.GetBy())
-		}, func(ctx context.Context, name string) error {
-			_, err := r.client.Projects.Delete(ctx, connect.NewRequest(&hubv1.DeleteProjectRequest{Name: name, Management: own}))
-			return err
-		}},
+		r.prunableObjects("Context", object.ServiceContext, own), r.prunableObjects("Repository", object.Repository, own), r.prunableObjects("Project", object.Project, own),
 	}, r.prunableKinds(own, "Outputs"))
 }
 
@@ -145,20 +125,16 @@ func (r *applying) remove(ctx context.Context, one prunable, name string) {
 	r.plan.Add(plan.Object{Kind: one.kind, Name: name, Action: plan.Delete, NotActing: []string{}})
 }
 
-// managed are the names of those objects of a list that a manager has.
-func managed[L any, T interface {
-	GetName() string
-	GetManagedBy() *hubv1.Manager
-}](list *connect.Response[L], err error, objects func(*L) []T, by *hubv1.Manager) (names []string, _ error) {
-	if err != nil {
-		return nil, err
-	}
-	for _, one := range objects(list.Msg) {
-		if proto.Equal(one.GetManagedBy(), by) {
-			names = append(names, one.GetName())
+// prunableObjects are the objects of a kind that the set manages, by its description.
+func (r *applying) prunableObjects(called string, k object.Kind, own *hubv1.Management) prunable {
+	objects, _ := r.client.Objects(k.Name)
+	return prunable{called, "deleted", func(ctx context.Context) (names []string, _ error) {
+		all, err := objects.Managed(ctx, own.GetBy())
+		for _, one := range all {
+			names = append(names, sdk.Text(one, k.Calls.Names()))
 		}
-	}
-	return names, nil
+		return names, err
+	}, func(ctx context.Context, name string) error { return objects.Delete(ctx, name, own) }}
 }
 
 // services are those that the set manages, without those that are being deleted.

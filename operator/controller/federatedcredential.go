@@ -9,7 +9,7 @@ import (
 
 func federatedCredentials() kind {
 	return kind{
-		name: "FederatedCredential", protection: "federatedcredential", object: &v1alpha1.FederatedCredential{}, list: &v1alpha1.FederatedCredentialList{}, hub: declared{Kind: declare.FederatedCredentials{}},
+		name: "FederatedCredential", protection: "federatedcredential", object: &v1alpha1.FederatedCredential{}, list: &v1alpha1.FederatedCredentialList{}, hub: declared{Kind: declare.FederatedCredentials},
 		common: func(o client.Object) common {
 			c := o.(*v1alpha1.FederatedCredential)
 			return common{&c.Status, c.Spec.Reconciliation}

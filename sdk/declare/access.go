@@ -139,23 +139,7 @@ func (admins) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) (na
 }
 
 // providers are login providers.
-type providers struct{}
-
-func foundProvider(p *hubv1.Provider) *Found {
-	return &Found{ID: p.GetId(), Message: p, By: p.GetManagedBy()}
-}
-
-// Read implements Kind.
-func (providers) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error) {
-	list, err := c.Providers.List(ctx, connect.NewRequest(&hubv1.ListProvidersRequest{}))
-	if err != nil {
-		return nil, err
-	}
-	if p, ok := named(list.Msg.GetProviders(), item.Name); ok {
-		return foundProvider(p), nil
-	}
-	return nil, nil
-}
+type providers struct{ described }
 
 // providerFields are the fields that can be changed, with the hub's defaults.
 func providerFields(p *hubv1.Provider) *hubv1.Provider {
@@ -190,7 +174,7 @@ func (providers) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, 
 		if err != nil {
 			return nil, err
 		}
-		return foundProvider(answer.Msg), nil
+		return foundObject(answer.Msg), nil
 	}
 	if issuer := have.Message.(*hubv1.Provider).GetIssuer(); issuer != want.GetProvider().GetIssuer() {
 		return nil, errcode.New(errcode.Conflict, "login provider %s of the hub is for the issuer %s, which cannot be changed; choose another name", item.Name, issuer)
@@ -206,49 +190,11 @@ func (providers) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, 
 	if err != nil {
 		return nil, err
 	}
-	return foundProvider(answer.Msg), nil
-}
-
-// Remove implements Kind.
-func (p providers) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
-	have, err := p.Read(ctx, c, &manifest.Item{Name: name})
-	if have == nil {
-		return err
-	}
-	if err := ours(have.By, by); err != nil {
-		return err
-	}
-	_, err = c.Providers.Delete(ctx, connect.NewRequest(&hubv1.DeleteProviderRequest{Name: name, Management: &hubv1.Management{By: by}}))
-	return ignoreNotFound(err)
-}
-
-// Managed implements Kind.
-func (providers) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) ([]string, error) {
-	list, err := c.Providers.List(ctx, connect.NewRequest(&hubv1.ListProvidersRequest{}))
-	if err != nil {
-		return nil, err
-	}
-	return managedBy(list.Msg.GetProviders(), by), nil
+	return foundObject(answer.Msg), nil
 }
 
 // trusts are trusts in the tokens of issuers. Nothing of one can be changed.
-type trusts struct{}
-
-func foundTrust(t *hubv1.Trust) *Found {
-	return &Found{ID: t.GetId(), Message: t, By: t.GetManagedBy()}
-}
-
-// Read implements Kind.
-func (trusts) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error) {
-	list, err := c.Federation.List(ctx, connect.NewRequest(&hubv1.ListTrustsRequest{}))
-	if err != nil {
-		return nil, err
-	}
-	if t, ok := named(list.Msg.GetTrusts(), item.Name); ok {
-		return foundTrust(t), nil
-	}
-	return nil, nil
-}
+type trusts struct{ described }
 
 // Same implements Kind.
 func (trusts) Same(_ *sdk.Client, item *manifest.Item, f *Found) bool {
@@ -276,27 +222,5 @@ func (t trusts) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, h
 	if err != nil {
 		return nil, err
 	}
-	return foundTrust(answer.Msg), nil
-}
-
-// Remove implements Kind.
-func (t trusts) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
-	have, err := t.Read(ctx, c, &manifest.Item{Name: name})
-	if have == nil {
-		return err
-	}
-	if err := ours(have.By, by); err != nil {
-		return err
-	}
-	_, err = c.Federation.Delete(ctx, connect.NewRequest(&hubv1.DeleteTrustRequest{Name: name, Management: &hubv1.Management{By: by}}))
-	return ignoreNotFound(err)
-}
-
-// Managed implements Kind.
-func (trusts) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) ([]string, error) {
-	list, err := c.Federation.List(ctx, connect.NewRequest(&hubv1.ListTrustsRequest{}))
-	if err != nil {
-		return nil, err
-	}
-	return managedBy(list.Msg.GetTrusts(), by), nil
+	return foundObject(answer.Msg), nil
 }

@@ -1,6 +1,7 @@
 package declare
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ func (d described) objects(c *sdk.Client) sdk.Objects {
 
 // foundObject is an object as an answer of the hub has it.
 func foundObject(m proto.Message) *Found {
-	return &Found{ID: sdk.Text(m, "id"), Message: m, By: sdk.ManagedBy(m)}
+	return &Found{ID: cmp.Or(sdk.Text(m, "id"), sdk.Text(m, "name")), Message: m, By: sdk.ManagedBy(m)}
 }
 
 // Read implements Kind.
@@ -69,17 +70,12 @@ func (d described) Remove(ctx context.Context, c *sdk.Client, name string, by *h
 
 // Managed implements Kind.
 func (d described) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) (names []string, _ error) {
-	list, err := d.objects(c).List(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
+	list, err := d.objects(c).Managed(ctx, by)
 	k, _ := object.Named(d.kind)
 	for _, one := range list {
-		if proto.Equal(sdk.ManagedBy(one), by) {
-			names = append(names, sdk.Text(one, k.Calls.Names()))
-		}
+		names = append(names, sdk.Text(one, k.Calls.Names()))
 	}
-	return names, nil
+	return names, err
 }
 
 // hides reports whether a request has a value that the hub does not show.

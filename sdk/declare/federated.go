@@ -13,13 +13,16 @@ import (
 	"github.com/axle-cd/axle/sdk/manifest"
 )
 
-// FederatedCredentials are trusts too, for the operator alone. Unlike those of
+// FederatedCredentials are trusts of the kind of that name.
+var FederatedCredentials Kind = credentials{trusts{described{"FederationTrust"}}}
+
+// credentials are trusts too, for the operator alone. Unlike those of
 // FederationTrust, their audience is the hub's URL by default, and they are replaced
 // when they differ, because their kind allows a change.
-type FederatedCredentials struct{ trusts }
+type credentials struct{ trusts }
 
 // wanted is what is declared, with the default of the audience.
-func (FederatedCredentials) wanted(c *sdk.Client, item *manifest.Item) *manifest.Item {
+func (credentials) wanted(c *sdk.Client, item *manifest.Item) *manifest.Item {
 	want := proto.CloneOf(item.Request.(*hubv1.CreateTrustRequest))
 	if want.GetAudience() == "" {
 		want.Audience = c.URL
@@ -28,13 +31,13 @@ func (FederatedCredentials) wanted(c *sdk.Client, item *manifest.Item) *manifest
 }
 
 // Same implements Kind.
-func (f FederatedCredentials) Same(c *sdk.Client, item *manifest.Item, have *Found) bool {
+func (f credentials) Same(c *sdk.Client, item *manifest.Item, have *Found) bool {
 	return f.trusts.Same(c, f.wanted(c, item), have)
 }
 
 // Write replaces a trust that differs: the hub cannot change one, and what was
 // exchanged under the terms before ends with it.
-func (f FederatedCredentials) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
+func (f credentials) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
 	want := f.wanted(c, item)
 	if have == nil || f.trusts.Same(c, want, have) {
 		return f.trusts.Write(ctx, c, want, have)

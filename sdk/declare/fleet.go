@@ -149,23 +149,7 @@ func (w windows) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) 
 }
 
 // outputs are values that services import.
-type outputs struct{}
-
-func foundOutputs(o *hubv1.Context) *Found {
-	return &Found{ID: o.GetName(), Message: o, By: o.GetManagedBy()}
-}
-
-// Read implements Kind.
-func (outputs) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error) {
-	list, err := c.Outputs.List(ctx, connect.NewRequest(&hubv1.ListOutputsRequest{Name: item.Name}))
-	if err != nil {
-		return nil, err
-	}
-	if o, ok := named(list.Msg.GetOutputs(), item.Name); ok {
-		return foundOutputs(o), nil
-	}
-	return nil, nil
-}
+type outputs struct{ described }
 
 // Same cannot see the values of secrets, only their keys.
 func (outputs) Same(_ *sdk.Client, item *manifest.Item, have *Found) bool {
@@ -180,33 +164,11 @@ func (outputs) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, _ 
 	if err != nil {
 		return nil, err
 	}
-	return foundOutputs(answer.Msg), nil
-}
-
-// Remove implements Kind.
-func (o outputs) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
-	have, err := o.Read(ctx, c, &manifest.Item{Name: name})
-	if have == nil {
-		return err
-	}
-	if err := ours(have.By, by); err != nil {
-		return err
-	}
-	_, err = c.Outputs.Delete(ctx, connect.NewRequest(&hubv1.DeleteOutputsRequest{Name: name, Management: &hubv1.Management{By: by}}))
-	return ignoreNotFound(err)
-}
-
-// Managed implements Kind.
-func (outputs) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) ([]string, error) {
-	list, err := c.Outputs.List(ctx, connect.NewRequest(&hubv1.ListOutputsRequest{ManagedByTool: by.GetTool()}))
-	if err != nil {
-		return nil, err
-	}
-	return managedBy(list.Msg.GetOutputs(), by), nil
+	return foundObject(answer.Msg), nil
 }
 
 // repositories are repositories with all options.
-type repositories struct{}
+type repositories struct{ described }
 
 func foundRepository(r *hubv1.Repository) *Found {
 	f := &Found{ID: r.GetId(), Message: r, By: r.GetManagedBy()}
@@ -271,19 +233,6 @@ func (repositories) Write(ctx context.Context, c *sdk.Client, item *manifest.Ite
 		return nil, err
 	}
 	return foundRepository(answer.Msg), nil
-}
-
-// Remove implements Kind.
-func (r repositories) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
-	have, err := r.Read(ctx, c, &manifest.Item{Name: name})
-	if have == nil {
-		return err
-	}
-	if err := ours(have.By, by); err != nil {
-		return err
-	}
-	_, err = c.Repositories.Delete(ctx, connect.NewRequest(&hubv1.DeleteRepositoryRequest{Name: name, Management: &hubv1.Management{By: by}}))
-	return ignoreNotFound(err)
 }
 
 // Managed implements Kind. Repositories of the other kinds are the same objects: those

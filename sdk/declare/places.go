@@ -15,27 +15,14 @@ import (
 // The calls of kinds of deployments.plural.sh for the operator; axle apply lists these
 // objects itself, so Managed answers nothing.
 var (
-	Projects Kind = projects{}
+	Projects Kind = projects{described{"Project"}}
 	Clusters Kind = clusters{}
-	Contexts Kind = contexts{}
-	Groups   Kind = groups{}
+	Contexts Kind = contexts{described{"ServiceContext"}}
+	Groups   Kind = groups{described{"Group"}}
 )
 
 // projects are described by their items; their limits are another kind's.
-type projects struct{}
-
-func foundProject(p *hubv1.Project) *Found {
-	return &Found{ID: p.GetId(), Message: p, By: p.GetManagedBy()}
-}
-
-// Read implements Kind.
-func (projects) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error) {
-	have, err := c.Projects.Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: item.Name}))
-	if err != nil {
-		return nil, ignoreNotFound(err)
-	}
-	return foundProject(have.Msg), nil
-}
+type projects struct{ described }
 
 // Same implements Kind.
 func (projects) Same(_ *sdk.Client, item *manifest.Item, have *Found) bool {
@@ -54,25 +41,7 @@ func (projects) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, h
 	if err != nil {
 		return nil, err
 	}
-	return foundProject(answer.Msg), nil
-}
-
-// Remove implements Kind.
-func (p projects) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
-	have, err := p.Read(ctx, c, &manifest.Item{Name: name})
-	if have == nil {
-		return err
-	}
-	if err := ours(have.By, by); err != nil {
-		return err
-	}
-	_, err = c.Projects.Delete(ctx, connect.NewRequest(&hubv1.DeleteProjectRequest{Name: name, Management: &hubv1.Management{By: by}}))
-	return ignoreNotFound(err)
-}
-
-// Managed implements Kind.
-func (projects) Managed(context.Context, *sdk.Client, *hubv1.Manager) ([]string, error) {
-	return nil, nil
+	return foundObject(answer.Msg), nil
 }
 
 // clusters are never created or deleted by what declares them.
@@ -123,20 +92,7 @@ func (clusters) Managed(context.Context, *sdk.Client, *hubv1.Manager) ([]string,
 }
 
 // contexts are values that services share.
-type contexts struct{}
-
-func foundContext(c *hubv1.Context) *Found {
-	return &Found{ID: c.GetName(), Message: c, By: c.GetManagedBy()}
-}
-
-// Read implements Kind.
-func (contexts) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error) {
-	have, err := c.Contexts.Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: item.Name}))
-	if err != nil {
-		return nil, ignoreNotFound(err)
-	}
-	return foundContext(have.Msg), nil
-}
+type contexts struct{ described }
 
 // Same cannot see the values of secrets, only their keys.
 func (contexts) Same(_ *sdk.Client, item *manifest.Item, f *Found) bool {
@@ -155,29 +111,11 @@ func (contexts) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, h
 	if err != nil {
 		return nil, err
 	}
-	return foundContext(answer.Msg), nil
-}
-
-// Remove implements Kind.
-func (x contexts) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
-	have, err := x.Read(ctx, c, &manifest.Item{Name: name})
-	if have == nil {
-		return err
-	}
-	if err := ours(have.By, by); err != nil {
-		return err
-	}
-	_, err = c.Contexts.Delete(ctx, connect.NewRequest(&hubv1.DeleteContextRequest{Name: name, Management: &hubv1.Management{By: by}}))
-	return ignoreNotFound(err)
-}
-
-// Managed implements Kind.
-func (contexts) Managed(context.Context, *sdk.Client, *hubv1.Manager) ([]string, error) {
-	return nil, nil
+	return foundObject(answer.Msg), nil
 }
 
 // groups have no members of their own to declare.
-type groups struct{}
+type groups struct{ described }
 
 // foundGroup says of a description that differs that it does not act: the hub cannot
 // change one, and another group would have no members.
@@ -213,22 +151,4 @@ func (groups) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, hav
 		return nil, err
 	}
 	return foundGroup(answer.Msg, item), nil
-}
-
-// Remove implements Kind.
-func (x groups) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
-	have, err := x.Read(ctx, c, &manifest.Item{Name: name})
-	if have == nil {
-		return err
-	}
-	if err := ours(have.By, by); err != nil {
-		return err
-	}
-	_, err = c.Groups.Delete(ctx, connect.NewRequest(&hubv1.DeleteGroupRequest{Name: name, Management: &hubv1.Management{By: by}}))
-	return ignoreNotFound(err)
-}
-
-// Managed implements Kind.
-func (groups) Managed(context.Context, *sdk.Client, *hubv1.Manager) ([]string, error) {
-	return nil, nil
 }

@@ -13,29 +13,7 @@ import (
 )
 
 // webhooks are what upstreams call.
-type webhooks struct{}
-
-func foundWebhook(w *hubv1.Webhook) *Found {
-	return &Found{ID: w.GetId(), Message: w, By: w.GetManagedBy()}
-}
-
-// Read implements Kind.
-func (webhooks) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error) {
-	list, err := c.Webhooks.List(ctx, connect.NewRequest(&hubv1.ListWebhooksRequest{}))
-	if err != nil {
-		return nil, err
-	}
-	if w, ok := named(list.Msg.GetWebhooks(), item.Name); ok {
-		return foundWebhook(w), nil
-	}
-	return nil, nil
-}
-
-// Same cannot see the secret.
-func (webhooks) Same(_ *sdk.Client, item *manifest.Item, have *Found) bool {
-	w, want := have.Message.(*hubv1.Webhook), item.Request.(*hubv1.CreateWebhookRequest)
-	return w.GetProvider() == want.GetProvider() && w.GetRepository() == want.GetRepository()
-}
+type webhooks struct{ described }
 
 // Write gives the webhook another secret if it exists, and keeps its URL. A secret never
 // goes to another provider or repository.
@@ -57,7 +35,7 @@ func (ws webhooks) Write(ctx context.Context, c *sdk.Client, item *manifest.Item
 	if err != nil {
 		return nil, err
 	}
-	return foundWebhook(answer.Msg.GetWebhook()), nil
+	return foundObject(answer.Msg.GetWebhook()), nil
 }
 
 // mayWrite returns Conflict if the hub would refuse a change without a take-over.
@@ -66,26 +44,4 @@ func mayWrite(have, by *hubv1.Manager) error {
 		return nil
 	}
 	return errcode.New(errcode.Conflict, "the webhook is managed by %s %s: take it over with --take-over", have.GetTool(), have.GetId())
-}
-
-// Remove implements Kind.
-func (ws webhooks) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
-	have, err := ws.Read(ctx, c, &manifest.Item{Name: name})
-	if have == nil {
-		return err
-	}
-	if err := ours(have.By, by); err != nil {
-		return err
-	}
-	_, err = c.Webhooks.Delete(ctx, connect.NewRequest(&hubv1.DeleteWebhookRequest{Name: name, Management: &hubv1.Management{By: by}}))
-	return ignoreNotFound(err)
-}
-
-// Managed implements Kind.
-func (webhooks) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) ([]string, error) {
-	list, err := c.Webhooks.List(ctx, connect.NewRequest(&hubv1.ListWebhooksRequest{}))
-	if err != nil {
-		return nil, err
-	}
-	return managedBy(list.Msg.GetWebhooks(), by), nil
 }
