@@ -1,13 +1,6 @@
 package kinds
 
-import (
-	"strings"
-
-	"github.com/axle-cd/axle/api/object"
-)
-
-// All kinds, by topic; those whose description has a manifest come last, and those of the
-// hub's table of objects are in api/object.
+// All kinds, by topic; those of which the description says all come last.
 var All = append([]Kind{
 	{Group: Deployments, Name: "GitRepository", Level: Full, Says: "A Git repository of the hub."},
 	{Group: Deployments, Name: "HelmRepository", Level: Full, Says: "A chart repository of the hub, over https or oci.", NotActing: []string{
@@ -134,13 +127,4 @@ var All = append([]Kind{
 	{Group: Axle, Name: "LoginProvider", Level: Full, Says: "An issuer that people log in with."},
 	{Group: Axle, Name: "FederationTrust", Level: Full, Says: "An issuer whose tokens act as a service account of the hub, with all terms."},
 	{Group: Axle, Name: "ReferenceGrant", Level: Full, Says: "A grant to name objects of its namespace from another one."},
-}, stored()...)
-
-// stored are the kinds of the hub's table of objects. They are full as soon as the hub has
-// their objects; a description says what does not happen with them yet.
-func stored() (all []Kind) {
-	for _, k := range object.Stored() {
-		all = append(all, Kind{Group: Axle, Name: k.Name, Level: Full, Says: strings.TrimSpace(k.Text + " " + k.Storage.Effect)})
-	}
-	return all
-}
+}, described()...)

@@ -1,7 +1,5 @@
 package kinds
 
-import "github.com/axle-cd/axle/api/object"
-
 // Write says which object expresses the same as a call that writes.
 type Write struct {
 	// Call is Service/Method of axle.hub.v1.
@@ -105,17 +103,7 @@ var Writes = append([]Write{
 	{"Federation/Create", "FederationTrust", []string{"FederatedCredential"}, "spec", map[string]string{"name": "spec.name", "issuer": "spec.issuer",
 		"audience": "spec.audience", "claims": "spec.claims", "account": "spec.serviceAccount", "scopes": "spec.scopes", "lifetime_micros": "spec.lifetime", "ca_pem": "spec.caPem", "management": OfTheCall}},
 	{"Federation/Delete", "FederationTrust", []string{"FederatedCredential"}, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
-}, storedWrites()...)
-
-// storedWrites are the calls for the kinds of the hub's table of objects.
-func storedWrites() (all []Write) {
-	for _, k := range object.Stored() {
-		all = append(all,
-			Write{k.Calls.Path(k.Calls.Update), k.Name, nil, "spec", map[string]string{"name": "spec.name", "settings": "spec", "dry_run": OfTheCall, "revision": OfTheCall, "management": OfTheCall}},
-			Write{k.Calls.Path(k.Calls.Delete), k.Name, nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}})
-	}
-	return all
-}
+}, describedWrites()...)
 
 // Exception is a group of calls that no object expresses.
 type Exception struct {

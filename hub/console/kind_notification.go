@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"maps"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
@@ -12,34 +11,34 @@ import (
 	"github.com/axle-cd/axle/internal/routes"
 )
 
-// The rows of access and scopes for notifications.
-func init() {
-	maps.Copy(access, map[string]identity.Action{
-		hubv1connect.NotificationSinksListProcedure:         identity.ActionRead,
-		hubv1connect.NotificationSinksGetProcedure:          identity.ActionRead,
-		hubv1connect.NotificationSinksApplyProcedure:        identity.ActionWrite,
-		hubv1connect.NotificationSinksDeleteProcedure:       identity.ActionWrite,
-		hubv1connect.NotificationSinksTestProcedure:         identity.ActionWrite,
-		hubv1connect.NotificationRoutersListProcedure:       identity.ActionRead,
-		hubv1connect.NotificationRoutersGetProcedure:        identity.ActionRead,
-		hubv1connect.NotificationRoutersApplyProcedure:      identity.ActionWrite,
-		hubv1connect.NotificationRoutersDeleteProcedure:     identity.ActionWrite,
-		hubv1connect.NotificationRoutersListEventsProcedure: identity.ActionRead,
-		hubv1connect.NotificationsListProcedure:             identity.ActionSelf,
-		hubv1connect.NotificationsMarkReadProcedure:         identity.ActionSelfChange,
-	})
-	maps.Copy(scopes, map[string]finder{
-		hubv1connect.NotificationSinksListProcedure:         anywhere,
-		hubv1connect.NotificationSinksGetProcedure:          ofSink,
-		hubv1connect.NotificationSinksApplyProcedure:        ofAppliedSink,
-		hubv1connect.NotificationSinksDeleteProcedure:       ofSink,
-		hubv1connect.NotificationSinksTestProcedure:         ofSink,
-		hubv1connect.NotificationRoutersListProcedure:       anywhere,
-		hubv1connect.NotificationRoutersGetProcedure:        ofRouter,
-		hubv1connect.NotificationRoutersApplyProcedure:      ofAppliedRouter,
-		hubv1connect.NotificationRoutersDeleteProcedure:     ofRouter,
-		hubv1connect.NotificationRoutersListEventsProcedure: anywhere,
-	})
+// notificationActions are the rows of access for notifications, notificationScopes those of
+// scopes.
+var notificationActions = map[string]identity.Action{
+	hubv1connect.NotificationSinksListProcedure:         identity.ActionRead,
+	hubv1connect.NotificationSinksGetProcedure:          identity.ActionRead,
+	hubv1connect.NotificationSinksApplyProcedure:        identity.ActionWrite,
+	hubv1connect.NotificationSinksDeleteProcedure:       identity.ActionWrite,
+	hubv1connect.NotificationSinksTestProcedure:         identity.ActionWrite,
+	hubv1connect.NotificationRoutersListProcedure:       identity.ActionRead,
+	hubv1connect.NotificationRoutersGetProcedure:        identity.ActionRead,
+	hubv1connect.NotificationRoutersApplyProcedure:      identity.ActionWrite,
+	hubv1connect.NotificationRoutersDeleteProcedure:     identity.ActionWrite,
+	hubv1connect.NotificationRoutersListEventsProcedure: identity.ActionRead,
+	hubv1connect.NotificationsListProcedure:             identity.ActionSelf,
+	hubv1connect.NotificationsMarkReadProcedure:         identity.ActionSelfChange,
+}
+
+var notificationScopes = map[string]finder{
+	hubv1connect.NotificationSinksListProcedure:         anywhere,
+	hubv1connect.NotificationSinksGetProcedure:          ofSink,
+	hubv1connect.NotificationSinksApplyProcedure:        ofAppliedSink,
+	hubv1connect.NotificationSinksDeleteProcedure:       ofSink,
+	hubv1connect.NotificationSinksTestProcedure:         ofSink,
+	hubv1connect.NotificationRoutersListProcedure:       anywhere,
+	hubv1connect.NotificationRoutersGetProcedure:        ofRouter,
+	hubv1connect.NotificationRoutersApplyProcedure:      ofAppliedRouter,
+	hubv1connect.NotificationRoutersDeleteProcedure:     ofRouter,
+	hubv1connect.NotificationRoutersListEventsProcedure: anywhere,
 }
 
 // registerNotifications adds the routes of the services of notifications.

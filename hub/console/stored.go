@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"maps"
 	"net/http"
 
 	"connectrpc.com/connect"
@@ -13,9 +14,11 @@ import (
 	"github.com/axle-cd/axle/internal/routes"
 )
 
-// withActions adds the calls for kinds in the table of objects: whoever may read something
-// reads them, and their descriptions say who writes them.
+// withActions adds the calls of topics with a file of their own, and those for kinds in the
+// table of objects: whoever may read something reads these, and their descriptions say who
+// writes them.
 func withActions(actions map[string]identity.Action) map[string]identity.Action {
+	maps.Copy(actions, notificationActions)
 	for _, k := range described.Stored() {
 		for _, method := range []string{k.Calls.List, k.Calls.Get} {
 			actions[objectsapi.Procedure(k, method)] = identity.ActionRead
@@ -27,9 +30,10 @@ func withActions(actions map[string]identity.Action) map[string]identity.Action 
 	return actions
 }
 
-// withFinders adds how the objects of those calls are found. Writing one is about the hub
-// as a whole, and has no finder.
+// withFinders adds how the objects of those calls are found. Writing one of the table is about
+// the hub as a whole, and has no finder.
 func withFinders(finders map[string]finder) map[string]finder {
+	maps.Copy(finders, notificationScopes)
 	for _, k := range described.Stored() {
 		finders[objectsapi.Procedure(k, k.Calls.List)], finders[objectsapi.Procedure(k, k.Calls.Get)] = anywhere, anywhere
 	}
