@@ -18,6 +18,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -151,8 +152,9 @@ func (n noun) apply() *cobra.Command {
 		Long: "Create a " + n.Storage.Called + ", or change the one of that name. Fields without a flag are unchanged.",
 	}
 	settings := settingsOf(n.request().ProtoReflect()).Descriptor().Fields()
+	lists := map[protoreflect.Name]*[]string{}
 	for i := range settings.Len() {
-		n.flag(c, settings.Get(i))
+		n.flag(c, settings.Get(i), lists)
 	}
 	c.RunE = n.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 		request := n.request()
@@ -166,7 +168,7 @@ func (n noun) apply() *cobra.Command {
 			proto.Merge(into.Interface(), settingsOf(have.ProtoReflect()).Interface())
 		}
 		for i := range settings.Len() {
-			set(c, into, settings.Get(i))
+			set(c, into, settings.Get(i), lists)
 		}
 		sdk.Set(request, "name", protoreflect.ValueOfString(args[0]))
 		sdk.Set(request, "dry_run", protoreflect.ValueOfBool(dryRun))
@@ -191,8 +193,8 @@ func flagOf(f protoreflect.FieldDescriptor) string {
 	return strings.ReplaceAll(string(f.Name()), "_", "-")
 }
 
-// flag adds the flag of a field.
-func (n noun) flag(c *cobra.Command, f protoreflect.FieldDescriptor) {
+// flag adds the flag of a field. Values of a list go into lists.
+func (n noun) flag(c *cobra.Command, f protoreflect.FieldDescriptor, lists map[protoreflect.Name]*[]string) {
 	at := string(f.Parent().Name()) + "." + string(f.Name())
 	d, text := n.Fields[at], hubv1.Comments()[at]
 	if d.Text != "" {
@@ -200,7 +202,8 @@ func (n noun) flag(c *cobra.Command, f protoreflect.FieldDescriptor) {
 	}
 	text = strings.ToLower(text[:1]) + strings.TrimSuffix(text[1:], ".")
 	if f.IsList() {
-		c.Flags().StringSlice(flagOf(f), nil, text+"; may be repeated")
+		lists[f.Name()] = new([]string)
+		flagvalue.List(c.Flags(), lists[f.Name()], flagOf(f), text+"; may be repeated")
 	} else {
 		c.Flags().String(flagOf(f), "", text)
 	}
@@ -210,13 +213,12 @@ func (n noun) flag(c *cobra.Command, f protoreflect.FieldDescriptor) {
 }
 
 // set sets a field whose flag is given.
-func set(c *cobra.Command, settings protoreflect.Message, f protoreflect.FieldDescriptor) {
+func set(c *cobra.Command, settings protoreflect.Message, f protoreflect.FieldDescriptor, lists map[protoreflect.Name]*[]string) {
 	switch {
 	case !c.Flags().Changed(flagOf(f)):
 	case f.IsList():
-		all, _ := c.Flags().GetStringSlice(flagOf(f))
 		settings.Clear(f)
-		for _, text := range all {
+		for _, text := range *lists[f.Name()] {
 			settings.Mutable(f).List().Append(protoreflect.ValueOfString(text))
 		}
 	default:

@@ -15,7 +15,6 @@ import (
 // no query, or none about the fleet, with the reason.
 var unlisted = map[string]string{
 	"fleet/watch/run.go":                "checks the token of each open stream, which grows with the people who watch; the rest is in memory",
-	"backup/bucket.go":                  "one download",
 	"backup/keeper.go":                  "one row; a backup reads all tables, at the times that the administrator sets",
 	"behind.go":                         "asks other replicas",
 	"config/migrate.go":                 "a migration between backends while it is under way, some documents at a time",

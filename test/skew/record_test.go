@@ -315,7 +315,7 @@ func speak(t *testing.T, url, dir string, a registered, r record) []exchange {
 	specs, err := c.Services(ctx, []string{r.Service})
 	must(t, err)
 	rec.name = "tarball"
-	keepOnDisk(t, filepath.Join(dir, agentDir), list.List, specs.GetServices()[0], r.Tarball, c.Tarball)
+	keepOnDisk(t, filepath.Join(dir, agentDir), list.List, specs.GetServices()[0], r.Tarball, downloadOf(c))
 	rec.name = "report"
 	_, err = c.Report(ctx, &agentv1.ReportRequest{BootId: "boot-1", Sequence: 1, Services: []*agentv1.ServiceReport{report(t, r, specs.GetServices()[0])}})
 	must(t, err)
@@ -360,6 +360,13 @@ type download func(context.Context, digest.Digest) (io.ReadCloser, error)
 
 // unpacked is an agent's tree of the content. It is Unavailable if what was
 // downloaded has another digest.
+// downloadOf downloads with a client.
+func downloadOf(c *hubclient.Client) download {
+	return func(ctx context.Context, d digest.Digest) (io.ReadCloser, error) {
+		return c.Download(ctx, tarball.Request{Digest: d})
+	}
+}
+
 func unpacked(t *testing.T, c *cache.Cache, service string, d digest.Digest, get download) cache.Tree {
 	t.Helper()
 	tree, err := c.Tree(t.Context(), service, d, func(ctx context.Context, r tarball.Request) (*tarball.Download, error) {

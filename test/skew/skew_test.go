@@ -343,7 +343,7 @@ func TestThisAgentWorksWithOlderHubs(t *testing.T) {
 		}
 		specs, err := c.Services(t.Context(), []string{r.Service})
 		must(t, err)
-		unpacked(t, openCache(t, t.TempDir(), true), r.Service, r.Tarball, c.Tarball).Release()
+		unpacked(t, openCache(t, t.TempDir(), true), r.Service, r.Tarball, downloadOf(c)).Release()
 		if specs.GetServices()[0].GetSecrets()["password"] != "recorded" {
 			t.Errorf("the spec is %v", specs.GetServices()[0])
 		}
