@@ -142,6 +142,21 @@ func (b *fleetBed) cluster(t *testing.T, name, project string, tags map[string]s
 	}
 	b.clusters[name] = r.ClusterID
 	b.Parts().Fleet.Seen(r.ClusterID, time.Now())
+	b.indexed(t, name, "")
+}
+
+// indexed waits until the index has a cluster, with a verdict unless that is empty: lists,
+// summaries and changes read it.
+func (b *fleetBed) indexed(t *testing.T, cluster, verdict string) {
+	t.Helper()
+	eventually.For(t, limit, "the index has "+cluster, func() error {
+		for _, r := range must(t, b.admin.fleet.QueryClusters, &hubv1.QueryClustersRequest{}).GetRows() {
+			if r.GetCluster().GetName() == cluster && (verdict == "" || r.GetVerdict() == verdict) {
+				return nil
+			}
+		}
+		return fmt.Errorf("it has no %s cluster %s", verdict, cluster)
+	})
 }
 
 func (b *fleetBed) service(t *testing.T, cluster, name, project string) *hubv1.Service {
@@ -198,4 +213,5 @@ func (b *fleetBed) silence(t *testing.T, cluster string) {
 		}
 		return nil
 	})
+	b.indexed(t, cluster, "Stale")
 }
