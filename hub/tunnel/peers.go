@@ -264,7 +264,7 @@ func (p *peers) forward(ctx context.Context, to peer.Replica, clusterID string, 
 	uri := streamPath + "?" + url.Values{"cluster": {clusterID}, "nonce": {rand.Text()}}.Encode()
 	f := newFlow(ctx, p.t.config.Clock, "cluster "+clusterID+" by replica "+to.Name, head.GetIdentity().GetUser(), nil)
 	p.t.mu.Lock()
-	if err := p.t.room(nil); err != nil {
+	if err := p.t.room(nil, head.GetIdentity()); err != nil {
 		p.t.mu.Unlock()
 		f.cancel(errClosed)
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/lifecycle"
@@ -61,6 +62,8 @@ type Tunnels struct {
 	old      map[*connection]bool   // that only finish their streams
 	since    map[string]state       // of clusters whose tunnel was here
 	streams  map[*flow]bool
+	// users counts the streams of each caller.
+	users map[string]int
 }
 
 // state is when a cluster's tunnel came or went, or its agent reported that it
@@ -79,7 +82,7 @@ func New(c Config) (*Tunnels, error) {
 	t := &Tunnels{
 		config: c, transport: newTransport(c.PingAfter, c.AnswerWithin), accepts: rate.NewLimiter(acceptRate, acceptBurst),
 		probes: make(chan struct{}, maxProbes), begun: c.Clock.Now(),
-		current: map[string]*connection{}, old: map[*connection]bool{}, since: map[string]state{}, streams: map[*flow]bool{},
+		current: map[string]*connection{}, old: map[*connection]bool{}, since: map[string]state{}, streams: map[*flow]bool{}, users: map[string]int{},
 	}
 	t.hints = newHints(t)
 	t.peers = newPeers(t)
@@ -155,7 +158,8 @@ func (t *Tunnels) busy() bool {
 // only its beginning. The error is ErrNone when the cluster has no tunnel, with
 // RetryAfter when it had one within the last 30 s or the hub has just started.
 // It is Exhausted (HTTP 429), with RetryAfter and the users with the most
-// streams, when the cluster already has 450 streams.
+// streams, when the cluster has 450 streams already, or the caller a half of them, or all
+// but the last tenth, which is for administrators.
 func (t *Tunnels) Open(ctx context.Context, clusterID string, head *agentv1.StreamHead) (*Stream, error) {
 	s, err := t.open(ctx, clusterID, head)
 	if s == nil && err == nil {
@@ -232,7 +236,7 @@ func (t *Tunnels) open(ctx context.Context, clusterID string, head *agentv1.Stre
 		t.mu.Unlock()
 		return nil, nil
 	}
-	if err := t.room(c); err != nil {
+	if err := t.room(c, head.GetIdentity()); err != nil {
 		t.mu.Unlock()
 		t.metrics.refused.Inc()
 		return nil, err
@@ -252,6 +256,7 @@ func (t *Tunnels) open(ctx context.Context, clusterID string, head *agentv1.Stre
 // count adds a stream until it ends. The caller holds mu.
 func (t *Tunnels) count(s *flow) {
 	t.streams[s] = true
+	t.users[s.user]++
 	t.metrics.opened.Inc()
 	if s.conn != nil {
 		s.conn.streams++
@@ -263,14 +268,43 @@ func (t *Tunnels) count(s *flow) {
 // retryExhausted is when to retry after a limit was reached.
 const retryExhausted = 5 * time.Second
 
-// room returns why a connection cannot accept another stream; c is nil for one
-// to another replica. The caller holds mu.
-func (t *Tunnels) room(c *connection) error {
-	if c != nil && c.streams >= t.config.MaxPerCluster {
-		return errcode.New(errcode.Exhausted, "%d requests are under way to cluster %s, which is the most; by %s; end some, or try again in a few seconds", c.streams, c.clusterName, top(c.users)).After(retryExhausted)
+// Of each pool of streams one caller has at most a half, and the last tenth is for
+// administrators: one reader's watches refuse nobody else, and everybody's do not refuse
+// whoever comes to help.
+const (
+	callersShare = 2
+	adminsShare  = 10
+)
+
+// room returns why a connection cannot accept another stream of a caller; c is nil for one
+// to another replica, where its cluster's pool is. The caller holds mu.
+func (t *Tunnels) room(c *connection, caller *agentv1.StreamIdentity) error {
+	if c != nil {
+		p := pool{c.streams, t.config.MaxPerCluster, c.users[caller.GetUser()], "to cluster " + c.clusterName, "; by " + top(c.users)}
+		if err := p.room(caller); err != nil {
+			return err
+		}
 	}
-	if len(t.streams) >= t.config.MaxPerHub {
-		return errcode.New(errcode.Exhausted, "%d requests to clusters are under way through this replica, which is the most; try again in a few seconds", len(t.streams)).After(retryExhausted)
+	return pool{len(t.streams), t.config.MaxPerHub, t.users[caller.GetUser()], "to clusters through this replica", ""}.room(caller)
+}
+
+// pool are the streams that share a limit, and how many of them are a caller's.
+type pool struct {
+	running, most, own int
+	where, by          string
+}
+
+func (p pool) room(caller *agentv1.StreamIdentity) error {
+	reserve := p.most / adminsShare
+	switch {
+	case p.running >= p.most:
+		return errcode.New(errcode.Exhausted, "%d requests are under way %s, which is the most%s; end some, or try again in a few seconds", p.running, p.where, p.by).After(retryExhausted)
+	case slices.Contains(caller.GetGroups(), identity.AdminsGroup):
+		return nil
+	case p.own >= max(1, p.most/callersShare):
+		return errcode.New(errcode.Exhausted, "%d of your requests are under way %s, which is the share of one caller of %d; end some, or try again in a few seconds", p.own, p.where, p.most).After(retryExhausted)
+	case p.running >= p.most-reserve:
+		return errcode.New(errcode.Exhausted, "%d requests are under way %s, and the last %d of %d are for administrators%s; end some, or try again in a few seconds", p.running, p.where, reserve, p.most, p.by).After(retryExhausted)
 	}
 	return nil
 }
@@ -283,6 +317,9 @@ func (t *Tunnels) done(s *flow) {
 		return
 	}
 	delete(t.streams, s)
+	if t.users[s.user]--; t.users[s.user] == 0 {
+		delete(t.users, s.user)
+	}
 	if s.conn == nil {
 		return
 	}

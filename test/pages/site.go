@@ -241,7 +241,7 @@ func Contents(root string) (string, error) {
 	}
 	out := "# Documentation\n\nThe pages of this folder, as the hub serves them under `/docs`. [README.md](../README.md) has the first steps.\n\n" +
 		"The reference of kinds, API calls, Terraform resources and commands is made of the code and is only on the site: a hub serves it, and\n" +
-		"`make pages` writes it into `docs/site/generated`. `axle explain KIND`, `axle COMMAND --help` and [examples](../examples/README.md) have the same.\n"
+		"`make pages` writes it into `docs/site/generated`. `axle explain KIND`, the `--help` of each command and [examples](../examples/README.md) have the same.\n"
 	for _, p := range parts {
 		out += "\n## " + p.Title + "\n\n" + p.About + "\n\n"
 		for _, name := range p.Pages {

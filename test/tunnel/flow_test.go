@@ -9,6 +9,7 @@ import (
 	"time"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -92,27 +93,40 @@ func TestStalledStreamIsClosed(t *testing.T) {
 	mustAsk(t, h, "c1", "still there")
 }
 
-// TestNextStreamIsRefusedWithTheTopUsers fills a cluster's streams.
+// TestNextStreamIsRefusedWithTheTopUsers fills a cluster's streams: the last tenth is for
+// administrators.
 func TestNextStreamIsRefusedWithTheTopUsers(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, newDirectory("c1", "c2"), func(c *hubConfig) { c.MaxPerCluster, c.MaxPerHub = 10, 12 })
+	h := startHub(t, newDirectory("c1", "c2"), func(c *hubConfig) { c.MaxPerCluster, c.MaxPerHub = 10, 13 })
 	for _, c := range []string{"c1", "c2"} {
 		startAgent(t, dialer(h.url(), transportFor(h.server), c), flood, nil)
 		up(t, h, c)
 	}
 	var open []*hubStream
-	for n := range 10 {
+	for n := range 9 {
 		open = append(open, stall(t, h, "c1", n))
 	}
-	_, err := h.Open(t.Context(), "c1", head("eve", 0, ""))
-	want := "10 requests are under way to cluster c1, which is the most; by user-0 3, user-1 3, user-2 2, 1 others; end some, or try again in a few seconds"
-	if !errcode.Is(err, errcode.Exhausted) || errcode.RetryAfter(err) == 0 || errcode.Message(err) != want {
-		t.Errorf("the next one: %v", err)
+	refused := func(as *agentv1.StreamHead, cluster, want string) {
+		t.Helper()
+		_, err := h.Open(t.Context(), cluster, as)
+		if !errcode.Is(err, errcode.Exhausted) || errcode.RetryAfter(err) == 0 || errcode.Message(err) != want {
+			t.Errorf("the next one: %v", err)
+		}
 	}
-	open = append(open, stall(t, h, "c2", 0), stall(t, h, "c2", 0))
-	if _, err := h.Open(t.Context(), "c2", head("eve", 0, "")); !errcode.Is(err, errcode.Exhausted) {
-		t.Errorf("the next one of the hub: %v", err)
+	refused(head("eve", 0, ""), "c1", "9 requests are under way to cluster c1, and the last 1 of 10 are for administrators; by user-0 3, user-1 2, user-2 2, 1 others; end some, or try again in a few seconds")
+	admin := func() *agentv1.StreamHead {
+		as := head("root", -1, "flood")
+		as.Identity.Groups = []string{identity.AdminsGroup}
+		return as
 	}
+	s, err := h.Open(t.Context(), "c1", admin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	open = append(open, s)
+	refused(admin(), "c1", "10 requests are under way to cluster c1, which is the most; by user-0 3, user-1 2, user-2 2, 2 others; end some, or try again in a few seconds")
+	open = append(open, stall(t, h, "c2", 0), stall(t, h, "c2", 1))
+	refused(head("eve", 0, ""), "c2", "12 requests are under way to clusters through this replica, and the last 1 of 13 are for administrators; end some, or try again in a few seconds")
 	for _, s := range open {
 		s.Close()
 	}
@@ -123,6 +137,28 @@ func TestNextStreamIsRefusedWithTheTopUsers(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// TestOneCallerHasAHalfOfTheStreams: who opens as many as possible refuses nobody else.
+func TestOneCallerHasAHalfOfTheStreams(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, newDirectory("c1"), func(c *hubConfig) { c.MaxPerCluster, c.MaxPerHub = 10, 100 })
+	startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), flood, nil)
+	up(t, h, "c1")
+	var open []*hubStream
+	for range 5 {
+		open = append(open, stall(t, h, "c1", 0))
+	}
+	const want = "5 of your requests are under way to cluster c1, which is the share of one caller of 10; end some, or try again in a few seconds"
+	if _, err := h.Open(t.Context(), "c1", head("user-0", 0, "")); !errcode.Is(err, errcode.Exhausted) || errcode.RetryAfter(err) == 0 || errcode.Message(err) != want {
+		t.Errorf("the next one: %v", err)
+	}
+	for n := range 4 {
+		open = append(open, stall(t, h, "c1", 1+n%3))
+	}
+	for _, s := range open {
+		s.Close()
+	}
 }
 
 // TestManyStreamsAtOnce asks from many at once.
