@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -18,6 +20,10 @@ const (
 	knownAlone = time.Hour
 	// remembered limits each of the caches below.
 	remembered = 4096
+	// strangersRate and strangersBurst bound the questions to the database about webhooks that
+	// nobody was seen to have: each unknown id would be one.
+	strangersRate  = 50
+	strangersBurst = 200
 	// replayWithin is how long a repeated delivery is ignored.
 	replayWithin = 10 * time.Minute
 )
@@ -29,8 +35,10 @@ type known struct {
 	hooks Hooks
 	clock clock.Clock
 
-	mu   sync.Mutex
-	rows map[string]row
+	mu sync.Mutex
+	// rows are webhooks that exist, missed those that do not: unknown ids push no webhook out.
+	rows, missed map[string]row
+	strangers    *rate.Limiter
 }
 
 type row struct {
@@ -41,7 +49,7 @@ type row struct {
 }
 
 func newKnown(h Hooks, c clock.Clock) *known {
-	return &known{hooks: h, clock: c, rows: map[string]row{}}
+	return &known{hooks: h, clock: c, rows: map[string]row{}, missed: map[string]row{}, strangers: rate.NewLimiter(strangersRate, strangersBurst)}
 }
 
 // get returns a webhook as the database had it at most 5 s ago, or an hour when
@@ -50,9 +58,15 @@ func (k *known) get(ctx context.Context, id string) (gitcache.Webhook, string, e
 	now := k.clock.Now()
 	k.mu.Lock()
 	r, ok := k.rows[id]
+	if miss, is := k.missed[id]; is && !ok {
+		r, ok = miss, true
+	}
 	k.mu.Unlock()
 	if ok && now.Sub(r.at) < knownFor {
 		return r.hook, r.secret, r.err
+	}
+	if (!ok || r.err != nil) && !k.strangers.AllowN(now, 1) {
+		return gitcache.Webhook{}, "", errcode.New(errcode.Exhausted, "too many deliveries to webhooks that this hub does not know; send it again in a second").After(time.Second)
 	}
 	hook, secret, err := k.hooks.WebhookSecret(ctx, id)
 	if err != nil && !errcode.Is(err, errcode.NotFound) {
@@ -63,10 +77,15 @@ func (k *known) get(ctx context.Context, id string) (gitcache.Webhook, string, e
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.rows) >= remembered {
-		clear(k.rows)
+	into := k.rows
+	if err != nil {
+		delete(k.rows, id)
+		into = k.missed
 	}
-	k.rows[id] = row{hook, secret, err, now}
+	if len(into) >= remembered {
+		clear(into)
+	}
+	into[id] = row{hook, secret, err, now}
 	return hook, secret, err
 }
 
