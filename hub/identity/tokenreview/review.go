@@ -7,19 +7,23 @@
 // answers; the token of the hub that comes of one lives a minute.
 //
 // Invariants: a token counts only for the audience that it is asked about. A review
-// ends within 5 s and at most 4 run at a time; more are refused, and not queued. If
-// the API server does not answer, nobody is let in.
+// ends within 5 s and at most 4 run at a time; more are refused, and not queued. Tokens
+// that the API server accepted before have 2 more to themselves, so that strangers, who may
+// send any text, do not keep out who is in. If the API server does not answer, nobody is
+// let in.
 package tokenreview
 
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -34,6 +38,10 @@ import (
 const (
 	reviewTimeout = 5 * time.Second
 	maxReviews    = 4
+	// ownReviews are those of tokens that were accepted before, of which so many are
+	// remembered: an account has one token for about an hour.
+	ownReviews    = 2
+	maxRemembered = 16
 	maxAnswer     = 1 << 20
 )
 
@@ -51,7 +59,11 @@ type Reviewer struct {
 	subject string
 	url     string
 	client  *http.Client
-	slots   chan struct{}
+	// slots are for tokens that nobody knows, own for those that were accepted before.
+	slots, own chan struct{}
+
+	mu       sync.Mutex
+	accepted [][sha256.Size]byte
 }
 
 // New checks the configuration, and opens no connection. Errors are Invalid.
@@ -77,7 +89,7 @@ func New(c Config) (*Reviewer, error) {
 	}
 	return &Reviewer{
 		subject: "system:serviceaccount:" + namespace + ":" + name, url: strings.TrimSuffix(config.Host, "/") + "/apis/authentication.k8s.io/v1/tokenreviews",
-		client: client, slots: make(chan struct{}, maxReviews),
+		client: client, slots: make(chan struct{}, maxReviews), own: make(chan struct{}, ownReviews),
 	}, nil
 }
 
@@ -87,9 +99,13 @@ func (r *Reviewer) Subject() string { return r.subject }
 // Review returns nil for a token of the account that is valid now for the audience.
 // Unauthorized otherwise; Unavailable when the API server cannot be asked.
 func (r *Reviewer) Review(ctx context.Context, audience, token string) error {
+	sum, slots := sha256.Sum256([]byte(token)), r.slots
+	if r.remembers(sum) {
+		slots = r.own
+	}
 	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
 	default:
 		return errcode.New(errcode.Unavailable, "the hub asks its cluster about %d other tokens; try again in a second", maxReviews).After(time.Second)
 	}
@@ -102,7 +118,26 @@ func (r *Reviewer) Review(ctx context.Context, audience, token string) error {
 	case status.User.Username != r.subject:
 		return errcode.New(errcode.Unauthorized, "the token is not that of %s", r.subject)
 	}
+	r.remember(sum)
 	return nil
+}
+
+func (r *Reviewer) remembers(sum [sha256.Size]byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(r.accepted, sum)
+}
+
+func (r *Reviewer) remember(sum [sha256.Size]byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.Contains(r.accepted, sum) {
+		return
+	}
+	if len(r.accepted) == maxRemembered {
+		r.accepted = r.accepted[1:]
+	}
+	r.accepted = append(r.accepted, sum)
 }
 
 func (r *Reviewer) ask(ctx context.Context, spec authenticationv1.TokenReviewSpec) (status authenticationv1.TokenReviewStatus, err error) {
