@@ -93,10 +93,14 @@ func listKinds(a *command.App) error {
 
 // text is a sentence about a kind: that of its description, if it has one.
 func text(k kinds.Kind) string {
-	if d, ok := object.Named(k.Name); ok {
-		return d.Text
+	d, described := object.Named(k.Name)
+	switch {
+	case !described:
+		return k.Says
+	case d.Storage != nil:
+		return strings.TrimSpace(d.Text + " " + d.Storage.Effect)
 	}
-	return k.Says
+	return d.Text
 }
 
 // fieldView describes a field, or a whole kind.
