@@ -136,6 +136,7 @@ func (r Request) load(texts []valuesText) (*release, error) {
 	if err := chartutil.ProcessDependencies(c, values); err != nil {
 		return nil, rel.fail("cannot process the chart's dependencies: %v", err)
 	}
+	rel.warnings = append(rel.warnings, loadable(r.Dir, c)...)
 	return rel, nil
 }
 
