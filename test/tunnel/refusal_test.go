@@ -83,9 +83,9 @@ func TestHeadIsBounded(t *testing.T) {
 	startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), echo, nil)
 	up(t, h, "c1")
 	long := head("ann", 0, "")
-	long.Headers = []*agentv1.StreamHeader{{Name: "Long", Values: []string{strings.Repeat("x", 1<<20)}}}
+	long.Headers = []*agentv1.StreamHeader{{Name: "Long", Values: []string{strings.Repeat("x", 2<<20)}}}
 	if s, err := h.Open(t.Context(), "c1", long); !errcode.Is(err, errcode.Invalid) || errcode.Message(err) != "the request's headers are too long" {
-		t.Errorf("a head of more than 1 MiB: %v", err)
+		t.Errorf("a head of 2 MiB: %v", err)
 		if err == nil {
 			s.Close()
 		}
