@@ -2,9 +2,11 @@ package objects
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
@@ -136,7 +138,10 @@ func (s *Objects) bind(ctx context.Context, k Kind, w Wanted, had []Reference) (
 	if err != nil {
 		return nil, err
 	}
-	bound := slices.Clone(w.References)
+	// In the order in which the store returns them, so that equal ones compare as such.
+	bound := slices.SortedFunc(slices.Values(w.References), func(a, b Reference) int {
+		return cmp.Or(strings.Compare(a.Field, b.Field), cmp.Compare(a.Position, b.Position))
+	})
 	for i := range bound {
 		b := &bound[i]
 		for _, h := range had {
