@@ -190,17 +190,24 @@ func brief(d time.Duration) string {
 	}
 }
 
-// Short shortens a revision to fit a table: a commit, or the digest of an artifact or of what
-// the hub made itself.
+// Short shortens a revision to fit a table: a commit, or the digest of an artifact, with its
+// tag, or of what the hub made itself.
 func Short(revision string) string {
-	_, hex, digest := strings.Cut(revision, ":")
-	if !digest {
-		hex = revision
+	tag, digest, tagged := strings.Cut(revision, "@")
+	if !tagged {
+		tag, digest = "", revision
 	}
-	if len(hex) >= 40 && strings.Trim(hex, "0123456789abcdef") == "" {
-		return hex[:8]
+	_, hex, named := strings.Cut(digest, ":")
+	if !named {
+		hex = digest
 	}
-	return revision
+	if len(hex) < 40 || strings.Trim(hex, "0123456789abcdef") != "" {
+		return revision
+	}
+	if tagged {
+		return tag + "@" + hex[:8]
+	}
+	return hex[:8]
 }
 
 // Ago is an age as a table says it: "5m ago", or never if it is empty.

@@ -259,6 +259,7 @@ func TestReferencesBetweenNamespaces(t *testing.T) {
 	}
 	b.apply("apiVersion: deployments.plural.sh/v1alpha1\nkind: ScmConnection\nmetadata: {name: github}\nspec: {name: github, type: GITHUB, tokenSecretRef: {name: values, namespace: " + b.namespace + "}}")
 	// A project with namespaces needs them.
+	b.synchronized(&v1alpha1.Project{ObjectMeta: meta1("shop", "")})
 	shop := ask(b, b.people.Projects.Get, &hubv1.GetProjectRequest{Name: "shop"})
 	ask(b, b.people.Projects.Update, &hubv1.UpdateProjectRequest{Name: "shop", Limits: &hubv1.ProjectLimits{ClusterScoped: true}, Management: &hubv1.Management{By: shop.GetManagedBy()}})
 	for field, c := range cells {
