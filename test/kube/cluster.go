@@ -152,8 +152,6 @@ func (b *Bed) cluster(id string, cfg ClusterConfig) *Cluster {
 
 func (b *Bed) clusterDir(id string) string { return filepath.Join(b.dir, "clusters", id) }
 
-func (b *Bed) clustersDir() string { return filepath.Join(b.dir, "clusters") }
-
 func (c *Cluster) start(ctx context.Context) error {
 	if err := c.startServer(ctx); err != nil {
 		return err
