@@ -319,7 +319,7 @@ func (d own) anyRepository(values Values) (*Item, error) {
 		return d.fluxRepository(values, s, cmp.Or(value(spec.Name), object.Name), value(spec.Project), value(spec.MaxBytes))
 	}
 	request := &hubv1.CreateRepositoryRequest{
-		Name: cmp.Or(value(spec.Name), object.Name), Project: value(spec.Project), Type: spec.Type, Url: strings.TrimSpace(spec.URL), Auth: value(spec.Auth),
+		Name: cmp.Or(value(spec.Name), object.Name), Project: value(spec.Project), Type: cmp.Or(spec.Type, "git"), Url: strings.TrimSpace(spec.URL), Auth: value(spec.Auth),
 		Options: &hubv1.RepositoryOptions{
 			Proxy: value(spec.Proxy), ApiUrl: value(spec.APIURL), Region: value(spec.Region), Endpoint: value(spec.Endpoint), PlainHttp: value(spec.PlainHTTP),
 			PassCredentials: value(spec.PassCredentials), MaxBytes: value(spec.MaxBytes),
