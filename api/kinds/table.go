@@ -11,7 +11,7 @@ var All = append([]Kind{
 		"spec.helm.valuesFrom", "spec.paused", "spec.pinnedRevision",
 	}},
 	{Group: Deployments, Name: "GlobalService", Level: Full, Says: "One service on every selected cluster.", NotActing: []string{
-		"spec.interval", "spec.providerRef", "spec.serviceRef", "spec.template.helm.valuesConfigMapRef",
+		"spec.interval", "spec.providerRef", "spec.template.helm.valuesConfigMapRef",
 		"spec.template.helm.valuesFrom",
 	}},
 	{Group: Deployments, Name: "ManagedNamespace", Level: Full, Says: "A namespace on every selected cluster.", NotActing: []string{

@@ -169,6 +169,19 @@ func (r Resolved) Source(kind, namespace, name string) (*manifest.FluxSource, er
 	return s, nil
 }
 
+// Service implements manifest.Values. Its cluster is named as the hub names it.
+func (r Resolved) Service(namespace, name string) (*v1alpha1.ServiceDeployment, error) {
+	s, ok := r[Reference{Kind: "ServiceDeployment", At: types.NamespacedName{Namespace: namespace, Name: name}}.Key()].(*v1alpha1.ServiceDeployment)
+	if !ok {
+		return nil, nil
+	}
+	s = s.DeepCopy()
+	if handle := r.Cluster(s.Spec.ClusterRef, s.Namespace); handle != "" {
+		s.Spec.Cluster = &handle
+	}
+	return s, nil
+}
+
 // Connection implements manifest.Values.
 func (r Resolved) Connection(name string) (*v1alpha1.ScmConnection, error) {
 	c, _ := r[Reference{Kind: "ScmConnection", At: types.NamespacedName{Name: name}}.Key()].(*v1alpha1.ScmConnection)

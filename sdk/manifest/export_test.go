@@ -108,6 +108,8 @@ func (secrets) Source(kind, namespace, name string) (*manifest.FluxSource, error
 }
 
 // Connection implements manifest.Values.
+func (secrets) Service(string, string) (*v1alpha1.ServiceDeployment, error) { return nil, nil }
+
 func (secrets) Connection(string) (*v1alpha1.ScmConnection, error) {
 	return nil, nil // credentialsRef wins
 }
@@ -185,6 +187,7 @@ func filled(kind string) any {
 	case "GlobalService":
 		var o v1alpha1.GlobalService
 		converttest.Fill(&o.Spec)
+		o.Spec.ServiceRef = nil // the template is instead of it
 		interval := "90m0s"
 		o.Spec.Interval = &interval
 		share, soak, late := "10%", "30m0s", "1m30s"

@@ -172,7 +172,7 @@ func stripComments(data []byte) []byte {
 
 // itemsOf converts documents to items, in the order in which they need each other.
 func itemsOf(documents []document) ([]Item, error) {
-	values := files{secrets: map[string]corev1.Secret{}, configMaps: map[string]corev1.ConfigMap{}, sources: map[string]*FluxSource{}, connections: map[string]*v1alpha1.ScmConnection{}}
+	values := files{secrets: map[string]corev1.Secret{}, configMaps: map[string]corev1.ConfigMap{}, sources: map[string]*FluxSource{}, connections: map[string]*v1alpha1.ScmConnection{}, services: map[string]*v1alpha1.ServiceDeployment{}}
 	for _, d := range documents {
 		if err := values.add(d); err != nil {
 			return nil, err
