@@ -240,7 +240,7 @@ func (r *Runner) take(project string, rare bool) (c *child, reused bool, err err
 	}
 	c, err = start(binary, project)
 	if err != nil {
-		return nil, false, errcode.New(errcode.Unavailable, "the render child %s does not start: %w", binary, err)
+		return nil, false, errcode.New(errcode.Unavailable, "the render child %s does not start; put axle-render beside the agent, or name it with --render-binary: %w", binary, err)
 	}
 	c.rare = rare
 	time.AfterFunc(maxLife, func() { r.retire(c) })
