@@ -131,9 +131,6 @@ func (m *Manager) start(ctx context.Context) error {
 	})
 }
 
-// PID is the manager's process id.
-func (m *Manager) PID() int { return m.program.PID() }
-
 // Restart ends the manager as a crash would, and starts it again on the same ports.
 func (m *Manager) Restart(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
