@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -60,6 +61,7 @@ func (d document) repository(values Values) (*Item, error) {
 		request.Credentials = &hubv1.RepositoryCredentials{
 			Username: held["username"], Password: held["password"],
 			PrivateKey: held["privateKey"], Passphrase: held["passphrase"],
+			KnownHosts: cmp.Or(held["knownHosts"], held["known_hosts"]),
 		}
 	} else if ref := object.Spec.ConnectionRef; ref != nil {
 		c, err := values.Connection(ref.Name)
