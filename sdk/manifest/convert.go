@@ -138,13 +138,12 @@ func (d document) service(values Values) (*Item, error) {
 	access, byID, err := d.bindings(spec.Bindings, "service/"+item.Name, &hubv1.Place{Cluster: cluster, Service: name})
 	item.Access = access
 	item.NotActing = append(byID, set(map[string]bool{
-		"spec.flowRef":                 spec.FlowRef != nil,
-		"spec.agentId":                 spec.AgentID != nil,
-		"spec.reconciliation":          spec.Reconciliation != nil,
-		"spec.paused":                  spec.Paused != nil,
-		"spec.pinnedRevision":          spec.PinnedRevision != nil,
-		"spec.helm.valuesFrom":         spec.Helm != nil && spec.Helm.ValuesFrom != nil,
-		"spec.helm.valuesConfigMapRef": spec.Helm != nil && spec.Helm.ValuesConfigMapRef != nil,
+		"spec.flowRef":         spec.FlowRef != nil,
+		"spec.agentId":         spec.AgentID != nil,
+		"spec.reconciliation":  spec.Reconciliation != nil,
+		"spec.paused":          spec.Paused != nil,
+		"spec.pinnedRevision":  spec.PinnedRevision != nil,
+		"spec.helm.valuesFrom": spec.Helm != nil && spec.Helm.ValuesFrom != nil,
 	})...)
 	return item, err
 }
