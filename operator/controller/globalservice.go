@@ -37,7 +37,7 @@ func globalServices() kind {
 			}
 			return nil
 		},
-		refersTo: []string{"Cluster", "GitRepository", "Project", "Repository", "ServiceDeployment", reference.Secret},
+		refersTo: []string{"Cluster", "GitRepository", "Project", "Repository", "ServiceDeployment", reference.ConfigMap, reference.Secret},
 		resolve: func(o client.Object, r reference.Resolved) {
 			r.Project(o.(*v1alpha1.GlobalService).Spec.ProjectRef)
 		},
@@ -52,6 +52,12 @@ func templateReferences(field string, t *v1alpha1.ServiceTemplate, namespace str
 	refs := reference.ToGlobal(field+".repositoryRef", "GitRepository", t.RepositoryRef)
 	if t.Helm != nil {
 		refs = append(refs, reference.ToGlobal(field+".helm.repositoryRef", "GitRepository", t.Helm.RepositoryRef)...)
+		if ref := t.Helm.ValuesConfigMapRef; ref != nil {
+			for _, one := range reference.To(field+".helm.valuesConfigMapRef", reference.ConfigMap, &v1alpha1.ObjectReference{Name: ref.Name}, namespace) {
+				one.Optional = value(ref.Optional)
+				refs = append(refs, one)
+			}
+		}
 	}
 	for i, source := range t.Sources {
 		// The repository of a chart is one of the hub; its kind has no controller yet.

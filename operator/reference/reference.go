@@ -37,7 +37,7 @@ type Reference struct {
 	// reconciled.
 	By string
 	// Flux says that it is a source of Flux; Optional that it is one only if it exists,
-	// and may be named.
+	// and may be named. An Optional ConfigMap need not exist.
 	Flux, Optional bool
 }
 

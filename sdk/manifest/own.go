@@ -13,7 +13,6 @@ import (
 
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -58,11 +57,7 @@ func (d own) item(values Values) (*Item, error) {
 	if k, ok := object.Named(d.meta.Kind); ok && k.Storage != nil {
 		return d.described(k)
 	}
-	why := ""
-	if k, ok := kinds.Of(kinds.Axle, d.meta.Kind); ok {
-		why = ". " + strings.TrimSuffix(k.Says, ".")
-	}
-	return nil, d.invalid("kind %s of %s does not act%s", d.meta.Kind, kinds.Axle, why)
+	return nil, d.unread()
 }
 
 // invalid is an error about the document.
