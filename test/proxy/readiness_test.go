@@ -398,3 +398,19 @@ func (r *readied) readinessCommand(t *testing.T) {
 		t.Errorf("without a version: %v %s", err, errs)
 	}
 }
+
+// The question reaches the agent also from a replica that does not hold its tunnel.
+func TestEachReplicaAsksTheAgent(t *testing.T) {
+	t.Parallel()
+	r := newReplicas(t)
+	for i, client := range r.clients {
+		answer, err := client.Clusters.Readiness(t.Context(), connect.NewRequest(&hubv1.ReadinessRequest{Name: "edge", To: "1.37"}))
+		if err != nil {
+			t.Errorf("replica %d: %v", i, err)
+			continue
+		}
+		if first := answer.Msg.GetChecks()[0]; answer.Msg.GetKubernetesVersion() == "" || first.GetState() != "Passed" {
+			t.Errorf("replica %d answers %v", i, answer.Msg)
+		}
+	}
+}
