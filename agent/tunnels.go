@@ -55,12 +55,8 @@ func (a *Agent) newTunnel(s *session, loop *poll.Loop, owned readiness.Inventory
 	if err != nil {
 		return nil, err
 	}
-	checker, err := readiness.New(a.kube.REST, owned)
-	if err != nil {
-		return nil, err
-	}
 	t.Tunnel, err = tunnel.New(tunnel.Config{
-		Streams: streams{proxy, checker}, Proxy: cmp.Or(a.cfg.Proxy.Mode, authproxy.Full),
+		Streams: streams{proxy, readiness.New(a.kube.REST, owned)}, Proxy: cmp.Or(a.cfg.Proxy.Mode, authproxy.Full),
 		Dial: s.dial(t.dialer), Version: buildinfo.Version, Clock: a.cfg.Clock, Log: a.cfg.Log,
 		Hint: func(h *agentv1.TunnelHint) { a.hinted(s, loop, h) },
 	})

@@ -34,32 +34,45 @@ type Inventory interface {
 
 // Checker makes reports.
 type Checker struct {
-	conf     *rest.Config
-	client   kubernetes.Interface
-	metadata metadata.Interface
-	owned    Inventory
+	conf  *rest.Config
+	owned Inventory
 	// making is full while a report is made.
 	making chan struct{}
 }
 
-// New returns a Checker that reads with the rights of the configuration; it contacts nothing.
-func New(conf *rest.Config, owned Inventory) (*Checker, error) {
-	c := &Checker{conf: conf, owned: owned, making: make(chan struct{}, 1)}
-	var err error
-	if c.client, err = kubernetes.NewForConfig(conf); err != nil {
-		return nil, err
-	}
-	c.metadata, err = metadata.NewForConfig(conf)
-	return c, err
+// New returns a Checker that reads with the rights of the configuration. It keeps no clients:
+// most agents are never asked.
+func New(conf *rest.Config, owned Inventory) *Checker {
+	return &Checker{conf: conf, owned: owned, making: make(chan struct{}, 1)}
 }
 
 // asked is one question.
 type asked struct {
 	*Checker
-	view *view
-	to   *version.Version
+	client   kubernetes.Interface
+	metadata metadata.Interface
+	view     *view
+	to       *version.Version
 	// owners are the services by their objects.
 	owners map[kubeobj.Ref]string
+}
+
+// ask begins a question.
+func (c *Checker) ask(viewer Viewer, to *version.Version) (a *asked, err error) {
+	a = &asked{Checker: c, to: to, owners: map[kubeobj.Ref]string{}}
+	if a.client, err = kubernetes.NewForConfig(c.conf); err != nil {
+		return nil, err
+	}
+	if a.metadata, err = metadata.NewForConfig(c.conf); err != nil {
+		return nil, err
+	}
+	for _, service := range c.owned.Services() {
+		for _, o := range c.owned.Objects(service) {
+			a.owners[o.Ref] = service
+		}
+	}
+	a.view, err = c.view(viewer)
+	return a, err
 }
 
 // check is one check of a question. Its error becomes a part of the report.
@@ -91,22 +104,17 @@ func (c *Checker) Report(ctx context.Context, viewer Viewer, to string) (*agentv
 	if err != nil {
 		return nil, err
 	}
-	served, err := c.client.Discovery().ServerVersion()
+	a, err := c.ask(viewer, target)
+	if err != nil {
+		return nil, err
+	}
+	served, err := a.client.Discovery().ServerVersion()
 	if err != nil {
 		return nil, errcode.New(errcode.Unavailable, "the agent cannot read the version of its API server: %w", err)
 	}
 	first, err := route(served.GitVersion, target)
 	if err != nil {
 		return nil, err
-	}
-	a := &asked{Checker: c, to: target, owners: map[kubeobj.Ref]string{}}
-	if a.view, err = c.view(viewer); err != nil {
-		return nil, err
-	}
-	for _, service := range c.owned.Services() {
-		for _, o := range c.owned.Objects(service) {
-			a.owners[o.Ref] = service
-		}
 	}
 	report := &agentv1.ReadinessReport{KubernetesVersion: served.GitVersion, Checks: []*agentv1.ReadinessCheck{first}}
 	for _, one := range checks {

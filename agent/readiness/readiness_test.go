@@ -20,11 +20,7 @@ func TestWhatTheAgentMayNotReadIsIncomplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := readiness.New(conf, nothing{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := c.Report(t.Context(), readiness.Viewer{User: "ann@example.com", Allowed: func(string) bool { return true }}, "1.37")
+	report, err := readiness.New(conf, nothing{}).Report(t.Context(), readiness.Viewer{User: "ann@example.com", Allowed: func(string) bool { return true }}, "1.37")
 	if err != nil {
 		t.Fatal(err)
 	}
