@@ -113,6 +113,7 @@ generate: generate-code ## make all generated files anew
 generate-code: $(INSTALLED) ## the part of make generate that is compiled: protocols, kinds and their definitions
 	$(UPDATE) ./api/spec/v1 ./test/kinds/lists -run '^(TestMessagesAreTheSpec|TestServicesOfKindsAreCurrent|TestRulesOfTheConsoleAreCurrent)$$' -update
 	$(BUF) generate
+	$(UPDATE) ./internal/removals -run '^TestTableOfRemovalsIsCurrent$$' -update
 	$(UPDATE) ./test/kinds/lists -run '^(TestTypesOfKindsAreCurrent|TestListsAreCurrent|TestClientsOfKindsAreCurrent)$$' -update
 	$(TOOL) controller-gen crd:allowDangerousTypes=true paths=./api/v1alpha1/... paths=./api/axle/... output:crd:dir=deploy/crds
 	gofmt -w $$(git ls-files '*.go')

@@ -10696,7 +10696,7 @@ var File_hub_v1_hub_proto protoreflect.FileDescriptor
 
 const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
-	"\x10hub/v1/hub.proto\x12\vaxle.hub.v1\x1a\x11hub/v1/spec.proto\";\n" +
+	"\x10hub/v1/hub.proto\x12\vaxle.hub.v1\x1a\x16hub/v1/readiness.proto\x1a\x11hub/v1/spec.proto\";\n" +
 	"\vErrorDetail\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"-\n" +
@@ -11643,7 +11643,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetProjectRequest\x1a\x14.axle.hub.v1.Project\x12A\n" +
 	"\x06Create\x12!.axle.hub.v1.CreateProjectRequest\x1a\x14.axle.hub.v1.Project\x12A\n" +
 	"\x06Update\x12!.axle.hub.v1.UpdateProjectRequest\x1a\x14.axle.hub.v1.Project\x12O\n" +
-	"\x06Delete\x12!.axle.hub.v1.DeleteProjectRequest\x1a\".axle.hub.v1.DeleteProjectResponse2\xb3\x05\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteProjectRequest\x1a\".axle.hub.v1.DeleteProjectResponse2\xff\x05\n" +
 	"\bClusters\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListClustersRequest\x1a!.axle.hub.v1.ListClustersResponse\x12;\n" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetClusterRequest\x1a\x14.axle.hub.v1.Cluster\x12O\n" +
@@ -11654,7 +11654,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x06Delete\x12!.axle.hub.v1.DeleteClusterRequest\x1a\".axle.hub.v1.DeleteClusterResponse\x12Y\n" +
 	"\x0eAgentManifests\x12\".axle.hub.v1.AgentManifestsRequest\x1a#.axle.hub.v1.AgentManifestsResponse\x12M\n" +
 	"\n" +
-	"Enrollment\x12\x1e.axle.hub.v1.EnrollmentRequest\x1a\x1f.axle.hub.v1.EnrollmentResponse2\xda\x03\n" +
+	"Enrollment\x12\x1e.axle.hub.v1.EnrollmentRequest\x1a\x1f.axle.hub.v1.EnrollmentResponse\x12J\n" +
+	"\tReadiness\x12\x1d.axle.hub.v1.ReadinessRequest\x1a\x1e.axle.hub.v1.ReadinessResponse2\xda\x03\n" +
 	"\fRepositories\x12S\n" +
 	"\x04List\x12$.axle.hub.v1.ListRepositoriesRequest\x1a%.axle.hub.v1.ListRepositoriesResponse\x12A\n" +
 	"\x03Get\x12!.axle.hub.v1.GetRepositoryRequest\x1a\x17.axle.hub.v1.Repository\x12G\n" +
@@ -11892,6 +11893,8 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	nil,                                 // 154: axle.hub.v1.Context.SecretsEntry
 	(*SyncWindow)(nil),                  // 155: axle.hub.v1.SyncWindow
 	(*ServiceSpec)(nil),                 // 156: axle.hub.v1.ServiceSpec
+	(*ReadinessRequest)(nil),            // 157: axle.hub.v1.ReadinessRequest
+	(*ReadinessResponse)(nil),           // 158: axle.hub.v1.ReadinessResponse
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
@@ -12026,134 +12029,136 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	31,  // 129: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
 	21,  // 130: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
 	27,  // 131: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
-	37,  // 132: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	39,  // 133: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	41,  // 134: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	42,  // 135: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	43,  // 136: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	44,  // 137: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	47,  // 138: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	49,  // 139: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	51,  // 140: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	64,  // 141: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	66,  // 142: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	67,  // 143: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	68,  // 144: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	69,  // 145: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	71,  // 146: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	77,  // 147: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	78,  // 148: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	79,  // 149: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	80,  // 150: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	83,  // 151: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	72,  // 152: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	73,  // 153: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	84,  // 154: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	143, // 155: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	118, // 156: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	60,  // 157: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	123, // 158: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	125, // 159: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	126, // 160: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	127, // 161: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	128, // 162: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	130, // 163: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	132, // 164: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	133, // 165: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	136, // 166: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	138, // 167: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	139, // 168: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	141, // 169: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	87,  // 170: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	89,  // 171: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	90,  // 172: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	91,  // 173: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	94,  // 174: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	111, // 175: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	112, // 176: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	113, // 177: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	114, // 178: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	115, // 179: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	98,  // 180: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	109, // 181: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	102, // 182: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	104, // 183: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	96,  // 184: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	97,  // 185: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	106, // 186: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
-	86,  // 187: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	5,   // 188: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	9,   // 189: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	6,   // 190: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	6,   // 191: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	6,   // 192: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	14,  // 193: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	17,  // 194: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	15,  // 195: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	20,  // 196: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	15,  // 197: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	25,  // 198: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
-	15,  // 199: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	32,  // 200: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	22,  // 201: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
-	28,  // 202: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
-	38,  // 203: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	33,  // 204: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	33,  // 205: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	33,  // 206: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	33,  // 207: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	45,  // 208: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	48,  // 209: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	50,  // 210: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	52,  // 211: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	65,  // 212: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	53,  // 213: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	53,  // 214: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	53,  // 215: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	70,  // 216: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	53,  // 217: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	53,  // 218: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	53,  // 219: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	53,  // 220: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	81,  // 221: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	53,  // 222: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	74,  // 223: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	74,  // 224: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	53,  // 225: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	144, // 226: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	119, // 227: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	61,  // 228: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	124, // 229: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	122, // 230: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	122, // 231: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	122, // 232: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	129, // 233: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	131, // 234: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	122, // 235: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	134, // 236: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	137, // 237: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	140, // 238: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	140, // 239: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	142, // 240: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	88,  // 241: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	86,  // 242: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	86,  // 243: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	92,  // 244: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	95,  // 245: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	116, // 246: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	116, // 247: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	116, // 248: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	116, // 249: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	116, // 250: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	99,  // 251: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	110, // 252: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	103, // 253: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	105, // 254: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	97,  // 255: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	97,  // 256: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	107, // 257: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
-	187, // [187:258] is the sub-list for method output_type
-	116, // [116:187] is the sub-list for method input_type
+	157, // 132: axle.hub.v1.Clusters.Readiness:input_type -> axle.hub.v1.ReadinessRequest
+	37,  // 133: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	39,  // 134: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	41,  // 135: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	42,  // 136: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	43,  // 137: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	44,  // 138: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	47,  // 139: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	49,  // 140: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	51,  // 141: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	64,  // 142: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	66,  // 143: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	67,  // 144: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	68,  // 145: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	69,  // 146: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	71,  // 147: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	77,  // 148: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	78,  // 149: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	79,  // 150: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	80,  // 151: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	83,  // 152: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	72,  // 153: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	73,  // 154: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	84,  // 155: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	143, // 156: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	118, // 157: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	60,  // 158: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	123, // 159: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	125, // 160: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	126, // 161: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	127, // 162: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	128, // 163: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	130, // 164: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	132, // 165: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	133, // 166: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	136, // 167: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	138, // 168: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	139, // 169: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	141, // 170: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	87,  // 171: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	89,  // 172: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	90,  // 173: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	91,  // 174: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	94,  // 175: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	111, // 176: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	112, // 177: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	113, // 178: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	114, // 179: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	115, // 180: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	98,  // 181: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	109, // 182: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	102, // 183: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	104, // 184: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	96,  // 185: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	97,  // 186: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	106, // 187: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
+	86,  // 188: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 189: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 190: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 191: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 192: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 193: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 194: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	17,  // 195: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 196: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	20,  // 197: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	15,  // 198: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	25,  // 199: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
+	15,  // 200: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	32,  // 201: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	22,  // 202: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
+	28,  // 203: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
+	158, // 204: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
+	38,  // 205: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	33,  // 206: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	33,  // 207: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	33,  // 208: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	33,  // 209: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	45,  // 210: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	48,  // 211: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	50,  // 212: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	52,  // 213: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	65,  // 214: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	53,  // 215: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	53,  // 216: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	53,  // 217: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	70,  // 218: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	53,  // 219: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	53,  // 220: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	53,  // 221: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	53,  // 222: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	81,  // 223: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	53,  // 224: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	74,  // 225: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	74,  // 226: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	53,  // 227: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	144, // 228: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	119, // 229: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	61,  // 230: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	124, // 231: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	122, // 232: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	122, // 233: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	122, // 234: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	129, // 235: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	131, // 236: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	122, // 237: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	134, // 238: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	137, // 239: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	140, // 240: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	140, // 241: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	142, // 242: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	88,  // 243: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	86,  // 244: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	86,  // 245: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	92,  // 246: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	95,  // 247: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	116, // 248: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	116, // 249: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	116, // 250: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	116, // 251: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	116, // 252: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	99,  // 253: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	110, // 254: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	103, // 255: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	105, // 256: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	97,  // 257: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	97,  // 258: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	107, // 259: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
+	188, // [188:260] is the sub-list for method output_type
+	116, // [116:188] is the sub-list for method input_type
 	116, // [116:116] is the sub-list for extension type_name
 	116, // [116:116] is the sub-list for extension extendee
 	0,   // [0:116] is the sub-list for field type_name
@@ -12164,6 +12169,7 @@ func file_hub_v1_hub_proto_init() {
 	if File_hub_v1_hub_proto != nil {
 		return
 	}
+	file_hub_v1_readiness_proto_init()
 	file_hub_v1_spec_proto_init()
 	file_hub_v1_hub_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
