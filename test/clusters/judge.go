@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/axle-cd/axle/internal/clustertopology"
 )
 
 // static is what can be said of a template without an API server.
@@ -33,13 +35,13 @@ func (t *template) kinds() error {
 	return nil
 }
 
-// order wants all objects of the folder in a wave before that of the Cluster, which has none: they are
-// created before it, and deleted when it is gone, for its machines are deleted by what is in them.
+// order wants nothing in the folder that changes when agents apply or delete it: the hub puts the Cluster
+// behind all of it, because its machines are deleted by what is in them.
 func (t *template) order() error {
 	var failed []error
 	for _, o := range t.objects {
-		if wave := o.GetAnnotations()["axle-cd.github.io/sync-wave"]; wave != "-1" {
-			failed = append(failed, fmt.Errorf("%s %s has the wave %q, and would be deleted together with the cluster; it wants -1", o.GetKind(), o.GetName(), wave))
+		if len(o.GetAnnotations()) > 0 || o.GetNamespace() != "" {
+			failed = append(failed, fmt.Errorf("%s %s has a namespace or annotations %v, by which agents could delete it before the cluster", o.GetKind(), o.GetName(), o.GetAnnotations()))
 		}
 	}
 	return errors.Join(failed...)
@@ -108,8 +110,8 @@ func (t *template) variables() error {
 			}
 		}
 	}
-	compare(top, placed)
-	compare(pool, placedOfPools)
+	compare(top, clustertopology.Variables)
+	compare(pool, clustertopology.OfPools)
 	for _, v := range list(t.class().Object, "spec", "variables") {
 		name, _ := at(v, "name").(string)
 		if top[name] == nil && pool[name] == nil {

@@ -35,7 +35,7 @@ var mistakes = []mutation{
 	{"a default that the schema refuses", "docker", "schema.json", `"default": "v1.36.4"`, `"default": "v1.30.0"`, "defaults"},
 	{"a check that does not compile", "docker", "template.yaml", "int(p.maxSize)", "int(p.maxSize", "check pool-bounds"},
 	{"a check that is never met", "eks", "template.yaml", "p.taints.size() == 0", "p.taints.size() == 7", "check place-for-add-ons"},
-	{"an object that goes with the cluster", "eks", "class/templates.yaml", `axle-cd.github.io/sync-wave: "-1"`, `axle-cd.github.io/sync-wave: "0"`, "would be deleted together with the cluster"},
+	{"an object that goes before the cluster", "eks", "class/templates.yaml", "metadata:\n  name: eks\n", "metadata:\n  name: eks\n  annotations: {axle-cd.github.io/sync-wave: \"2\"}\n", "could delete it before the cluster"},
 	{"a file that nobody reads", "docker", "class/notes.txt", "", "later", "no file of a template"},
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -127,11 +128,11 @@ func field(schema any, pointer string) error {
 		if at(schema, "x-kubernetes-preserve-unknown-fields") == true && at(schema, "properties", segment) == nil {
 			return nil
 		}
-		_, number := index(segment)
+		_, notNumber := strconv.Atoi(segment)
 		switch {
 		case at(schema, "properties", segment) != nil:
 			schema = at(schema, "properties", segment)
-		case (number || segment == "-") && at(schema, "items") != nil:
+		case (notNumber == nil || segment == "-") && at(schema, "items") != nil:
 			schema = at(schema, "items")
 		case at(schema, "additionalProperties") != nil:
 			schema = at(schema, "additionalProperties")
