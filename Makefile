@@ -207,6 +207,13 @@ docs: pages ## build the docs site, which the hub serves under /docs (the first 
 	CGO_ENABLED=0 go tool -modfile=tools/hugo.mod hugo --source docs/site --cleanDestinationDir --noBuildLock --quiet --panicOnWarning
 	@echo "docs: $$(find docs/site/public -name '*.html' | wc -l) pages in docs/site/public"
 
+capi: ## build the component files of Cluster API and its providers into dist/capi, and compare them with their digests (REGISTRY=HOST/PATH has their images)
+	cd tools/capi && CGO_ENABLED=0 go run . $(if $(REGISTRY),components --registry '$(REGISTRY)',check) --out '$(CURDIR)/dist/capi'
+
+template: deps kubedev ## judge a cluster template of yours by the contract of ours (TEMPLATE=PATH)
+	@test -f '$(TEMPLATE)/template.yaml' || { echo "TEMPLATE=PATH must name the folder of a cluster template: docs/howto/fork-a-template.md"; exit 1; }
+	AXLE_TEMPLATE='$(abspath $(TEMPLATE))' go test -count=1 -v ./test/clusters -run 'TestTemplatesHoldTheContract$$'
+
 goldens: ## let the real helm and kustomize write test/goldens anew (some minutes)
 	go test -count=1 ./render -run 'TestGoldens$$' -update
 
@@ -223,4 +230,4 @@ flakes: deps kubedev capidev web ## run the tests that start processes 5 times i
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test quick gofmt attack programs suite race-all build pages docs web release image-lock deps kubedev capidev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean
+.PHONY: help demo node test quick gofmt attack programs suite race-all build pages docs web release image-lock deps kubedev capidev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean capi template
