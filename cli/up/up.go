@@ -52,7 +52,7 @@ type builder struct {
 
 // Command returns the command axle up.
 func Command(a *command.App, run install.Runner) *cobra.Command {
-	return command.Noun("up", "Make a GitOps repository, and a control plane that follows it", nil, local(a, run))
+	return command.Noun("up", "Make a GitOps repository, and a control plane that follows it", nil, local(a, run), upgrade(a))
 }
 
 func local(a *command.App, run install.Runner) *cobra.Command {
