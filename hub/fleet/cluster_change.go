@@ -102,7 +102,11 @@ func (f *clusters) CreateCluster(ctx context.Context, by string, n NewCluster) (
 
 // insertCluster stores a new cluster. Its project must still exist.
 func (f *clusters) insertCluster(ctx context.Context, c Cluster, fleetWide bool) error {
-	if _, err := f.projects.project(ctx, c.ProjectID); err != nil {
+	p, err := f.projects.project(ctx, c.ProjectID)
+	if err == nil {
+		err = f.projects.admitsCluster(ctx, p)
+	}
+	if err != nil {
 		return err
 	}
 	if err := f.claimNames(ctx, Cluster{}, c, fleetWide); err != nil {
