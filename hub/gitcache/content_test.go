@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/internal/vendored"
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
@@ -103,8 +104,11 @@ func TestSubmodules(t *testing.T) {
 		".gitmodules": "[submodule \"l\"]\n\tpath = a/lib\n\turl = ../lib.git\n"})
 	w.mustRefresh()
 	plain := w.head(w.track("main", "a"), good)
-	if diff := cmp.Diff([]string{"cm.yaml", "kustomization.yaml"}, w.list(plain)); diff != "" {
+	if diff := cmp.Diff([]string{vendored.Map, "cm.yaml", "kustomization.yaml"}, w.list(plain)); diff != "" {
 		t.Errorf("without the option (-want +got):\n%s", diff)
+	}
+	if got := w.content(plain, vendored.Map); !strings.Contains(got, "path: lib\n") || !strings.Contains(got, "../lib.git") || !strings.Contains(got, "set git.submodules") {
+		t.Errorf("the map does not name the submodule that is left out: %s", got)
 	}
 	s := w.with("main", "a", record.SourceOptions{Submodules: true})
 	h := w.head(s, good)
