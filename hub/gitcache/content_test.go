@@ -230,6 +230,40 @@ func TestLFS(t *testing.T) {
 	}
 }
 
+// TestLFSConfig holds that a .lfsconfig at the root counts for a folder: its server is asked, and
+// what it excludes stays a pointer.
+func TestLFSConfig(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
+	if err := w.git.Create(t.Context(), "team/assets"); err != nil {
+		t.Fatal(err)
+	}
+	pointer, err := w.git.PutLFS("team/assets", []byte("the real bytes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := "[lfs]\n\turl = " + w.git.URL("team/assets") + "/info/lfs\n"
+	w.commit("main", map[string]gitserver.Content{".gitattributes": "*.bin filter=lfs\n", ".lfsconfig": server,
+		"a/big.bin": pointer, "a/raw/x.bin": pointer})
+	w.mustRefresh()
+	s := w.with("main", "a", record.SourceOptions{LFS: true})
+	h := w.head(s, good)
+	if got := w.content(h, "big.bin") + w.content(h, "raw/x.bin"); got != "the real bytesthe real bytes" {
+		t.Errorf("the files are %q", got)
+	}
+	w.commit("main", map[string]gitserver.Content{".lfsconfig": server + "\tfetchexclude = a/raw\n"})
+	w.mustRefresh()
+	changed := w.head(s, func(now gitcache.Head) error {
+		if now.Digest == h.Digest {
+			return fmt.Errorf("still %s", h.Digest)
+		}
+		return good(now)
+	})
+	if got := w.content(changed, "big.bin") + w.content(changed, "raw/x.bin"); got != "the real bytes"+string(pointer) {
+		t.Errorf("the files are %q", got)
+	}
+}
+
 // TestLFSFaults checks that a bad LFS server gives a clear error, keeps the old
 // content, and stores nothing that does not match the pointer.
 func TestLFSFaults(t *testing.T) {

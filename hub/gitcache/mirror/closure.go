@@ -59,10 +59,14 @@ type Content struct {
 	// changes with the content.
 	LeftOut []vendored.LeftOut
 
-	included map[string]treeEntry // by path from the repository's root
-	outer    []string             // attribute files above the included
-	probes   map[string]bool
-	lfs      bool
+	// LFSURL is the LFS server that the repository's .lfsconfig names, if LFS was requested.
+	LFSURL string
+
+	included  map[string]treeEntry // by path from the repository's root
+	outer     []string             // attribute files above the included, and the .lfsconfig
+	probes    map[string]bool
+	lfs       bool
+	lfsConfig references.LFSConfig
 }
 
 // Probes returns the paths, from the repository's root, on which the content
@@ -359,7 +363,7 @@ func (s *search) outside(ctx context.Context) error {
 		}
 	}
 	if s.ask.LFS {
-		if err := s.attributes(ctx); err != nil {
+		if err := errors.Join(s.lfsConfig(ctx), s.attributes(ctx)); err != nil {
 			return err
 		}
 	}
