@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/hub/backup"
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/config/backend"
+	"github.com/axle-cd/axle/hub/console"
 	"github.com/axle-cd/axle/hub/desired"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
@@ -228,7 +229,8 @@ func makeIndex(h *Hub) {
 func makeFleet(h *Hub, key []byte) (err error) {
 	c, from := h.config, newSources(h)
 	h.fleet, err = fleet.New(fleet.Config{
-		Store: store.Fleet(h.store), Moves: h.store, Writer: h.store, Sources: from, Sealer: h.store.Sealer(), Configuration: h.values, Dependencies: depend.New(h.store), DigestKey: key, Clock: c.Clock, Log: c.Log,
+		Store: store.Fleet(h.store), Moves: h.store, Writer: h.store, Sources: from, Sealer: h.store.Sealer(), Configuration: h.values, Dependencies: depend.New(h.store), Objects: console.Objects,
+		DigestKey: key, Clock: c.Clock, Log: c.Log,
 	})
 	if err != nil {
 		return err
