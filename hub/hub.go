@@ -43,6 +43,7 @@ import (
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 	"github.com/axle-cd/axle/hub/webhook"
 	"github.com/axle-cd/axle/internal/gitversion"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/routes"
 	"github.com/axle-cd/axle/internal/strangers"
 	"github.com/axle-cd/axle/internal/tracing"
@@ -95,7 +96,8 @@ type Hub struct {
 	readiness *readiness
 	routes    routes.Mux
 	handler   http.Handler
-	strangers strangers.Gate
+	pools     *pool.Set
+	strangers *strangers.Gate
 }
 
 // New opens the data folder, the addresses and the database, and connects the
@@ -108,7 +110,9 @@ func New(c Config) (_ *Hub, err error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Hub{config: c, log: c.Log}
+	h := &Hub{config: c, log: c.Log, registry: prometheus.NewRegistry()}
+	h.pools = pool.NewSet(h.registry)
+	h.strangers = strangers.New(h.pools)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
@@ -159,7 +163,6 @@ func (c Config) storeConfig() store.Config {
 // which they subscribe, so a part subscribes before those that read its index.
 func (h *Hub) makeParts(ctx context.Context) (err error) {
 	c := h.config
-	h.registry = prometheus.NewRegistry()
 	key, err := digestKey(ctx, h.store)
 	if err != nil {
 		return err
@@ -370,6 +373,9 @@ func (h *Hub) Close() error {
 
 // Metrics returns a collector of all metrics of the hub.
 func (h *Hub) Metrics() prometheus.Collector { return h.registry }
+
+// Pools returns all pools of the hub.
+func (h *Hub) Pools() *pool.Set { return h.pools }
 
 // Parts are the domain parts of a running hub.
 type Parts struct {
