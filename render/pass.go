@@ -119,7 +119,7 @@ func (p *pass) helm(step *renderv1.Step, dir string, engine *liquid.Engine) ([]m
 	result, err := helm.Render(context.Background(), helm.Request{
 		Tree: p.files, Dir: dir, Roots: []string{p.begin.GetEntry(), "."}, RootsFirst: h.GetOwnValuesFirst(),
 		Release: release, Namespace: p.begin.GetNamespace(),
-		Values: h.GetValues(), ValuesFiles: h.GetValuesFiles(),
+		Values: h.GetValues(), SecretValues: h.GetSecretValues(), ValuesFiles: h.GetValuesFiles(),
 		Lua:         helm.Lua{Script: h.GetLuaScript(), File: h.GetLuaFile(), Folder: h.GetLuaFolder()},
 		IgnoreHooks: h.GetIgnoreHooks(), Upgrade: h.GetUpgrade(), IgnoreCRDs: h.GetIgnoreCrds(), Tests: p.begin.GetTests(),
 		KubernetesVersion: p.begin.GetCapabilities().GetKubernetesVersion(),
