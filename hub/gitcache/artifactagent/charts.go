@@ -240,7 +240,7 @@ func (c *charts) fromRegistry(ctx context.Context, t target, ref, dir string) er
 			tag = t.Commit
 		}
 	}
-	a := &artifacts{config: c.config, repository: c.repository, client: c.client, registry: registry.New(registry.Config{Host: host, Client: c.client})}
+	a := &artifacts{config: c.config, repository: c.repository, client: c.client, charts: true, registry: registry.New(registry.Config{Host: host, Client: c.client})}
 	got := a.askAt(ctx, path, tag)
 	if got.err != nil {
 		return got.err

@@ -71,6 +71,7 @@ func TestChartsOfAnIndexInARegistry(t *testing.T) {
 	t.Cleanup(registry.Close)
 	a := chartArtifact("app", "1.0.0", "one")
 	manifest := push(t, registry, "charts/app", "1.0.0", a)
+	push(t, registry, "charts/app", "folder", registryserver.Artifact{Layers: []registryserver.Layer{{Type: "application/vnd.oci.image.layer.v1.tar+gzip", Data: folder("Chart.yaml", "name: app\nversion: 1.0.0\n")}}})
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.HTTP().Certificate().Raw}))
 	sum := sha256.Sum256(a.Layers[0].Data)
 	for name, tt := range map[string]struct{ ref, digest, err string }{
@@ -80,6 +81,7 @@ func TestChartsOfAnIndexInARegistry(t *testing.T) {
 		"of the manifest": {"charts/app:1.0.0", manifest, ""},
 		"another":         {"charts/app:1.0.0", strings.Repeat("0", 64), "not what the index promises"},
 		"none":            {"charts/none:1.0.0", "-", "does not exist"},
+		"no chart":        {"charts/app:folder", "-", "is not a chart"},
 	} {
 		s.Publish(chartserver.Chart{Name: strings.ReplaceAll(name, " ", "-"), Version: "1.0.0", URL: registry.URL(tt.ref), Digest: tt.digest})
 		t.Run(name, func(t *testing.T) {

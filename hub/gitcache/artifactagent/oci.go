@@ -26,7 +26,9 @@ type artifacts struct {
 	client     *wire.Client
 	registry   *registry.Registry
 	path       string // in the registry
-	found      map[wanted]answer
+	// charts is set where only charts are read: those of an index.
+	charts bool
+	found  map[wanted]answer
 }
 
 // wanted is a reference that a source resolves at a registry.

@@ -57,6 +57,9 @@ func (a *artifacts) fetch(ctx context.Context, t *target, dir string) error {
 	if m.Config.MediaType == chartConfig {
 		return a.chart(ctx, *t, m, dir)
 	}
+	if a.charts || a.repository.Options.Verify.Mode == "provenance" {
+		return errcode.New(errcode.Unprocessable, "artifact %s is not a chart, and nothing else has a provenance file or is read from an index of charts; push it with helm push", t.digest)
+	}
 	limits := a.config.Limits
 	if limits.Bytes == 0 {
 		limits.Bytes = tarball.DefaultLimits.Bytes
