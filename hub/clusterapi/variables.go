@@ -1,0 +1,206 @@
+package clusterapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/similar"
+)
+
+const (
+	maxSchema = 64 << 10
+	// maxVariables limits the variables of one cluster, as JSON.
+	maxVariables = 64 << 10
+	// maxMistakes are named in one error.
+	maxMistakes = 5
+)
+
+// kubernetesVersion is that of Cluster API.
+var kubernetesVersion = regexp.MustCompile(`^v(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})([-+][0-9A-Za-z.+-]{1,40})?$`)
+
+// schema is that of a template's variables.
+type schema struct {
+	compiled *jsonschema.Schema
+	// properties are the variables, by name.
+	properties map[string]property
+}
+
+// property is what this package reads of a variable's schema.
+type property struct {
+	Type    any             `json:"type"`
+	Default json.RawMessage `json:"default"`
+}
+
+// isText reports whether a variable takes texts.
+func (p property) isText() bool {
+	types, _ := p.Type.([]any)
+	return p.Type == "string" || slices.Contains(types, any("string"))
+}
+
+// nowhere refuses every schema that is not in the file itself.
+type nowhere struct{}
+
+// Load implements jsonschema.URLLoader.
+func (nowhere) Load(url string) (any, error) {
+	return nil, fmt.Errorf("%.200s is not in the file, and nothing is fetched for a schema; copy what is needed into $defs", url)
+}
+
+// schemaURL names the schema in errors of the library.
+const schemaURL = "https://axle.invalid/" + schemaFile
+
+func newSchema(text string) (*schema, error) {
+	if len(text) > maxSchema {
+		return nil, wrong(schemaFile, "", "has %d KiB; at most %d are read", len(text)>>10, maxSchema>>10)
+	}
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		return nil, wrong(schemaFile, "", "is not JSON: %v", err)
+	}
+	var top struct {
+		Type       any                 `json:"type"`
+		Properties map[string]property `json:"properties"`
+	}
+	if err := json.Unmarshal([]byte(text), &top); err != nil {
+		return nil, wrong(schemaFile, "properties", "each variable has an object: %v", err)
+	}
+	if top.Type != "object" {
+		return nil, wrong(schemaFile, "type", "is not object: the variables of a cluster are an object")
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	compiler.UseLoader(nowhere{})
+	if err := compiler.AddResource(schemaURL, document); err != nil {
+		return nil, wrong(schemaFile, "", "%v", err)
+	}
+	s := &schema{properties: top.Properties}
+	if s.compiled, err = compiler.Compile(schemaURL); err != nil {
+		return nil, wrong(schemaFile, "", "%s", strings.ReplaceAll(err.Error(), schemaURL, schemaFile))
+	}
+	return s, nil
+}
+
+// matches requires that the ClusterClass takes the variables of the schema, and requires no
+// others.
+func (s *schema) matches(class object) error {
+	spec, _ := class.Data["spec"].(map[string]any)
+	variables, _ := spec["variables"].([]any)
+	takes := map[string]bool{}
+	for _, v := range variables {
+		one, _ := v.(map[string]any)
+		name, _ := one["name"].(string)
+		if takes[name] = true; one["required"] == true && !s.has(name) {
+			return wrong(schemaFile, "properties", "variable %q is required by the ClusterClass in %s and is not here", name, class.Source)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.properties)) {
+		if !takes[name] {
+			return wrong(class.Source, "spec.variables", "variable %q of %s is not a variable of the ClusterClass", name, schemaFile)
+		}
+	}
+	return nil
+}
+
+func (s *schema) has(name string) bool {
+	_, has := s.properties[name]
+	return has
+}
+
+// values are the variables of a cluster: the given ones, the texts read by their schema, and
+// the defaults of the others.
+func (s *schema) values(given string, texts map[string]string) (map[string]any, error) {
+	size := len(given)
+	for name, text := range texts {
+		size += len(name) + len(text)
+	}
+	if size > maxVariables {
+		return nil, errcode.New(errcode.Invalid, "variables: have %d KiB; at most %d are taken", size>>10, maxVariables>>10)
+	}
+	values := map[string]any{}
+	if given != "" {
+		decoded, err := jsonschema.UnmarshalJSON(strings.NewReader(given))
+		object, isObject := decoded.(map[string]any)
+		if err != nil || !isObject {
+			return nil, errcode.New(errcode.Invalid, "variables: is not a JSON object")
+		}
+		values = object
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if _, twice := values[name]; twice {
+			return nil, errcode.New(errcode.Invalid, "variables.%s: is given twice", name)
+		}
+		value, err := s.read(name, texts[name])
+		if err != nil {
+			return nil, err
+		}
+		values[name] = value
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !s.has(name) {
+			return nil, s.unknown(name)
+		}
+	}
+	for name, p := range s.properties {
+		if _, has := values[name]; has || p.Default == nil {
+			continue
+		}
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(p.Default)))
+		if err != nil {
+			return nil, wrong(schemaFile, "properties."+name+".default", "%v", err)
+		}
+		values[name] = value
+	}
+	return values, s.validate(values)
+}
+
+// read reads the text of a variable as what its schema takes.
+func (s *schema) read(name, text string) (any, error) {
+	if s.properties[name].isText() {
+		return text, nil
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	switch {
+	case err == nil:
+		return value, nil
+	case s.properties[name].Type == nil:
+		return text, nil
+	}
+	return nil, errcode.New(errcode.Invalid, "variables.%s: %.80q is not JSON, and the template takes no text for it", name, text)
+}
+
+func (s *schema) unknown(name string) error {
+	known := slices.Sorted(maps.Keys(s.properties))
+	meant := "the template has " + strings.Join(known, ", ")
+	if near := similar.To(name, known); near != "" {
+		meant = "did you mean " + near + "?"
+	}
+	if len(known) == 0 {
+		meant = "the template has none"
+	}
+	return errcode.New(errcode.Invalid, "variables.%.80s: is not a variable of the template; %s", name, meant)
+}
+
+// validate returns an Invalid error that names the variables that the schema refuses.
+func (s *schema) validate(values map[string]any) error {
+	err := s.compiled.Validate(values)
+	var refused *jsonschema.ValidationError
+	if err == nil || !errors.As(err, &refused) {
+		return err
+	}
+	var mistakes []string
+	for _, unit := range refused.BasicOutput().Errors {
+		if unit.Error == nil || len(mistakes) >= maxMistakes {
+			continue
+		}
+		at := strings.ReplaceAll(strings.TrimPrefix(unit.InstanceLocation, "/"), "/", ".")
+		mistakes = append(mistakes, strings.TrimSuffix("variables."+at, ".")+": "+unit.Error.String())
+	}
+	return errcode.New(errcode.Invalid, "%s", strings.Join(mistakes, "; "))
+}
