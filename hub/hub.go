@@ -14,6 +14,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/agentapi"
 	"github.com/axle-cd/axle/hub/backup"
+	"github.com/axle-cd/axle/hub/clusterapi"
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/config/backend"
 	"github.com/axle-cd/axle/hub/desired"
@@ -32,6 +33,7 @@ import (
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/hub/login/declared"
 	"github.com/axle-cd/axle/hub/notify"
+	"github.com/axle-cd/axle/hub/objects"
 	"github.com/axle-cd/axle/hub/operations"
 	"github.com/axle-cd/axle/hub/preview/refs"
 	"github.com/axle-cd/axle/hub/setuptoken"
@@ -81,6 +83,8 @@ type Hub struct {
 	namespaces *namespaces.Namespaces
 	notifier   *notify.Notifier
 	operations *operations.Operations
+	objects    *objects.Objects
+	clusters   *clusterapi.Clusters
 	replicas   *replicas
 	backups    *backup.Keeper
 	setup      *setuptoken.Keeper
@@ -197,6 +201,10 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 		return err
 	}
 	h.operations = newOperations(h)
+	if h.objects, err = newObjects(h); err != nil {
+		return err
+	}
+	h.clusters = newClusters(h, c.Log)
 	if h.agents, err = h.newAgents(); err != nil {
 		return err
 	}
@@ -211,7 +219,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 		return err
 	}
 	h.setup = setuptoken.New(c.DataDir, h.callers.Accounts, c.Clock, c.Log)
-	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.index, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels, h.notifier, h.operations} {
+	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.index, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels, h.notifier, h.operations, h.clusters} {
 		h.feed.Subscribe(s)
 	}
 	return nil

@@ -33,13 +33,16 @@ type Limits struct {
 	Accounts []string `json:"accounts,omitempty"`
 	// SyncWindows are the project's own.
 	SyncWindows []SyncWindow `json:"syncWindows,omitempty"`
+	// Clusters is how many clusters made from templates the project has at most; 0 is any
+	// number. Agents do not get it.
+	Clusters int `json:"clusters,omitempty"`
 	// HubWindows are those of the hub as a whole; they cannot be declared here.
 	HubWindows []SyncWindow `json:"hubWindows,omitempty"`
 }
 
 // Zero reports whether nothing is limited.
 func (l Limits) Zero() bool {
-	return len(l.Namespaces)+len(l.Kinds)+len(l.Accounts)+len(l.SyncWindows)+len(l.HubWindows) == 0 && !l.ClusterScoped && l.ServiceAccount == ""
+	return len(l.Namespaces)+len(l.Kinds)+len(l.Accounts)+len(l.SyncWindows)+len(l.HubWindows)+l.Clusters == 0 && !l.ClusterScoped && l.ServiceAccount == ""
 }
 
 func (l Limits) allowsNamespace(namespace string) bool {
@@ -175,7 +178,7 @@ func (f *projects) SetSyncWindows(ctx context.Context, by string, windows []Sync
 func (p Project) deliver(hub []SyncWindow) Limits {
 	l := p.Limits
 	l.HubWindows = hub
-	l.Accounts = nil // the hub itself decides about them
+	l.Accounts, l.Clusters = nil, 0 // the hub itself decides about them
 	return l.ordered()
 }
 

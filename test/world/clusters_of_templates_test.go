@@ -1,0 +1,191 @@
+package world_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/axle-cd/axle/internal/eventually"
+)
+
+// clusterDefinitions are the kinds of a template, without a controller and with any content:
+// the test plays Cluster API by hand.
+func clusterDefinitions() string {
+	var all strings.Builder
+	for _, k := range []struct{ group, version, kind, plural string }{
+		{"cluster.x-k8s.io", "v1beta2", "Cluster", "clusters"}, {"cluster.x-k8s.io", "v1beta2", "ClusterClass", "clusterclasses"},
+		{"infrastructure.cluster.x-k8s.io", "v1alpha1", "PlayClusterTemplate", "playclustertemplates"},
+	} {
+		fmt.Fprintf(&all, `---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[4]s.%[1]s, annotations: {api-approved.kubernetes.io: https://github.com/kubernetes-sigs/cluster-api}}
+spec:
+  group: %[1]s
+  names: {kind: %[3]s, plural: %[4]s}
+  scope: Namespaced
+  versions:
+  - {name: %[2]s, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`, k.group, k.version, k.kind, k.plural)
+	}
+	return all.String()
+}
+
+// playTemplate are the files of a template whose clusters are of a size.
+func playTemplate(size string) map[string]string {
+	return map[string]string{
+		"play/template.yaml": "name: play\nversion: v1.37.0\n",
+		"play/schema.json":   `{"type": "object", "required": ["region"], "properties": {"region": {"type": "string"}, "note": {"type": "string"}, "replicas": {"type": "integer", "default": 3}}}`,
+		"play/class/class.yaml": `apiVersion: cluster.x-k8s.io/v1beta2
+kind: ClusterClass
+metadata: {name: play}
+spec:
+  infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: PlayClusterTemplate, name: play}}
+  variables: [{name: region, required: true}, {name: note}, {name: replicas}]
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1
+kind: PlayClusterTemplate
+metadata: {name: play}
+spec: {template: {spec: {size: ` + size + `}}}
+`,
+	}
+}
+
+// TestAClusterIsMadeFromATemplateAndDestroyed follows a cluster from a folder of Git to the
+// objects of Cluster API on a real API server, and back.
+func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "mgmt")
+	kubectl := func(args ...string) string {
+		s.t.Helper()
+		out, err := s.Kubectl(s.t.Context(), "mgmt", args...)
+		s.must(err)
+		return strings.TrimSpace(out.Out)
+	}
+	refused := func(want string, args ...string) {
+		s.t.Helper()
+		out, err := s.Axle(s.t.Context(), args...)
+		if text := out.Err + fmt.Sprint(err); err == nil || !strings.Contains(text, want) {
+			s.t.Errorf("axle %s: %v %s, want %s", strings.Join(args, " "), err, out.Err, want)
+		}
+	}
+	until := func(what string, check func() error) {
+		s.t.Helper()
+		eventually.For(s.t, 3*time.Minute, what, check)
+	}
+	file := filepath.Join(t.TempDir(), "definitions.yaml")
+	s.must(os.WriteFile(file, []byte(clusterDefinitions()), 0o600))
+	kubectl("apply", "-f", file)
+	kubectl("wait", "--for=condition=Established", "crd/clusters.cluster.x-k8s.io", "crd/clusterclasses.cluster.x-k8s.io", "crd/playclustertemplates.infrastructure.cluster.x-k8s.io")
+
+	s.commitFiles("fleet", "a template", playTemplate("small"))
+	apply := []string{"clusters", "templates", "apply", "play", "--repository", "fleet", "--ref", "main", "--folder", "play", "--kinds", "Cluster.cluster.x-k8s.io,ClusterClass.cluster.x-k8s.io"}
+	refused("PlayClusterTemplate.infrastructure.cluster.x-k8s.io is not among the kinds", append(apply, "--management-clusters", "mgmt")...)
+	apply[len(apply)-1] += ",PlayClusterTemplate.infrastructure.cluster.x-k8s.io"
+	s.axle(apply...)
+	refused("names no management clusters", "clusters", "create", "shop-1", "--template", "play", "--set", "region=eu")
+	apply = append(apply, "--management-clusters", "mgmt")
+	s.axle(apply...)
+
+	// What cannot be made leaves nothing.
+	refused("did you mean region?", "clusters", "create", "shop-1", "--template", "play", "--set", "regoin=eu")
+	refused("is not one of template play", "clusters", "create", "shop-1", "--template", "play", "--set", "region=eu", "--on", "other")
+	s.axle("projects", "create", "lab")
+	refused("is not for project lab", "clusters", "create", "shop-1", "--template", "play", "--set", "region=eu", "--project", "lab")
+	refused("does not exist", "clusters", "get", "shop-1")
+
+	note := "{{ cluster.name }} $(id) '\"\n---\nkind: Secret"
+	s.axle("clusters", "create", "shop-1", "--template", "play", "--set", "region=1.30", "--set", "note="+note, "--on", "mgmt")
+	refused("exists", "clusters", "create", "shop-1", "--template", "play", "--set", "region=eu")
+	origin := func(cluster, field string) string {
+		s.t.Helper()
+		return strings.TrimSpace(s.axle("clusters", "get", cluster, "-o", "jsonpath={.origin."+field+"}"))
+	}
+	service, namespace, first := origin("shop-1", "service"), origin("shop-1", "namespace"), origin("shop-1", "commit")
+	if listed := s.axle("clusters", "list"); !strings.Contains(listed, "Provisioning") {
+		t.Errorf("the list shows %s", listed)
+	}
+	inCluster := func(name, namespace, path string) string {
+		out, err := s.Kubectl(s.t.Context(), "mgmt", "get", "clusters.cluster.x-k8s.io", name, "-n", namespace, "-o", "jsonpath="+path)
+		if err != nil {
+			return err.Error()
+		}
+		return out.Out
+	}
+	values := "{range .spec.topology.variables[*]}{.name}={.value};{end}"
+	until("the Cluster object", func() error {
+		if have, want := inCluster("shop-1", namespace, values), "note="+note+";region=1.30;replicas=3;"; have != want {
+			return fmt.Errorf("it has %q, want %q", have, want)
+		}
+		return nil
+	})
+	class := kubectl("get", "clusterclasses", "-n", namespace, "-o", "jsonpath={.items[*].metadata.name}")
+	if have := inCluster("shop-1", namespace, "{.spec.topology.classRef.name}/{.metadata.labels.team}"); have != class+"/" || !strings.HasPrefix(class, "play-") {
+		t.Errorf("the cluster has the class %s, and there is %s", have, class)
+	}
+
+	// Nobody changes what the hub made but the hub, and running clusters keep their class.
+	refused("belongs to the hub itself", "services", "delete", "mgmt/"+service, "--yes")
+	refused("belongs to the hub itself", "services", "update", "mgmt/"+service, "--ref", "main")
+	refused("mgmt is used by ClusterTemplate play", "clusters", "delete", "mgmt", "--detach", "--timeout", "0", "--yes")
+	s.commitFiles("fleet", "larger ones", playTemplate("large"))
+	s.axle(apply...)
+	s.axle("clusters", "create", "shop-2", "--template", "play", "--variables", `{"region": "us"}`)
+	second := origin("shop-2", "namespace")
+	until("the second cluster", func() error {
+		have := kubectl("get", "playclustertemplates", "-A", "-o", "jsonpath={range .items[*]}{.spec.template.spec.size}@{.metadata.namespace};{end}")
+		if !strings.Contains(have, "small@"+namespace) || !strings.Contains(have, "large@"+second) {
+			return fmt.Errorf("the templates are %s", have)
+		}
+		return nil
+	})
+	if have := origin("shop-1", "commit"); have != first || origin("shop-2", "commit") == first {
+		t.Errorf("the first cluster was made of %s, and is of %s; the second of %s", first, have, origin("shop-2", "commit"))
+	}
+
+	// The Cluster object goes first, and everything that it needs outlives it.
+	refused("axle clusters destroy shop-1", "clusters", "delete", "shop-1", "--yes")
+	kubectl("patch", "clusters.cluster.x-k8s.io", "shop-1", "-n", namespace, "--type=merge", "-p", `{"metadata":{"finalizers":["test.axle-cd.github.io/machines"]}}`)
+	s.axle("clusters", "destroy", "shop-1", "--yes")
+	until("the Cluster object is being deleted", func() error {
+		if at := inCluster("shop-1", namespace, "{.metadata.deletionTimestamp}"); !strings.HasPrefix(at, "20") {
+			return fmt.Errorf("it says %q", at)
+		}
+		return nil
+	})
+	if state := s.axle("clusters", "list"); !strings.Contains(state, "Destroying") {
+		t.Errorf("the list shows %s", state)
+	}
+	if have := kubectl("get", "clusterclasses,playclustertemplates", "-n", namespace, "-o", "name"); !strings.Contains(have, class) {
+		t.Errorf("while the cluster is there, its namespace has %q", have)
+	}
+	kubectl("patch", "clusters.cluster.x-k8s.io", "shop-1", "-n", namespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	until("the cluster leaves the hub", func() error {
+		if left := s.axle("clusters", "list", "-o", "name"); strings.Contains(left, "shop-1") {
+			return fmt.Errorf("the hub has %s", left)
+		}
+		return nil
+	})
+	if have := kubectl("get", "clusterclasses,playclustertemplates", "-n", namespace, "-o", "name"); have != "" {
+		t.Errorf("the namespace has %q", have)
+	}
+	if have := kubectl("get", "namespace", namespace, "--ignore-not-found", "-o", "jsonpath={.status.phase}"); have == "Active" {
+		t.Error("the namespace stays")
+	}
+
+	// A cluster that is detached keeps its machines.
+	service = origin("shop-2", "service")
+	s.axle("clusters", "delete", "shop-2", "--detach", "--yes")
+	until("the service is gone", func() error {
+		if left := s.axle("services", "list", "--quiet"); strings.Contains(left, service) {
+			return fmt.Errorf("the services are %s", left)
+		}
+		return nil
+	})
+	if have := inCluster("shop-2", second, "{.metadata.name}{.metadata.deletionTimestamp}"); have != "shop-2" {
+		t.Errorf("the Cluster object is %q", have)
+	}
+}
