@@ -197,14 +197,9 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 		return err
 	}
 	h.registry.MustRegister(metrics.New(h.fleet, h.desired))
-	if h.notifier, err = newNotifier(h); err != nil {
+	if err := makeActors(h); err != nil {
 		return err
 	}
-	h.operations = newOperations(h)
-	if h.objects, err = newObjects(h); err != nil {
-		return err
-	}
-	h.clusters = newClusters(h, c.Log)
 	if h.agents, err = h.newAgents(); err != nil {
 		return err
 	}
@@ -222,6 +217,19 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.index, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels, h.notifier, h.operations, h.clusters} {
 		h.feed.Subscribe(s)
 	}
+	return nil
+}
+
+// makeActors creates what acts on the fleet by itself or for people.
+func makeActors(h *Hub) (err error) {
+	if h.notifier, err = newNotifier(h); err != nil {
+		return err
+	}
+	h.operations = newOperations(h)
+	if h.objects, err = newObjects(h); err != nil {
+		return err
+	}
+	h.clusters = newClusters(h, h.config.Log)
 	return nil
 }
 
