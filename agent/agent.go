@@ -206,7 +206,7 @@ func (a *Agent) assemble(id *identity.Identity, fresh bool, renderer *render.Run
 	if err != nil {
 		return nil, err
 	}
-	reach, err := a.newTunnel(session, loop, registry)
+	reach, err := a.newTunnel(session, loop, engine, registry)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,11 +12,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
+	yamlv2 "go.yaml.in/yaml/v2"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/agent/kube"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -111,7 +114,7 @@ func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []
 		return nil, err
 	}
 	for _, object := range result.Objects {
-		text, err := yaml.JSONToYAML(object.JSON)
+		text, err := yamlOf(object.JSON)
 		if err != nil {
 			return result.Warnings, fmt.Errorf("write %s: %w", object.Source, err)
 		}
@@ -120,6 +123,45 @@ func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []
 		}
 	}
 	return result.Warnings, nil
+}
+
+// yamlOf is the YAML of an object. Its numbers stay whole, or fractions, as they were
+// written; the YAML library's own way reads the JSON as YAML, which takes longer than
+// rendering it.
+func yamlOf(text []byte) ([]byte, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var object any
+	if err := decoder.Decode(&object); err != nil {
+		return nil, err
+	}
+	return yamlv2.Marshal(plainNumbers(object))
+}
+
+// plainNumbers gives numbers the types that the YAML library writes.
+func plainNumbers(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = plainNumbers(v[key])
+		}
+	case []any:
+		for i := range v {
+			v[i] = plainNumbers(v[i])
+		}
+	case json.Number:
+		if whole, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return whole
+		}
+		if whole, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
+			return whole
+		}
+		if fraction, err := v.Float64(); err == nil {
+			return fraction
+		}
+		return v.String()
+	}
+	return value
 }
 
 // newestKubernetes is the version that templates see if no version is given.

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/agent/poll"
+	"github.com/axle-cd/axle/agent/readiness"
 	"github.com/axle-cd/axle/agent/tunnel"
 	"github.com/axle-cd/axle/agent/tunnel/authproxy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -42,7 +44,7 @@ type tunnels struct {
 }
 
 // newTunnel makes the tunnel of one identity; it contacts nothing.
-func (a *Agent) newTunnel(s *session, loop *poll.Loop, registry prometheus.Registerer) (*tunnels, error) {
+func (a *Agent) newTunnel(s *session, loop *poll.Loop, owned readiness.Inventory, registry prometheus.Registerer) (*tunnels, error) {
 	t := &tunnels{session: s, off: a.cfg.Tunnel == TunnelOff, clock: a.cfg.Clock}
 	s.asked = make(chan struct{}, 1)
 	t.dialer = &tunnel.Dialer{
@@ -54,7 +56,7 @@ func (a *Agent) newTunnel(s *session, loop *poll.Loop, registry prometheus.Regis
 		return nil, err
 	}
 	t.Tunnel, err = tunnel.New(tunnel.Config{
-		Streams: proxy, Proxy: cmp.Or(a.cfg.Proxy.Mode, authproxy.Full),
+		Streams: streams{proxy, readiness.New(a.kube.REST, owned)}, Proxy: cmp.Or(a.cfg.Proxy.Mode, authproxy.Full),
 		Dial: s.dial(t.dialer), Version: buildinfo.Version, Clock: a.cfg.Clock, Log: a.cfg.Log,
 		Hint: func(h *agentv1.TunnelHint) { a.hinted(s, loop, h) },
 	})
@@ -71,6 +73,24 @@ func (a *Agent) newTunnel(s *session, loop *poll.Loop, registry prometheus.Regis
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "axle_agent_tunnel_dials_total", Help: "Times the hub was dialled for a tunnel."}, func() float64 { return float64(t.Status().Dials) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "axle_agent_tunnel_streams_total", Help: "Requests received through the tunnel."}, func() float64 { return float64(t.Status().Streams) }))
 	return t, nil
+}
+
+// streams serves the hub's requests: those for the API server, and those for the agent.
+type streams struct {
+	*authproxy.Proxy
+	checker *readiness.Checker
+}
+
+// ServeStream implements tunnel.Handler.
+func (s streams) ServeStream(ctx context.Context, stream *tunnel.Stream) {
+	question := stream.Head().GetReadiness()
+	if question == nil {
+		s.Proxy.ServeStream(ctx, stream)
+		return
+	}
+	s.Answer(ctx, stream, func(ctx context.Context, caller authproxy.Caller) (proto.Message, error) {
+		return s.checker.Report(ctx, readiness.Viewer{User: caller.User, Groups: caller.Groups, Allowed: caller.Allowed}, question.GetTo())
+	})
 }
 
 // run keeps the tunnel, or regularly tells the hub that there is none.

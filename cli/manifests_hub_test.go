@@ -324,7 +324,7 @@ func TestDiffOfManifests(t *testing.T) {
 
 	// Without the mistakes it has deletions, and says the same as a dry run.
 	s.write("fleet/all.yaml", fleetOf("v2", "first", ""))
-	s.exits(1, "diff -f "+dir+" --set fleet --prune", "- delete Service/edge-1/old", "# 1 update, 1 delete, 1 unchanged")
+	s.exits(1, "diff -f "+dir+" --set fleet --prune", "- delete ServiceDeployment/edge-1/old", "# 1 update, 1 delete, 1 unchanged")
 	s.exits(0, "apply --dry-run -f "+dir+" --set fleet --prune", "edge-1/old")
 	var p planned
 	if err := json.Unmarshal([]byte(s.exits(1, "diff -f "+dir+" --set fleet --prune -o json")), &p); err != nil {

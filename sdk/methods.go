@@ -2,13 +2,12 @@ package sdk
 
 import (
 	"context"
-	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/protobox"
 )
@@ -17,7 +16,7 @@ import (
 // answer has the method's generated type. A request of another type, or a method that
 // streams or does not exist, is Internal: the name is no one's input.
 func (c *Client) Call(ctx context.Context, method string, request proto.Message) (proto.Message, error) {
-	m := Method(method)
+	m := hubv1.MethodNamed(method)
 	if m == nil || m.IsStreamingClient() || m.IsStreamingServer() || m.Input() != request.ProtoReflect().Descriptor() {
 		return nil, errcode.New(errcode.Internal, "%s is no unary method that takes %s", method, request.ProtoReflect().Descriptor().FullName())
 	}
@@ -35,7 +34,7 @@ func (c *Client) Call(ctx context.Context, method string, request proto.Message)
 // Page returns one page of a list, called by its name, and the token of the next page,
 // which is empty for the last one. A nil request selects everything.
 func (c *Client) Page(ctx context.Context, method string, request proto.Message) (rows []proto.Message, next string, _ error) {
-	if m := Method(method); request == nil && m != nil {
+	if m := hubv1.MethodNamed(method); request == nil && m != nil {
 		request = NewMessage(m.Input())
 	}
 	Set(request, "page_size", protoreflect.ValueOfInt32(PageSize))
@@ -52,7 +51,7 @@ func (c *Client) Page(ctx context.Context, method string, request proto.Message)
 
 // All returns all pages of a list.
 func (c *Client) All(ctx context.Context, method string, request proto.Message) (all []proto.Message, _ error) {
-	if m := Method(method); request == nil && m != nil {
+	if m := hubv1.MethodNamed(method); request == nil && m != nil {
 		request = NewMessage(m.Input())
 	}
 	for {
@@ -62,18 +61,6 @@ func (c *Client) All(ctx context.Context, method string, request proto.Message) 
 		}
 		Set(request, "page_token", protoreflect.ValueOfString(next))
 	}
-}
-
-// Method returns the method of axle.hub.v1 of a name such as "Projects/Get", nil
-// for none.
-func Method(name string) protoreflect.MethodDescriptor {
-	full := protoreflect.FullName("axle.hub.v1." + strings.ReplaceAll(name, "/", "."))
-	found, err := protoregistry.GlobalFiles.FindDescriptorByName(full)
-	if err != nil {
-		return nil
-	}
-	m, _ := found.(protoreflect.MethodDescriptor)
-	return m
 }
 
 // NewMessage is an empty message of the generated type: those of methods are all linked.

@@ -71,12 +71,12 @@ func (o Objects) Delete(ctx context.Context, name string, management *hubv1.Mana
 
 // New is an empty object as the hub's answers have it.
 func (o Objects) New() proto.Message {
-	return NewMessage(Rows(Method(o.kind.Calls.Path(o.kind.Calls.List)).Output()).Message())
+	return NewMessage(Rows(hubv1.MethodNamed(o.kind.Calls.Path(o.kind.Calls.List)).Output()).Message())
 }
 
 // Managed returns the objects that a manager has.
 func (o Objects) Managed(ctx context.Context, by *hubv1.Manager) (some []proto.Message, _ error) {
-	request := NewMessage(Method(o.kind.Calls.Path(o.kind.Calls.List)).Input())
+	request := NewMessage(hubv1.MethodNamed(o.kind.Calls.Path(o.kind.Calls.List)).Input())
 	Set(request, "managed_by_tool", protoreflect.ValueOfString(by.GetTool()))
 	all, err := o.List(ctx, request)
 	for _, one := range all {
@@ -90,7 +90,7 @@ func (o Objects) Managed(ctx context.Context, by *hubv1.Manager) (some []proto.M
 // named is a request of a method for the object of a name, of a list without a name one for
 // all.
 func (o Objects) named(method, name string) proto.Message {
-	request := NewMessage(Method(o.kind.Calls.Path(method)).Input())
+	request := NewMessage(hubv1.MethodNamed(o.kind.Calls.Path(method)).Input())
 	Set(request, protoreflect.Name(o.kind.Calls.Names()), protoreflect.ValueOfString(name))
 	return request
 }

@@ -19,7 +19,7 @@ type call struct {
 
 // via is the call of a method such as "Projects/Get".
 func via(method string) *call {
-	m := sdk.Method(method)
+	m := hubv1.MethodNamed(method)
 	return &call{in: sdk.NewMessage(m.Input()), out: sdk.NewMessage(m.Output()), method: method, do: func(ctx context.Context, c *sdk.Client, request proto.Message) (proto.Message, error) {
 		answer, err := c.Call(ctx, method, request)
 		if err != nil {

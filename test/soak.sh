@@ -45,6 +45,7 @@ tests world -timeout=60m '-run=TestCDN|TestKillAtEveryCall|TestPeopleInAClusterO
 tests install -timeout=30m '-run=FromThePreviousRelease|TestPreviousStoreOnThisSchema|TestKilledInstallGoesOn|TestStockHelmGivesTheSameObjects|TestReplicasServeWhilePodsGoAndVersionsChange' ./test/install
 tests console -timeout=30m -run=TestBrowser/huge ./test/console
 target screenshots
+target capi
 tests apply -timeout=20m -run=TestServiceOfThousandsOfObjects ./agent/apply
 tests release -timeout=90m '-run=TestRelease$|TestImagesRun|TestThePageInstallOnAMachine|TestPackagesUnderSystemd' ./cmd/release
 tests terraform -timeout=60m -run=TestInitFindsTheProviderAtTheHub ./test/terraform

@@ -201,7 +201,7 @@ func (c *cluster) Render(_ context.Context, p render.Pass) (render.Result, error
 	if err != nil {
 		return render.Result{}, err
 	}
-	return render.Result{Objects: []render.Object{{JSON: text}}, Reads: c.reads, APIVersionsAsked: c.asked, RendererVersion: "r1"}, nil
+	return render.Result{Objects: []render.Object{{JSON: text}}, Reads: c.reads, APIVersionsAsked: c.asked}, nil
 }
 
 func (c *cluster) RendererVersion() string { return "r1" }

@@ -306,7 +306,6 @@ func (p *passing) rendered(ctx context.Context) error {
 		return err
 	}
 	p.objects, p.warnings = objects, result.Warnings
-	p.now.Renderer = result.RendererVersion
 	p.now.Asked, p.now.APIs = result.APIVersionsAsked, change.APIsOf(result.APIVersionsAsked, p.caps.APIVersions)
 	p.now.Reads = result.Reads
 	return nil

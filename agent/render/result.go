@@ -31,8 +31,6 @@ type Result struct {
 	// APIVersionsAsked are the API versions that templates asked for, sorted, with
 	// the kinds that they looked up; "*" if a template may have read the whole list.
 	APIVersionsAsked []string
-	// RendererVersion changes with the rendering program.
-	RendererVersion string
 }
 
 // Read is one lookup and the state it found: "absent", "uid/resourceVersion",
@@ -42,10 +40,10 @@ type Read struct {
 	State string
 }
 
-func resultOf(r *renderv1.Result, reads []Read, version string) Result {
+func resultOf(r *renderv1.Result, reads []Read) Result {
 	result := Result{
 		Warnings: r.GetWarnings(), Reads: reads,
-		APIVersionsAsked: asked(r.GetApiVersionsAsked(), reads), RendererVersion: version,
+		APIVersionsAsked: asked(r.GetApiVersionsAsked(), reads),
 	}
 	for _, o := range r.GetObjects() {
 		result.Objects = append(result.Objects, Object{

@@ -53,8 +53,10 @@ type Config struct {
 
 // Runner renders passes in children. It is safe for concurrent use.
 type Runner struct {
-	config  Config
-	version string
+	config Config
+	// version hashes the programs, which takes longer than most renders: only who
+	// compares versions asks for it.
+	version func() string
 	tools   tools
 	slots   chan struct{}
 	// judges allows one batch of objects to be judged at a time.
@@ -96,11 +98,7 @@ func New(c Config) (*Runner, error) {
 			return nil, fmt.Errorf("create a folder for tools: %w", err)
 		}
 	}
-	version, err := versionOf(c.Binary, tools.digest)
-	if err != nil {
-		return nil, errcode.New(errcode.Unavailable,
-			"cannot read the render child %s; put axle-render beside the agent, or name it with --render-binary: %w", c.Binary, err)
-	}
+	version := sync.OnceValue(func() string { return versionOf(c.Binary, tools.digest) })
 	return &Runner{config: c, version: version, tools: tools, slots: make(chan struct{}, c.Pool), judges: make(chan struct{}, 1)}, nil
 }
 
@@ -127,8 +125,8 @@ func Find(named string) (string, error) {
 }
 
 // versionOf is a hash of the programs and tools, because others may render
-// differently.
-func versionOf(binary, tools string) (string, error) {
+// differently. One that cannot be read may still run; its error stands for it.
+func versionOf(binary, tools string) string {
 	sum := sha256.New()
 	io.WriteString(sum, tools)
 	for _, path := range []string{binary, binary + rareSuffix} {
@@ -137,16 +135,15 @@ func versionOf(binary, tools string) (string, error) {
 			// The error appears when a service needs it.
 			continue
 		}
-		if err != nil {
-			return "", err
+		if err == nil {
+			_, err = io.Copy(sum, f)
+			f.Close()
 		}
-		_, err = io.Copy(sum, f)
-		f.Close()
 		if err != nil {
-			return "", err
+			io.WriteString(sum, err.Error())
 		}
 	}
-	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
+	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // rareSuffix is added to the name of the program with all renderers.
@@ -165,7 +162,7 @@ func rarely(steps []Step) bool {
 
 // RendererVersion changes with the programs and tools that render. A result of
 // another version is not reused.
-func (r *Runner) RendererVersion() string { return r.version }
+func (r *Runner) RendererVersion() string { return r.version() }
 
 // Render runs one pass. Its errors are coded: Invalid, with file and line, for what
 // the service's author can fix; Exhausted for the limits of time, memory and size;
@@ -243,7 +240,7 @@ func (r *Runner) take(project string, rare bool) (c *child, reused bool, err err
 	}
 	c, err = start(binary, project)
 	if err != nil {
-		return nil, false, errcode.New(errcode.Unavailable, "the render child %s does not start: %w", binary, err)
+		return nil, false, errcode.New(errcode.Unavailable, "the render child %s does not start; put axle-render beside the agent, or name it with --render-binary: %w", binary, err)
 	}
 	c.rare = rare
 	time.AfterFunc(maxLife, func() { r.retire(c) })

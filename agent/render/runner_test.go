@@ -82,9 +82,6 @@ func TestExamples(t *testing.T) {
 			if len(result.Objects) != test.objects {
 				t.Errorf("got %d objects, want %d: %v", len(result.Objects), test.objects, result)
 			}
-			if result.RendererVersion == "" {
-				t.Error("the result names no renderer version")
-			}
 		})
 	}
 }

@@ -47,7 +47,7 @@ func (r *Runner) pass(ctx context.Context, c *child, p Pass) (Result, error) {
 	if failed := result.GetFailure(); failed != nil {
 		return Result{}, errcode.New(errcode.Invalid, "%s", located(failed))
 	}
-	return resultOf(result, reads, r.version), nil
+	return resultOf(result, reads), nil
 }
 
 // talk sends the files and the begin frame, and answers lookups and tools until the

@@ -2,7 +2,6 @@ package kinds
 
 import (
 	"maps"
-	"strings"
 
 	"github.com/axle-cd/axle/api/object"
 )
@@ -16,7 +15,7 @@ func described() (all []Kind) {
 		case k.Manifest != nil:
 			all = append(all, Kind{Group: Deployments, Name: k.Name, Level: Full, Says: k.Text, NotActing: k.Manifest.NotActing})
 		case k.Storage != nil:
-			all = append(all, Kind{Group: Axle, Name: k.Name, Level: Full, Says: strings.TrimSpace(k.Text + " " + k.Storage.Effect)})
+			all = append(all, Kind{Group: Axle, Name: k.Name, Level: Full, Says: k.Summary()})
 		}
 	}
 	return all

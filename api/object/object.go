@@ -200,6 +200,14 @@ func Described() Fields {
 // orNone are the words of a field that may be empty.
 func orNone(words []string) []string { return append([]string{""}, words...) }
 
+// Summary is the text, with what does not work yet.
+func (k Kind) Summary() string {
+	if k.Storage == nil {
+		return k.Text
+	}
+	return strings.TrimSpace(k.Text + " " + k.Storage.Effect)
+}
+
 // Named returns the kind of that name, and whether it is described.
 func Named(name string) (Kind, bool) {
 	for _, k := range All {

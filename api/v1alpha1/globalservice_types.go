@@ -45,7 +45,8 @@ type GlobalServiceSpec struct {
 	IgnoreClusters []string `json:"ignoreClusters,omitempty"`
 	// ProviderRef is deprecated and does not act.
 	ProviderRef *ObjectReference `json:"providerRef,omitempty"`
-	// ServiceRef is a ServiceDeployment to replicate. It does not act: set template.
+	// ServiceRef is a ServiceDeployment whose spec every selected cluster gets, except
+	// for its own cluster. Changes of it follow.
 	ServiceRef *ObjectReference `json:"serviceRef,omitempty"`
 	// Template is the service. Helm's version and chart, valuesFiles, Lua scripts,
 	// contexts, refs and folders may contain Liquid with the variables context and

@@ -30,7 +30,8 @@ type GitRepositorySpec struct {
 	// credentialsRef is set. The url must be on its server.
 	ConnectionRef *ObjectReference `json:"connectionRef,omitempty"`
 	// CredentialsRef is a Secret with those of the keys username, password,
-	// privateKey and passphrase that are needed. A password alone is a token.
+	// privateKey, passphrase and knownHosts that are needed. A password alone is a
+	// token. github.com, gitlab.com, bitbucket.org and Azure DevOps need no knownHosts.
 	CredentialsRef *SecretReference `json:"credentialsRef,omitempty"`
 	// Reconciliation sets how often the operator compares the object with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`

@@ -206,7 +206,8 @@ type ServiceHelm struct {
 	ValuesFiles []string `json:"valuesFiles,omitempty"`
 	// ValuesFrom is a Secret in which every key holds a YAML document of values. Does not act yet.
 	ValuesFrom *SecretReference `json:"valuesFrom,omitempty"`
-	// ValuesConfigMapRef is a key of a ConfigMap with values. Does not act yet.
+	// ValuesConfigMapRef is a key of a ConfigMap with values, in the namespace of the
+	// object. Values override them.
 	ValuesConfigMapRef *KeySelector `json:"valuesConfigMapRef,omitempty"`
 	// IgnoreHooks leaves the chart's hooks out.
 	IgnoreHooks *bool `json:"ignoreHooks,omitempty"`

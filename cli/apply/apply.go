@@ -40,6 +40,8 @@ type applying struct {
 	files  []string
 	dryRun bool
 	prune  bool
+	// skip leaves out objects that are not for the hub.
+	skip bool
 	// set is the manager's id of what is applied; empty is people.
 	set        string
 	management *hubv1.Management
@@ -49,6 +51,8 @@ type applying struct {
 	failed int
 	// problems are the errors in full: a table has room for their beginning.
 	problems []string
+	// others are left out.
+	others []*manifest.Other
 	// plan is what a dry run found.
 	plan plan.Plan
 }
@@ -65,7 +69,9 @@ AccessBinding, AdminGrant, AgentUpgrade, FederationTrust, GroupMembership,
 HubSettings, LoginProvider, Outputs, ProjectLimits, Repository, User and Webhook
 objects of axle-cd.github.io/v1alpha1, and create or update what they declare on the hub.
 Secrets, ConfigMaps, ScmConnections and sources of Flux that they refer to are read
-from objects in the same files.
+from objects in the same files. Other objects refuse the whole, unless
+--skip-other-kinds leaves them out: those of clusters, and of kinds that only the
+operator reads or that have no effect yet. Misspelt kinds and API groups still do.
 
 With --set, the set manages what the files declare: people and other tools are
 refused, unless they take it over. Use one set for each folder that is applied as a
@@ -91,6 +97,7 @@ everything else was applied.`,
 	c.Flags().BoolVar(&r.dryRun, "dry-run", false, "check everything, store nothing")
 	c.Flags().StringVar(&r.set, "set", "", "name of the set that manages what the files declare (default: people do)")
 	c.Flags().BoolVar(&r.prune, "prune", false, "with --set: delete what the set manages and the files do not declare")
+	c.Flags().BoolVar(&r.skip, "skip-other-kinds", false, "leave out, and list, objects that are not for the hub: of clusters, of the operator, or without effect yet")
 	c.Flags().BoolVar(&r.management.TakeOver, "take-over", false, "also change what others manage; the set manages it from then on")
 	return c
 }
@@ -105,10 +112,14 @@ func (r *applying) open() ([]manifest.Item, error) {
 	case r.set != "":
 		r.management.By = &hubv1.Manager{Tool: "apply", Id: r.set}
 	}
-	items, err := manifest.Read(r.files, func() ([]byte, error) { return io.ReadAll(io.LimitReader(r.app.In, maxInput)) })
+	items, others, err := manifest.ReadForHub(r.files, func() ([]byte, error) { return io.ReadAll(io.LimitReader(r.app.In, maxInput)) })
+	if len(others) > 0 && !r.skip {
+		return nil, errcode.New(errcode.Invalid, "%w; --skip-other-kinds leaves out, and lists, what is not for the hub", others[0])
+	}
 	if err != nil {
 		return nil, err
 	}
+	r.others = others
 	r.client, err = r.app.Client()
 	return items, err
 }
@@ -140,6 +151,9 @@ func (r *applying) apply(ctx context.Context, items []manifest.Item) {
 
 // print shows what was done, and fails if some of it was not.
 func (r *applying) print() error {
+	for _, o := range r.others {
+		r.views = append(r.views, appliedView{Kind: o.Kind, Name: o.Name, Result: "left out: " + strings.TrimPrefix(errcode.Text(o), o.Where+": "), Where: o.Where, NotActing: []string{}})
+	}
 	err := command.PrintList(r.app, r.views, func(v appliedView) string { return v.Kind + "/" + v.Name },
 		command.Col("KIND", func(v appliedView) string { return v.Kind }),
 		command.Col("NAME", func(v appliedView) string { return v.Name }),

@@ -24,13 +24,16 @@ import (
 // same.
 func Planner(a *command.App) plan.Maker {
 	return func(ctx context.Context, o plan.Options) (plan.Plan, error) {
-		r := &applying{app: a, files: o.Files, set: o.Set, prune: o.Prune, dryRun: true, management: command.Management()}
+		r := &applying{app: a, files: o.Files, set: o.Set, prune: o.Prune, skip: o.SkipOthers, dryRun: true, management: command.Management()}
 		r.management.TakeOver = o.TakeOver
 		items, err := r.open()
 		if err != nil {
 			return plan.Plan{}, err
 		}
 		r.plan = plan.Plan{Summary: map[plan.Action]int{}, Objects: []plan.Object{}, LeftOut: []string{}}
+		for _, o := range r.others {
+			r.plan.LeftOut = append(r.plan.LeftOut, errcode.Text(o))
+		}
 		r.apply(ctx, items)
 		if err := r.pruneAll(ctx, items); err != nil {
 			return r.plan, err

@@ -64,13 +64,13 @@ func (r *applying) pruneAll(ctx context.Context, items []manifest.Item) error {
 func hubName(item manifest.Item) string {
 	switch {
 	case item.Service != nil:
-		return "Service/" + item.Service.GetRef().GetCluster() + "/" + item.Service.GetRef().GetName()
+		return "ServiceDeployment/" + item.Service.GetRef().GetCluster() + "/" + item.Service.GetRef().GetName()
 	case item.Global != nil:
 		return "GlobalService/" + item.Global.GetName()
 	case item.Namespace != nil:
 		return "ManagedNamespace/" + item.Namespace.GetName()
 	case item.Context != nil:
-		return "Context/" + item.Context.GetContext().GetName()
+		return "ServiceContext/" + item.Context.GetContext().GetName()
 	case item.Repository != nil:
 		return "Repository/" + item.Repository.GetName()
 	case item.Project != nil:
@@ -95,7 +95,7 @@ func (r *applying) prunable() []prunable {
 	own := &hubv1.Management{By: r.management.GetBy()}
 	return slices.Concat(r.prunableKinds(own, declare.Rights()...), []prunable{
 		// The agent deletes the objects of a service first.
-		{"Service", "deleting", r.services, func(ctx context.Context, name string) error {
+		{"ServiceDeployment", "deleting", r.services, func(ctx context.Context, name string) error {
 			var ref hubv1.ServiceRef
 			ref.Cluster, ref.Name, _ = strings.Cut(name, "/")
 			_, err := r.client.Services.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceRequest{Ref: &ref, Management: own}))
@@ -109,7 +109,7 @@ func (r *applying) prunable() []prunable {
 			_, err := r.client.ManagedNamespaces.Delete(ctx, connect.NewRequest(&hubv1.DeleteManagedNamespaceRequest{Name: name, Management: own}))
 			return err
 		}},
-		r.prunableObjects("Context", object.ServiceContext, own), r.prunableObjects("Repository", object.Repository, own), r.prunableObjects("Project", object.Project, own),
+		r.prunableObjects("ServiceContext", object.ServiceContext, own), r.prunableObjects("Repository", object.Repository, own), r.prunableObjects("Project", object.Project, own),
 	}, r.prunableKinds(own, "Outputs"))
 }
 

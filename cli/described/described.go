@@ -19,6 +19,7 @@ import (
 	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/internal/flagvalue"
+	"github.com/axle-cd/axle/internal/protobox"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -31,7 +32,7 @@ func Command(a *command.App, k object.Kind) (below string, _ *cobra.Command) {
 		below, use = "", k.Noun
 	}
 	c := command.Noun(use, "Manage "+k.Storage.Plural(), []string{strings.TrimSuffix(use, "s")}, n.list(), n.get(), n.apply(), n.remove())
-	c.Long = "Manage " + k.Storage.Plural() + ". " + strings.TrimSpace(k.Text+" "+k.Storage.Effect)
+	c.Long = "Manage " + k.Storage.Plural() + ". " + k.Summary()
 	return below, c
 }
 
@@ -60,11 +61,7 @@ func setting(m proto.Message, field string) string {
 	if !f.IsList() {
 		return settings.Get(f).String()
 	}
-	var all []string
-	for i := range settings.Get(f).List().Len() {
-		all = append(all, settings.Get(f).List().Get(i).String())
-	}
-	return strings.Join(all, ", ")
+	return strings.Join(protobox.Texts(settings.Get(f).List()), ", ")
 }
 
 func settingsOf(m protoreflect.Message) protoreflect.Message {
@@ -142,7 +139,7 @@ func (n noun) remove() *cobra.Command {
 
 // request is an empty request that declares an object.
 func (n noun) request() proto.Message {
-	return sdk.NewMessage(sdk.Method(n.Calls.Path(n.Calls.Update)).Input())
+	return sdk.NewMessage(hubv1.MethodNamed(n.Calls.Path(n.Calls.Update)).Input())
 }
 
 func (n noun) apply() *cobra.Command {

@@ -54,6 +54,7 @@ With -f, the exit code is 2 if an object would be refused.`
 	c.Flags().StringVar(&f.Set, "set", "", "with -f: name of the set that manages what the files declare")
 	c.Flags().BoolVar(&f.Prune, "prune", false, "with -f and --set: also show what the prune would delete")
 	c.Flags().BoolVar(&f.TakeOver, "take-over", false, "with -f: also change what others manage")
+	c.Flags().BoolVar(&f.SkipOthers, "skip-other-kinds", false, "with -f: leave out, and list, objects that are not for the hub")
 	c.Flags().BoolVar(&f.live, "live", false, "with -f: also compare with the clusters")
 	c.Flags().IntVar(&f.liveLimit, "live-limit", 100, "with --live: how many services are compared at most")
 	for _, other := range []string{"repo", "ref", "base", "cluster"} {
@@ -61,7 +62,7 @@ With -f, the exit code is 2 if an object would be refused.`
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(f.Files) == 0 {
-			for _, flag := range []string{"set", "prune", "take-over", "live", "live-limit"} {
+			for _, flag := range []string{"set", "prune", "take-over", "skip-other-kinds", "live", "live-limit"} {
 				if c.Flags().Changed(flag) {
 					return exitcode.Usagef("--%s is for manifests: name them with -f FILE|DIR|-", flag)
 				}

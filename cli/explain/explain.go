@@ -93,14 +93,10 @@ func listKinds(a *command.App) error {
 
 // text is a sentence about a kind: that of its description, if it has one.
 func text(k kinds.Kind) string {
-	d, described := object.Named(k.Name)
-	switch {
-	case !described:
-		return k.Says
-	case d.Storage != nil:
-		return strings.TrimSpace(d.Text + " " + d.Storage.Effect)
+	if d, described := object.Named(k.Name); described {
+		return d.Summary()
 	}
-	return d.Text
+	return k.Says
 }
 
 // fieldView describes a field, or a whole kind.

@@ -133,7 +133,7 @@ func (d described) selected(s selection, have proto.Message) bool {
 
 func (d described) list(ctx context.Context, s selection) (rows []row, _ error) {
 	method := d.Calls.Path(d.Calls.List)
-	request := sdk.NewMessage(sdk.Method(method).Input())
+	request := sdk.NewMessage(hubv1.MethodNamed(method).Input())
 	sdk.Set(request, "managed_by_tool", protoreflect.ValueOfString(s.tool))
 	sdk.Set(request, "project", protoreflect.ValueOfString(s.project))
 	all, err := s.client.All(ctx, method, request)

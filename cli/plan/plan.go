@@ -27,6 +27,8 @@ type Options struct {
 	Set      string
 	Prune    bool
 	TakeOver bool
+	// SkipOthers leaves out objects that are not for the hub.
+	SkipOthers bool
 }
 
 // Maker makes a plan. It writes nothing to the hub.

@@ -169,7 +169,7 @@ func answer[Q, A any](call func(context.Context, *connect.Request[Q]) (*connect.
 // list is the answer of a list, called by its name.
 func (b *bundle) list(method string) func(ctx context.Context) ([]byte, error) {
 	return func(ctx context.Context) ([]byte, error) {
-		m, err := b.hub.Call(ctx, method, sdk.NewMessage(sdk.Method(method).Input()))
+		m, err := b.hub.Call(ctx, method, sdk.NewMessage(hubv1.MethodNamed(method).Input()))
 		if err != nil {
 			return nil, err
 		}

@@ -177,6 +177,7 @@ var access = withActions(map[string]identity.Action{
 	hubv1connect.HubSetSyncWindowsProcedure:           identity.ActionAdmin,
 	hubv1connect.HubRotateSigningKeyProcedure:         identity.ActionAdmin,
 	hubv1connect.ClustersEnrollmentProcedure:          identity.ActionRead,
+	hubv1connect.ClustersReadinessProcedure:           identity.ActionRead,
 	hubv1connect.ClustersAgentManifestsProcedure:      identity.ActionSelf,
 })
 

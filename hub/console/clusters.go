@@ -11,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/console/enrollment"
 	"github.com/axle-cd/axle/hub/console/fleetapi"
 	"github.com/axle-cd/axle/hub/console/management"
+	"github.com/axle-cd/axle/hub/console/readinessapi"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/managed"
@@ -21,6 +22,7 @@ import (
 type clusters struct {
 	*Server
 	lists *fleetapi.API
+	*readinessapi.API
 }
 
 // off is the tunnel of a cluster that has no agent yet.

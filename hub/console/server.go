@@ -25,6 +25,7 @@ import (
 	"github.com/axle-cd/axle/hub/console/liveapi"
 	"github.com/axle-cd/axle/hub/console/operationsapi"
 	"github.com/axle-cd/axle/hub/console/providersapi"
+	"github.com/axle-cd/axle/hub/console/readinessapi"
 	"github.com/axle-cd/axle/hub/console/webhooksapi"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
@@ -206,7 +207,7 @@ func (s *Server) Register(mux routes.Adder) {
 		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Service: service, Position: s.config.Feed.Position, Rollouts: s.config.Rollouts, Changes: s.config.Changes, Life: s.config.Lives.Incarnation, HubAtRisk: s.hubClusterRisk, Streams: s.config.Streams, Clock: s.config.Clock, Own: fleetapi.Own{Caller: caller, Operations: bulk.Needs, Tokens: s.config.Identity.Tokens, Ending: s.config.Identity.EndingTokens},
 	}
 	bulk.Services = lists
-	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{s, lists}))
+	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{s, lists, &readinessapi.API{Live: s.live(), Services: s.config.Fleet.Services, Readable: s.readable}}))
 	mux.Handle(handle[hubv1connect.RepositoriesHandler](s, records, hubv1connect.NewRepositoriesHandler, &repositories{s}))
 	mux.Handle(handle[hubv1connect.WebhooksHandler](s, records, hubv1connect.NewWebhooksHandler, &webhooksapi.API{
 		Webhooks: s.config.Webhooks, Repositories: s.config.Cache.Repositories, Find: (&repositories{s}).find, Readable: s.readable, Scope: s.webhookScope,

@@ -70,6 +70,7 @@ func (a Agents) Members(ctx context.Context, clusterIDs []string) ([]Member, err
 		all = append(all, Member{
 			ClusterID: s.Cluster.ID, Name: s.Cluster.Name, Payload: placed(s),
 			Runs: func(version string) bool { return s.Cluster.AgentVersion == version }, Fresh: s.Freshness == fleet.Fresh,
+			Failing: failedUpgrade(s), ProjectID: s.Cluster.ProjectID, Project: s.Cluster.Project,
 		})
 	}
 	return all, nil
@@ -206,11 +207,17 @@ func (a Agents) Judge(ctx context.Context, version string, clusterIDs []string) 
 	return verdicts, nil
 }
 
+// told reports whether the last report is about the placed version, and not from before.
+func told(s fleet.BuiltinState) bool { return s.ReportedAt > s.Service.UpdatedAt }
+
+func failedUpgrade(s fleet.BuiltinState) bool {
+	return told(s) && s.Status.Sync == fleet.Failed && s.Status.Reason == UpgradeFailed
+}
+
 func judge(s fleet.BuiltinState, version string) Verdict {
-	// A report from before the placement is about another version.
-	told := s.ReportedAt > s.Service.UpdatedAt
+	told := told(s)
 	switch {
-	case told && s.Status.Sync == fleet.Failed && s.Status.Reason == UpgradeFailed:
+	case failedUpgrade(s):
 		return Verdict{Failed: true, Message: s.Cluster.Name + ": " + s.Status.Message}
 	case s.Freshness != fleet.Fresh:
 		return Verdict{Message: s.Cluster.Name + ": its agent does not poll"}

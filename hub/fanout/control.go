@@ -84,9 +84,24 @@ func (e *Engine) Start(ctx context.Context, actor string, q Request) (Rollout, e
 	return made, err
 }
 
+// order brings members into the order of the waves. Clusters that do not poll or fail
+// already come last, so that the first wave is a real test, and the projects take turns,
+// so that no wave has the clusters of one project only because of their names.
+func order(moving []Member) {
+	slices.SortFunc(moving, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
+	turn := make(map[string]int, len(moving))
+	of := map[string]int{}
+	for _, m := range moving {
+		turn[m.ClusterID] = of[m.ProjectID]
+		of[m.ProjectID]++
+	}
+	slices.SortStableFunc(moving, func(a, b Member) int {
+		return cmp.Or(-compareBool(a.Fresh, b.Fresh), compareBool(a.Failing, b.Failing), cmp.Compare(turn[a.ClusterID], turn[b.ClusterID]))
+	})
+}
+
 // enlist adds the members that a rollout does not have yet: at its start in
-// waves, later ones to the last wave. Clusters that do not poll come last, so
-// that the first wave is a real test.
+// waves, later ones to the last wave.
 func (e *Engine) enlist(ctx context.Context, r Rollout, members []Member, have []Target) error {
 	known := make(map[string]bool, len(have))
 	for _, t := range have {
@@ -104,9 +119,7 @@ func (e *Engine) enlist(ctx context.Context, r Rollout, members []Member, have [
 			moving = append(moving, m)
 		}
 	}
-	slices.SortFunc(moving, func(a, b Member) int {
-		return cmp.Or(-compareBool(a.Fresh, b.Fresh), cmp.Compare(a.Name, b.Name))
-	})
+	order(moving)
 	waves := r.Plan.waveOf(len(moving))
 	for i, m := range moving {
 		wave := len(r.Plan.Waves) - 1
@@ -158,7 +171,7 @@ func (e *Engine) Resume(ctx context.Context, by string) (Rollout, error) {
 			return err
 		}
 		r.Phase, r.Message, r.Accepted = Progressing, "", count(targets, Failed)
-		return nil
+		return e.targets.PutRolloutTargets(ctx, accepted(targets))
 	})
 }
 
@@ -224,6 +237,17 @@ func newID() string {
 	var b [10]byte
 	rand.Read(b[:])
 	return "ro_" + hex.EncodeToString(b[:])
+}
+
+// accepted returns the targets that failed, as accepted.
+func accepted(targets []Target) (failed []Target) {
+	for _, t := range targets {
+		if t.State == Failed && t.Excuse != Accepted {
+			t.Excuse = Accepted
+			failed = append(failed, t)
+		}
+	}
+	return failed
 }
 
 func count(targets []Target, s State) int {

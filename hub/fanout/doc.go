@@ -15,7 +15,8 @@
 //
 // Invariants: at most 500 clusters are placed in one transaction; a wave begins
 // after every cluster of the previous waves was healthy without a break for 15
-// min, or failed, or is unreachable; more than 5 % failed stops it; a cluster
+// min, or failed, or is unreachable; more than 5 % failed stops it, of which one project's
+// count as far as other projects confirm them (witnesses.go); a cluster
 // counts as failed when its agent says so, or when it is not healthy 10 min
 // after it was placed; a cluster that already runs the version is not touched;
 // a paused rollout places nothing; an abort goes back to the previous version,

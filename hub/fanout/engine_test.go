@@ -23,7 +23,11 @@ type subject struct {
 	// runs is what a cluster runs, given what it was placed last.
 	runs, given map[string]string
 	away        map[string]bool
-	verdicts    map[string]fanout.Verdict
+	// project is the project of a cluster, and failing those that fail before anything
+	// is placed.
+	project  map[string]string
+	failing  map[string]bool
+	verdicts map[string]fanout.Verdict
 	// placed are the sizes of the chunks.
 	placed []int
 	broken error
@@ -32,7 +36,7 @@ type subject struct {
 }
 
 func newSubject(n int) *subject {
-	s := &subject{runs: map[string]string{}, given: map[string]string{}, away: map[string]bool{}, verdicts: map[string]fanout.Verdict{}}
+	s := &subject{runs: map[string]string{}, given: map[string]string{}, away: map[string]bool{}, project: map[string]string{}, failing: map[string]bool{}, verdicts: map[string]fanout.Verdict{}}
 	for i := range n {
 		id := fmt.Sprintf("c%04d", i)
 		s.clusters = append(s.clusters, id)
@@ -52,6 +56,7 @@ func (s *subject) Members(_ context.Context, ids []string) ([]fanout.Member, err
 		s.asked++
 		all = append(all, fanout.Member{
 			ClusterID: id, Name: id, Payload: s.given[id], Fresh: !s.away[id],
+			Failing: s.failing[id], ProjectID: s.project[id], Project: s.project[id],
 			Runs: func(version string) bool { return s.runs[id] == version },
 		})
 	}

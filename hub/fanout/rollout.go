@@ -49,6 +49,18 @@ const (
 	Reverted State = "Reverted"
 )
 
+// Excuse says why the failure of a cluster does not count against the rollout.
+type Excuse string
+
+// The excuses.
+const (
+	// Before: it failed before the rollout reached it. This excuses while some cluster
+	// of the rollout is well: a rollout of failing clusters only has nothing else to go by.
+	Before Excuse = "Before"
+	// Accepted: a person resumed the rollout since.
+	Accepted Excuse = "Accepted"
+)
+
 // Rollout is one change of many clusters.
 type Rollout struct {
 	ID string
@@ -66,7 +78,8 @@ type Rollout struct {
 	// Wave counts from 0; WaveAt is when it began, 0 before.
 	Wave   int
 	WaveAt int64
-	// Accepted is how many failures a person has accepted by resuming.
+	// Accepted is how many failures a person has accepted by resuming. The targets say
+	// which; the number is for a hub of the previous version beside this one.
 	Accepted int
 	Message  string
 	By       string
@@ -88,6 +101,10 @@ type Target struct {
 	// not.
 	GoodSince int64
 	Message   string
+	// Excuse is empty for a cluster whose failure counts.
+	Excuse Excuse
+	// Relapses is how often it was healthy and then no longer.
+	Relapses int
 }
 
 // Member is a cluster that a subject could be rolled out to.
@@ -100,6 +117,10 @@ type Member struct {
 	Runs func(version string) bool
 	// Fresh is set when its agent polls.
 	Fresh bool
+	// Failing is set when it reports a failure of what it has now.
+	Failing bool
+	// ProjectID is the project that the cluster is in, and Project its name.
+	ProjectID, Project string
 }
 
 // Verdict is the state of a cluster according to its reports.

@@ -12,6 +12,7 @@ type work struct {
 	r, before Rollout
 	now       int64
 	members   map[string]Member
+	witnesses witnesses
 	changed   []Target
 	// only are the clusters to check, nil for all.
 	only []string
@@ -68,11 +69,8 @@ func (w *work) step(ctx context.Context, targets []Target) (more bool, err error
 	if w.r.Phase == Paused || w.r.Phase == Stopped {
 		return false, nil
 	}
-	if w.r.Phase != Done {
-		if failed, of := w.failures(targets); failed > 0 && failed*100 > of*w.r.Plan.FailPercent {
-			w.r.Phase, w.r.Message = Stopped, fmt.Sprintf("%d of %d clusters of wave %d failed: %s", failed, of, w.r.Wave+1, firstFailure(targets))
-			return false, nil
-		}
+	if w.r.Phase != Done && w.tooManyFailed(targets) {
+		return false, nil
 	}
 	if kept, err := w.keep(ctx, targets); err != nil || kept {
 		return kept, err
@@ -88,7 +86,12 @@ func (w *work) step(ctx context.Context, targets []Target) (more bool, err error
 		w.r.WaveAt = w.now
 		return true, nil
 	}
-	w.r.Wave, w.r.Phase, w.r.Message = len(w.r.Plan.Waves)-1, Done, ""
+	w.r.Wave = len(w.r.Plan.Waves) - 1
+	if w.r.Message == "" || !w.waiting(targets) {
+		w.r.Phase, w.r.Message = Done, ""
+	} else {
+		w.r.Phase = Stopped
+	}
 	return false, nil
 }
 
@@ -138,8 +141,11 @@ func (w *work) judged(t Target, v Verdict) Target {
 		if t.GoodSince == 0 || t.State != Good {
 			t.GoodSince = w.now
 		}
-		t.State, t.Message = Good, v.Message
+		t.State, t.Message, t.Excuse = Good, v.Message, ""
 	case v.Failed:
+		if t.State == Good {
+			t.Relapses++
+		}
 		t.State, t.GoodSince, t.Message = Failed, 0, v.Message
 	case t.State == Absent || t.State == Failed:
 	case late && t.State == Placed:
@@ -147,6 +153,7 @@ func (w *work) judged(t Target, v Verdict) Target {
 	case t.State == Good:
 		// It was healthy and may no longer be: it starts again, with as much
 		// time to recover as at first.
+		t.Relapses++
 		t.State, t.GoodSince, t.PlacedAt, t.Message = Placed, 0, w.now, v.Message
 	default:
 		t.Message = v.Message
@@ -159,33 +166,6 @@ func orUnknown(message string) string {
 		return "its agent has not reported"
 	}
 	return message
-}
-
-// failures counts the failed clusters of the current wave that nobody has
-// accepted, and the clusters of the wave. Failures of earlier waves count too,
-// because those clusters were healthy when their wave ended.
-func (w *work) failures(targets []Target) (failed, of int) {
-	for _, t := range targets {
-		if t.State == Unchanged || t.Wave > w.r.Wave {
-			continue
-		}
-		if t.State == Failed {
-			failed++
-		}
-		if t.Wave == w.r.Wave {
-			of++
-		}
-	}
-	return max(0, failed-w.r.Accepted), max(of, 1)
-}
-
-func firstFailure(targets []Target) string {
-	for _, t := range targets {
-		if t.State == Failed {
-			return t.Message
-		}
-	}
-	return ""
 }
 
 // keep gives clusters that already run the version that same version as their
@@ -220,7 +200,7 @@ func (w *work) place(ctx context.Context, targets []Target) (bool, error) {
 	var waiting []int
 	size, moving := 0, 0
 	for i, t := range targets {
-		if t.Wave > w.r.Wave || t.State == Unchanged {
+		if t.Wave > w.r.Wave || t.State == Unchanged || w.heldBack(t) {
 			continue
 		}
 		size++
@@ -253,6 +233,9 @@ func (w *work) placeOn(ctx context.Context, targets []Target, which []int) error
 	for _, at := range which {
 		t := targets[at]
 		t.State, t.PlacedAt = Placed, w.now
+		if w.members[t.ClusterID].Failing {
+			t.Excuse = Before
+		}
 		if !w.members[t.ClusterID].Fresh {
 			t.State, t.Message = Absent, "its agent does not poll; it gets the version when it comes back"
 		}
@@ -265,10 +248,14 @@ func (w *work) placeOn(ctx context.Context, targets []Target, which []int) error
 	return nil
 }
 
+// maxRelapses is how often a cluster may be healthy and then no longer before the waves
+// go on without it.
+const maxRelapses = 3
+
 // soaked reports whether all current waves were healthy for long enough.
 func (w *work) soaked(targets []Target) bool {
 	for _, t := range targets {
-		if t.Wave > w.r.Wave {
+		if t.Wave > w.r.Wave || w.heldBack(t) || t.Relapses >= maxRelapses || !w.witnesses.counts(t) {
 			continue
 		}
 		switch {

@@ -117,8 +117,8 @@ func (c *repositories) settle(r *Repository, creds *Credentials, given bool) err
 	switch {
 	case loc.Scheme == "ssh":
 		r.Auth = record.AuthSSH
-		if creds.PrivateKey == "" || creds.KnownHosts == "" {
-			return errcode.New(errcode.Invalid, "an ssh repository needs a private key and the server's known_hosts lines (ssh-keyscan %s prints them; compare before you trust them)", loc.Host)
+		if creds.PrivateKey == "" || creds.KnownHosts == "" && !git.Published(loc) {
+			return errcode.New(errcode.Invalid, "an ssh repository needs a private key and the server's known_hosts lines (ssh-keyscan %s prints them; compare before you trust them): as privateKey and knownHosts of the manifest's Secret, or with --ssh-key-file and --known-hosts-file", loc.Host)
 		}
 	case r.Auth == record.AuthSSH:
 		return errcode.New(errcode.Invalid, "authentication ssh needs an ssh URL")

@@ -132,3 +132,24 @@ func TestBranchesComeAndGo(t *testing.T) {
 		t.Error("the commit has other content")
 	}
 }
+
+// The big hosts need no known_hosts lines of a repository, and its own lines win.
+func TestSSHWithoutKnownHosts(t *testing.T) {
+	t.Parallel()
+	private, _ := sshKey(t, "ed25519", "")
+	w := &world{t: t, git: newGit(t, gitserver.Config{}), store: newStore(), dir: t.TempDir()}
+	w.start()
+	create := func(name, url, known string) error {
+		_, err := w.cache.CreateRepository(t.Context(), gitcache.Repository{Name: name, URL: url}, gitcache.Credentials{PrivateKey: private, KnownHosts: known})
+		return err
+	}
+	if err := create("published", "git@github.com:acme/fleet.git", ""); err != nil {
+		t.Errorf("a host that publishes its keys: %v", err)
+	}
+	if err := create("own", "git@github.com:acme/fleet.git", "github.com notakey"); err == nil || !strings.Contains(err.Error(), "known_hosts cannot be read") {
+		t.Errorf("lines of the repository do not win: %v", err)
+	}
+	if err := create("unknown", "git@git.example.test:acme/fleet.git", ""); err == nil || !strings.Contains(err.Error(), "privateKey and knownHosts of the manifest's Secret") {
+		t.Errorf("another host: %v", err)
+	}
+}

@@ -211,6 +211,7 @@ var elsewhere = map[string]string{
 	"globals.Global COALESCE(p.name, '')":                                               "Project",
 	"globals.Global held_version":                                                       "Held",
 	"globals.Report COALESCE(c.name, '')":                                               "Cluster",
+	"globals.Report COALESCE(p.name, '')":                                               "Project",
 	"globals.Report CASE WHEN c.registered_at > 0 THEN 1 ELSE 0 END":                    "Registered",
 	"globals.Report CASE WHEN s.pinned_revision > 0 OR s.paused <> 0 THEN 1 ELSE 0 END": "Held",
 	"globals.Report CASE WHEN t.tarball_digest = o.digest AND t.spec_digest = s.spec_digest AND s.undelivered = 0 THEN 1 ELSE 0 END": "Current",

@@ -26,10 +26,13 @@ const (
 	protocol = "axle.tunnel.v1"
 	// protocolVersion is the version of the protocol inside the connection:
 	// from 2 on the head of a request without a body may come in a header, from
-	// 3 on such a request may be one frame.
-	protocolVersion = 3
+	// 3 on such a request may be one frame, from 4 on the agent itself answers
+	// questions about readiness.
+	protocolVersion = 4
 	// inlineSince is the version that introduced heads in headers.
 	inlineSince = 2
+	// readinessSince is the version from which on agents answer a ReadinessQuestion.
+	readinessSince = 4
 	// modeHeader is sent by agents that do not want a tunnel with this request.
 	modeHeader = "Axle-Tunnel"
 	modeOff    = "off"
@@ -147,6 +150,7 @@ func (t *Tunnels) hello(ctx context.Context, c *connection, unanswered *pendingR
 	}
 	c.version, c.proxy = answer.GetHello().GetVersion(), answer.GetHello().GetProxy()
 	c.inline = answer.GetHello().GetProtocolVersion() >= inlineSince
+	c.readiness = answer.GetHello().GetProtocolVersion() >= readinessSince
 	if answer.GetHello().GetProtocolVersion() >= unarySince {
 		c.pending = unanswered
 	}

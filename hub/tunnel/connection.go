@@ -43,6 +43,9 @@ type connection struct {
 	proxy, version                  string
 	// inline is set when the agent accepts heads in headers.
 	inline bool
+	// readiness is set when the agent answers a ReadinessQuestion; another one would
+	// take it for a request to its API server.
+	readiness bool
 	// pending are the requests of one frame; nil when the agent does not support
 	// them.
 	pending *pendingRequests

@@ -236,6 +236,10 @@ func (t *Tunnels) open(ctx context.Context, clusterID string, head *agentv1.Stre
 		t.mu.Unlock()
 		return nil, nil
 	}
+	if head.GetReadiness() != nil && !c.readiness {
+		t.mu.Unlock()
+		return nil, errcode.New(errcode.Unprocessable, "the agent of cluster %s is of version %s and does not answer readiness yet; upgrade it (axle agents upgrade)", c.clusterName, c.version)
+	}
 	if err := t.room(c, head.GetIdentity()); err != nil {
 		t.mu.Unlock()
 		t.metrics.refused.Inc()

@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/url"
 	"strings"
+
+	"github.com/axle-cd/axle/internal/repourl"
 )
 
 // address normalises a repository's URL: it drops scheme, user, port, case, a
@@ -37,30 +39,23 @@ func address(text string) string {
 // alternatives are hosts that answer for others, where port 22 is closed.
 var alternatives = map[string]string{"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com", "altssh.bitbucket.org": "bitbucket.org"}
 
-// atKnownHost maps the addresses of a repository at a known host to one. Azure DevOps has two hosts
-// for HTTPS and two for SSH; the collection may be named, and the project left out when it has
-// the repository's name.
+// atKnownHost maps the addresses of a repository at a known host to one. Azure DevOps has two
+// hosts for SSH too, whose paths have no _git.
 func atKnownHost(host, path string) string {
-	parts := strings.Split(path, "/")
-	organisation, visualStudio := strings.CutSuffix(host, ".visualstudio.com")
-	switch {
-	case alternatives[host] != "":
-		return alternatives[host] + "/" + path
-	case (host == "ssh.dev.azure.com" || host == "vs-ssh.visualstudio.com") && len(parts) == 4 && parts[0] == "v3":
-		return "dev.azure.com/" + strings.Join(parts[1:], "/")
-	case visualStudio && host != "vs-ssh.visualstudio.com":
-		if parts[0] == "defaultcollection" {
-			parts = parts[1:]
+	switch host {
+	case "ssh.dev.azure.com", "vs-ssh.visualstudio.com":
+		if parts := strings.Split(path, "/"); len(parts) == 4 && parts[0] == "v3" {
+			return "dev.azure.com/" + strings.Join(parts[1:], "/")
 		}
-		parts = append([]string{organisation}, parts...)
-	case host != "dev.azure.com":
 		return host + "/" + path
 	}
-	if len(parts) == 3 && parts[1] == "_git" {
-		parts = []string{parts[0], parts[2], "_git", parts[2]}
+	if other := alternatives[host]; other != "" {
+		host = other
 	}
-	if len(parts) == 4 && parts[2] == "_git" {
-		return "dev.azure.com/" + parts[0] + "/" + parts[1] + "/" + parts[3]
+	host, path = repourl.Azure(host, path)
+	path = strings.TrimPrefix(path, "/")
+	if parts := strings.Split(path, "/"); host == "dev.azure.com" && len(parts) == 4 && parts[2] == "_git" {
+		path = parts[0] + "/" + parts[1] + "/" + parts[3]
 	}
 	return host + "/" + path
 }

@@ -16,6 +16,7 @@ import (
 var secretless = map[string]string{
 	"agent/doctor":       "reviews of its own rights",
 	"agent/kube":         "namespaces",
+	"agent/readiness":    "reviews of the caller's rights",
 	"agent/upgrade":      "the agent's Deployment, and ConfigMaps",
 	"hub/config/backend": "requests to clouds, to no API server",
 	"operator/flux":      "Repositories",

@@ -141,6 +141,9 @@ func asList(v any) []any {
 // parse converts one YAML document to decoded JSON. If a key is set twice, it reports
 // that and uses the last value, as other tools do.
 func parse(text []byte) (value any, duplicate string, err error) {
+	if value, ok := direct(text); ok {
+		return value, "", nil
+	}
 	encoded, err := yaml.YAMLToJSONStrict(text)
 	if err != nil && strings.Contains(err.Error(), "already set in map") {
 		if _, duplicate = Place(err); bytes.Contains(text, []byte("<<")) && !twice(text) {

@@ -21,6 +21,14 @@ func (d document) lead() int {
 	return n
 }
 
+// Documents returns the texts of the YAML documents of a text, which it does not decode.
+func Documents(text []byte) (all [][]byte) {
+	for _, doc := range split(text) {
+		all = append(all, doc.text)
+	}
+	return all
+}
+
 // split splits a text at its document markers. A marker inside a block scalar also
 // ends the document, as YAML requires.
 func split(text []byte) []document {

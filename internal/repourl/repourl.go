@@ -73,7 +73,7 @@ func Normal(kind, text string) string {
 			path = base
 		}
 		if u.Scheme == "https" {
-			host, path = azure(host, path)
+			host, path = Azure(host, path)
 		}
 	}
 	if u.Port() != ports[u.Scheme] {
@@ -149,9 +149,10 @@ func hex(c byte) byte {
 	return c - '0'
 }
 
-// azure returns one of the addresses of a repository of Azure DevOps, whose organisation
-// has two hosts, and whose project may be left out when it has the repository's name.
-func azure(host, path string) (string, string) {
+// Azure returns one of the HTTPS addresses of a repository of Azure DevOps, whose organisation
+// has two hosts, and whose project may be left out when it has the repository's name. Others
+// are unchanged.
+func Azure(host, path string) (string, string) {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	if organisation, found := strings.CutSuffix(host, ".visualstudio.com"); found && organisation != "" {
 		if len(parts) > 1 && strings.EqualFold(parts[0], "DefaultCollection") {

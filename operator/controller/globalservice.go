@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -25,9 +26,18 @@ func globalServices() kind {
 		},
 		references: func(o client.Object) []reference.Reference {
 			g := o.(*v1alpha1.GlobalService)
-			return append(reference.ToGlobal("spec.projectRef", "Project", g.Spec.ProjectRef), templateReferences("spec.template", g.Spec.Template, g.Namespace)...)
+			return slices.Concat(reference.ToGlobal("spec.projectRef", "Project", g.Spec.ProjectRef), reference.To("spec.serviceRef", "ServiceDeployment", g.Spec.ServiceRef, g.Namespace),
+				templateReferences("spec.template", g.Spec.Template, g.Namespace))
 		},
-		refersTo: []string{"GitRepository", "Project", "Repository", reference.Secret},
+		more: func(o client.Object, refs reference.Resolved) []reference.Reference {
+			for _, ref := range reference.To("", "ServiceDeployment", o.(*v1alpha1.GlobalService).Spec.ServiceRef, o.GetNamespace()) {
+				if s, ok := refs[ref.Key()].(*v1alpha1.ServiceDeployment); ok {
+					return serviceReferences(s)
+				}
+			}
+			return nil
+		},
+		refersTo: []string{"Cluster", "GitRepository", "Project", "Repository", "ServiceDeployment", reference.ConfigMap, reference.Secret},
 		resolve: func(o client.Object, r reference.Resolved) {
 			r.Project(o.(*v1alpha1.GlobalService).Spec.ProjectRef)
 		},
@@ -42,6 +52,12 @@ func templateReferences(field string, t *v1alpha1.ServiceTemplate, namespace str
 	refs := reference.ToGlobal(field+".repositoryRef", "GitRepository", t.RepositoryRef)
 	if t.Helm != nil {
 		refs = append(refs, reference.ToGlobal(field+".helm.repositoryRef", "GitRepository", t.Helm.RepositoryRef)...)
+		if ref := t.Helm.ValuesConfigMapRef; ref != nil {
+			for _, one := range reference.To(field+".helm.valuesConfigMapRef", reference.ConfigMap, &v1alpha1.ObjectReference{Name: ref.Name}, namespace) {
+				one.Optional = value(ref.Optional)
+				refs = append(refs, one)
+			}
+		}
 	}
 	for i, source := range t.Sources {
 		// The repository of a chart is one of the hub; its kind has no controller yet.

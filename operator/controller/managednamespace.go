@@ -26,7 +26,7 @@ func managedNamespaces() kind {
 			n := o.(*v1alpha1.ManagedNamespace)
 			return append(reference.ToGlobal("spec.projectRef", "Project", n.Spec.ProjectRef), templateReferences("spec.service", n.Spec.Service, n.Namespace)...)
 		},
-		refersTo: []string{"GitRepository", "Project", "Repository", reference.Secret},
+		refersTo: []string{"GitRepository", "Project", "Repository", reference.ConfigMap, reference.Secret},
 		resolve: func(o client.Object, r reference.Resolved) {
 			r.Project(o.(*v1alpha1.ManagedNamespace).Spec.ProjectRef)
 		},

@@ -70,7 +70,11 @@ func (p *pass) follow(ctx context.Context, ref reference.Reference) (any, error)
 		}
 		return object, nil
 	}
-	return object, p.get(ctx, reader, ref, object)
+	err := p.get(ctx, reader, ref, object)
+	if ref.Optional && errcode.Is(err, errcode.NotFound) {
+		return nil, nil
+	}
+	return object, err
 }
 
 func (p *pass) get(ctx context.Context, from client.Reader, ref reference.Reference, into client.Object) error {

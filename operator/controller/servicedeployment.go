@@ -28,7 +28,7 @@ func serviceDeployments() kind {
 			return common{&s.Status.Status, s.Spec.Reconciliation}
 		},
 		references: serviceReferences,
-		refersTo:   []string{"Cluster", "GitRepository", "Project", "Repository", reference.Secret},
+		refersTo:   []string{"Cluster", "GitRepository", "Project", "Repository", reference.ConfigMap, reference.Secret},
 		resolve: func(o client.Object, r reference.Resolved) {
 			spec := &o.(*v1alpha1.ServiceDeployment).Spec
 			if handle := r.Cluster(spec.ClusterRef, o.GetNamespace()); handle != "" {

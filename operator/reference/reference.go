@@ -37,7 +37,7 @@ type Reference struct {
 	// reconciled.
 	By string
 	// Flux says that it is a source of Flux; Optional that it is one only if it exists,
-	// and may be named.
+	// and may be named. An Optional ConfigMap need not exist.
 	Flux, Optional bool
 }
 
@@ -166,6 +166,19 @@ func (m Marks) Secret(namespace, name string) (map[string]string, error) {
 // Source implements manifest.Values.
 func (r Resolved) Source(kind, namespace, name string) (*manifest.FluxSource, error) {
 	s, _ := r[ToFlux("", kind, namespace, name).Key()].(*manifest.FluxSource)
+	return s, nil
+}
+
+// Service implements manifest.Values. Its cluster is named as the hub names it.
+func (r Resolved) Service(namespace, name string) (*v1alpha1.ServiceDeployment, error) {
+	s, ok := r[Reference{Kind: "ServiceDeployment", At: types.NamespacedName{Namespace: namespace, Name: name}}.Key()].(*v1alpha1.ServiceDeployment)
+	if !ok {
+		return nil, nil
+	}
+	s = s.DeepCopy()
+	if handle := r.Cluster(s.Spec.ClusterRef, s.Namespace); handle != "" {
+		s.Spec.Cluster = &handle
+	}
 	return s, nil
 }
 

@@ -3,12 +3,9 @@ package helm
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
-
-	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
+	"unicode"
 
 	"github.com/axle-cd/axle/internal/manifest"
 )
@@ -19,31 +16,38 @@ type document struct {
 	above int
 }
 
-// documents splits a rendered text with Helm's own function, which treats three
-// dashes at the beginning of a line as a separator, whatever follows them, and drops
-// blanks before a document. Helm adds one line end to each template's output.
+// documents splits a rendered text as Helm does: three dashes at the beginning of a line
+// are a separator, whatever follows them, and blanks before a document are dropped. Helm
+// adds one line end to each template's output.
 func documents(text string) []document {
-	split := releaseutil.SplitManifests(text)
 	var list []document
-	from := 0
-	for _, name := range slices.SortedFunc(maps.Keys(split), byNumber) {
-		from += strings.Index(text[from:], split[name])
-		list = append(list, document{split[name] + "\n", strings.Count(text[:from], "\n")})
-		from += len(split[name])
+	line, start := 0, 0
+	add := func(end int) {
+		piece := text[start:end]
+		kept := strings.TrimLeftFunc(piece, unicode.IsSpace)
+		line += strings.Count(piece[:len(piece)-len(kept)], "\n")
+		if kept != "" {
+			list = append(list, document{kept + "\n", line})
+		}
+		line += strings.Count(kept, "\n")
 	}
+	for at := len(text) - len(strings.TrimLeftFunc(text, unicode.IsSpace)); at >= 0; {
+		if strings.HasPrefix(text[at:], separator) {
+			add(at)
+			start = at + len(separator)
+		}
+		next := strings.Index(text[at:], "\n"+separator)
+		if next < 0 {
+			break
+		}
+		at += next + 1
+	}
+	add(len(text))
 	return list
 }
 
-// byNumber compares Helm's names, which end with a number.
-func byNumber(a, b string) int {
-	switch both := releaseutil.BySplitManifestsOrder([]string{a, b}); {
-	case both.Less(0, 1):
-		return -1
-	case both.Less(1, 0):
-		return 1
-	}
-	return 0
-}
+// separator stands between documents.
+const separator = "---"
 
 // decode decodes the objects of one rendered text.
 func decode(file, text string) (objects []manifest.Object, warnings []string, err error) {

@@ -75,6 +75,16 @@ type release struct {
 	caps   *capabilities
 	// warnings are those about the chart itself.
 	warnings []string
+	// decoded are the texts that were decoded, by their names: a second render mostly
+	// gives the same ones, and decoding takes longer than rendering.
+	decoded map[string]decodedText
+}
+
+// decodedText is a rendered text with its objects.
+type decodedText struct {
+	text     string
+	objects  []manifest.Object
+	warnings []string
 }
 
 // Render renders the chart.
@@ -101,6 +111,7 @@ func Render(ctx context.Context, r Request) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
+		second.decoded = first.decoded
 		again, err := second.render(ctx)
 		if err != nil {
 			return nil, err
@@ -122,7 +133,7 @@ func (r Request) load(texts []valuesText) (*release, error) {
 	if err != nil {
 		return nil, err
 	}
-	rel := &release{Request: r, chart: c, values: values}
+	rel := &release{Request: r, chart: c, values: values, decoded: map[string]decodedText{}}
 	if rel.caps, err = newCapabilities(r.KubernetesVersion, r.APIVersions, r.AndKnown); err != nil {
 		return nil, rel.fail("%v", err)
 	}
@@ -213,11 +224,7 @@ func (rel *release) collect(result *Result, rendered map[string]string) error {
 // take decodes one rendered text, or a file with CRDs.
 func (rel *release) take(result *Result, seen map[manifest.Key]int, name string, text []byte, crd bool) error {
 	file := rel.file(name)
-	read := func() ([]manifest.Object, []string, error) { return decode(file, string(text)) }
-	if crd {
-		read = func() ([]manifest.Object, []string, error) { return manifest.Decode(file, text) }
-	}
-	objects, warnings, err := read()
+	objects, warnings, err := rel.decode(name, file, text, crd)
 	if err != nil {
 		return err
 	}
@@ -237,6 +244,22 @@ func (rel *release) take(result *Result, seen map[manifest.Key]int, name string,
 		}
 	}
 	return nil
+}
+
+// decode decodes a text, or returns what it was decoded to before.
+func (rel *release) decode(name, file string, text []byte, crd bool) ([]manifest.Object, []string, error) {
+	if before, ok := rel.decoded[name]; ok && before.text == string(text) {
+		return before.objects, before.warnings, nil
+	}
+	read := func() ([]manifest.Object, []string, error) { return decode(file, string(text)) }
+	if crd {
+		read = func() ([]manifest.Object, []string, error) { return manifest.Decode(file, text) }
+	}
+	objects, warnings, err := read()
+	if err == nil {
+		rel.decoded[name] = decodedText{string(text), objects, warnings}
+	}
+	return objects, warnings, err
 }
 
 // file converts a template's name, which starts with the chart's, into a path in the

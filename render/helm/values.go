@@ -92,7 +92,7 @@ func (r Request) valuesFile(file string) (valuesText, error) {
 	switch path.Ext(file) {
 	case ".tpl":
 		rendered, err := r.goTemplate(file, text)
-		return valuesText{name: file, text: rendered, generates: generators.Match(text)}, err
+		return valuesText{name: file, text: rendered, generates: generator(text)}, err
 	case ".liquid":
 		rendered, err := r.Liquid.Render(text)
 		var bad *liquid.Error

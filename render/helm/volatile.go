@@ -1,27 +1,66 @@
 package helm
 
 import (
-	"regexp"
+	"bytes"
 	"slices"
 
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
-// generators are the template functions whose result differs each time. keys and
-// values list a map in random order.
-var generators = regexp.MustCompile(`\b(rand[A-Z]\w*|gen[A-Z]\w*|uuidv4|shuffle|htpasswd|bcrypt|encryptAES|buildCustomCert)\b|\b(?:keys|values)\s+[.$(]`)
+// The names of template functions whose result differs each time: those of families by
+// their beginnings, before a capital letter; single ones; and those that list a map in
+// random order, before what they are given.
+var (
+	families = []string{"rand", "gen"}
+	singles  = []string{"uuidv4", "shuffle", "htpasswd", "bcrypt", "encryptAES", "buildCustomCert"}
+	orders   = []string{"keys", "values"}
+)
+
+// generator reports whether a text has such a name. It looks for the names one by one: a
+// regular expression over all files of a chart took longer than rendering them.
+func generator(text []byte) bool {
+	return named(text, families, func(rest []byte) bool { return len(rest) > 0 && 'A' <= rest[0] && rest[0] <= 'Z' }) ||
+		named(text, singles, func(rest []byte) bool { return len(rest) == 0 || !word(rest[0]) }) ||
+		named(text, orders, func(rest []byte) bool {
+			given := bytes.TrimLeft(rest, " \t\r\n\f")
+			return len(given) < len(rest) && len(given) > 0 && bytes.IndexByte([]byte(".$("), given[0]) >= 0
+		})
+}
+
+// named reports whether one of the names begins a word of the text, with a rest after it
+// that counts.
+func named(text []byte, names []string, counts func(rest []byte) bool) bool {
+	for _, name := range names {
+		for from := 0; ; {
+			i := bytes.Index(text[from:], []byte(name))
+			if i < 0 {
+				break
+			}
+			at := from + i
+			if from = at + len(name); (at == 0 || !word(text[at-1])) && counts(text[from:]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// word reports whether a byte is part of a word.
+func word(b byte) bool {
+	return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
+}
 
 // generatesIn reports whether values may generate through tpl, or did so as templates
 // themselves.
 func (r Request) generatesIn(texts []valuesText) bool {
 	return (r.Liquid != nil && r.Liquid.Generated()) || slices.ContainsFunc(texts, func(t valuesText) bool {
-		return t.generates || generators.Match(t.text)
+		return t.generates || generator(t.text)
 	})
 }
 
 // generates reports whether a template or a chart's values may generate.
 func (rel *release) generates() bool {
-	return slices.ContainsFunc(rel.templates(), generators.Match)
+	return slices.ContainsFunc(rel.templates(), generator)
 }
 
 // templates are all texts of the chart and its subcharts that the engine may run:

@@ -1,8 +1,9 @@
 // Package raw renders plain manifests: the YAML and JSON files of a folder and
 // of all folders below it, in the order of their paths.
 //
-// Files ending in .liquid are templates if the service is templated. Hidden files and
-// folders are left out. Charts and kustomizations inside the folder are left out with
+// Files ending in .yaml.liquid, .yml.liquid and .json.liquid are templates if the service
+// is templated; other templates are left out with a warning. Hidden files and folders are
+// left out. Charts and kustomizations inside the folder are left out with
 // a warning, because they need their own renderer. So are documents that are not
 // manifests, with a warning unless the file's name says that it serves another
 // purpose. If two documents describe one object, the first counts. The render child
@@ -85,8 +86,11 @@ func (r Request) wants(file string) (take bool, warning string) {
 			return false, ""
 		}
 	}
-	switch path.Ext(strings.TrimSuffix(rel, ".liquid")) {
-	case ".yaml", ".yml", ".json":
+	unnamed := false
+	switch kind := path.Ext(strings.TrimSuffix(rel, ".liquid")); {
+	case kind == ".yaml", kind == ".yml", kind == ".json":
+	case kind == "" && strings.HasSuffix(rel, ".liquid"):
+		unnamed = true
 	default:
 		return false, ""
 	}
@@ -98,6 +102,9 @@ func (r Request) wants(file string) (take bool, warning string) {
 	}
 	if dir := r.chartAbove(rel); dir != "" {
 		return false, manifest.LeftOut("%s: the folder is a Helm chart; give it a HELM renderer", dir)
+	}
+	if unnamed {
+		return false, file + ": left out, because its name does not show that it makes manifests; a template of manifests is named NAME.yaml.liquid"
 	}
 	name := path.Base(rel)
 	if r.Liquid != nil {

@@ -52,6 +52,11 @@ func TestWhichFilesCount(t *testing.T) {
 			files: map[string]string{".a.yaml": named("a"), ".git/b.yaml": named("b"), "c/.d/e.yaml": named("e"), "f.yaml": named("f")},
 			want:  []string{"f"},
 		},
+		"templates of something": {
+			files:  map[string]string{"a.yaml.liquid": named("a"), "b.liquid": named("b"), "c/d.liquid": "x", "e.txt.liquid": "x", ".f.liquid": "x", "web/Chart.yaml": "", "web/g.liquid": "x", "other/h.liquid": "x"},
+			except: []string{"other"}, want: []string{"a"},
+			warns: []string{"b.liquid: left out, because its name", "c/d.liquid: left out", "left out: web: the folder is a Helm chart"},
+		},
 		"charts inside": {
 			files: map[string]string{"a.yaml": named("a"), "web/Chart.yaml": "name: x", "web/values.yaml": "a: b", "web/templates/x.yaml": "{{ x }}"},
 			want:  []string{"a"}, warns: []string{"left out: web: the folder is a Helm chart"},

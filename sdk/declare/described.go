@@ -11,6 +11,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/object"
+	"github.com/axle-cd/axle/internal/protobox"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -123,7 +124,7 @@ func sameField(f protoreflect.FieldDescriptor, want protoreflect.Message, shown 
 	case f.IsMap():
 		return a.Equal(b)
 	case f.IsList() && rule.Set:
-		return slices.Equal(ordered(a.List()), ordered(b.List()))
+		return slices.Equal(protobox.Ordered(a.List()), protobox.Ordered(b.List()))
 	case f.IsList() && f.Message() != nil:
 		equal := a.List().Len() == b.List().Len()
 		for i := 0; equal && i < a.List().Len(); i++ {
@@ -150,13 +151,4 @@ func sameField(f protoreflect.FieldDescriptor, want protoreflect.Message, shown 
 		return strings.EqualFold(text, b.String())
 	}
 	return text == b.String()
-}
-
-// ordered is a set as the hub keeps it.
-func ordered(list protoreflect.List) (out []string) {
-	for i := range list.Len() {
-		out = append(out, list.Get(i).String())
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -60,6 +61,7 @@ func (d document) repository(values Values) (*Item, error) {
 		request.Credentials = &hubv1.RepositoryCredentials{
 			Username: held["username"], Password: held["password"],
 			PrivateKey: held["privateKey"], Passphrase: held["passphrase"],
+			KnownHosts: cmp.Or(held["knownHosts"], held["known_hosts"]),
 		}
 	} else if ref := object.Spec.ConnectionRef; ref != nil {
 		c, err := values.Connection(ref.Name)
@@ -136,13 +138,12 @@ func (d document) service(values Values) (*Item, error) {
 	access, byID, err := d.bindings(spec.Bindings, "service/"+item.Name, &hubv1.Place{Cluster: cluster, Service: name})
 	item.Access = access
 	item.NotActing = append(byID, set(map[string]bool{
-		"spec.flowRef":                 spec.FlowRef != nil,
-		"spec.agentId":                 spec.AgentID != nil,
-		"spec.reconciliation":          spec.Reconciliation != nil,
-		"spec.paused":                  spec.Paused != nil,
-		"spec.pinnedRevision":          spec.PinnedRevision != nil,
-		"spec.helm.valuesFrom":         spec.Helm != nil && spec.Helm.ValuesFrom != nil,
-		"spec.helm.valuesConfigMapRef": spec.Helm != nil && spec.Helm.ValuesConfigMapRef != nil,
+		"spec.flowRef":         spec.FlowRef != nil,
+		"spec.agentId":         spec.AgentID != nil,
+		"spec.reconciliation":  spec.Reconciliation != nil,
+		"spec.paused":          spec.Paused != nil,
+		"spec.pinnedRevision":  spec.PinnedRevision != nil,
+		"spec.helm.valuesFrom": spec.Helm != nil && spec.Helm.ValuesFrom != nil,
 	})...)
 	return item, err
 }

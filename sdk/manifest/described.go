@@ -8,10 +8,10 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/protobox"
@@ -27,12 +27,6 @@ var types = sync.OnceValue(func() *runtime.Scheme {
 	_ = axlev1alpha1.AddToScheme(s) // fails for no type that is compiled in
 	return s
 })
-
-// spec is what a manifest has beside the settings.
-type spec struct {
-	Name           *string         `json:"name,omitempty"`
-	Reconciliation json.RawMessage `json:"reconciliation,omitempty"`
-}
 
 // described reads an object of a kind in the table of objects.
 func (d own) described(k object.Kind) (*Item, error) {
@@ -50,11 +44,14 @@ func (d own) described(k object.Kind) (*Item, error) {
 	var whole struct {
 		Spec map[string]json.RawMessage `json:"spec"`
 	}
-	var more struct {
-		Spec spec `json:"spec"`
-	}
-	if err := cmp.Or(json.Unmarshal(text, &whole), json.Unmarshal(text, &more)); err != nil {
+	if err := json.Unmarshal(text, &whole); err != nil {
 		return nil, d.invalid("%w", err)
+	}
+	name := ""
+	if named, found := whole.Spec["name"]; found {
+		if err := json.Unmarshal(named, &name); err != nil {
+			return nil, d.invalid("spec.name: %w", err)
+		}
 	}
 	delete(whole.Spec, "name")
 	delete(whole.Spec, "reconciliation")
@@ -62,7 +59,7 @@ func (d own) described(k object.Kind) (*Item, error) {
 	if err != nil {
 		return nil, d.invalid("%w", err)
 	}
-	name := cmp.Or(value(more.Spec.Name), d.meta.Name)
+	name = cmp.Or(name, d.meta.Name)
 	request, err := Declaration(k, name, settings)
 	if err != nil {
 		return nil, d.invalid("spec: %w", err)
@@ -73,9 +70,8 @@ func (d own) described(k object.Kind) (*Item, error) {
 // Declaration is the request that declares an object of a kind in the table of objects,
 // with settings as JSON of the API.
 func Declaration(k object.Kind, name string, settings []byte) (proto.Message, error) {
-	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName("axle.hub.v1." + k.Request))
-	described, ok := found.(protoreflect.MessageDescriptor)
-	if err != nil || !ok {
+	described := hubv1.MessageNamed(k.Request)
+	if described == nil {
 		return nil, errcode.New(errcode.Internal, "there is no message %s", k.Request)
 	}
 	request := protobox.New(described)

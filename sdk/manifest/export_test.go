@@ -108,6 +108,8 @@ func (secrets) Source(kind, namespace, name string) (*manifest.FluxSource, error
 }
 
 // Connection implements manifest.Values.
+func (secrets) Service(string, string) (*v1alpha1.ServiceDeployment, error) { return nil, nil }
+
 func (secrets) Connection(string) (*v1alpha1.ScmConnection, error) {
 	return nil, nil // credentialsRef wins
 }
@@ -185,6 +187,8 @@ func filled(kind string) any {
 	case "GlobalService":
 		var o v1alpha1.GlobalService
 		converttest.Fill(&o.Spec)
+		o.Spec.ServiceRef = nil                       // the template is instead of it
+		o.Spec.Template.Helm.ValuesConfigMapRef = nil // its values become those of helm.values
 		interval := "90m0s"
 		o.Spec.Interval = &interval
 		share, soak, late := "10%", "30m0s", "1m30s"
@@ -195,6 +199,7 @@ func filled(kind string) any {
 		converttest.Fill(&o.Spec)
 		// The hub says that the service makes no namespace.
 		o.Spec.Service.SyncConfig.CreateNamespace = nil
+		o.Spec.Service.Helm.ValuesConfigMapRef = nil
 		return named(&o, kind)
 	case "NotificationSink":
 		var o v1alpha1.NotificationSink
@@ -209,6 +214,7 @@ func filled(kind string) any {
 	default:
 		var o v1alpha1.ServiceDeployment
 		converttest.Fill(&o.Spec)
+		o.Spec.Helm.ValuesConfigMapRef = nil
 		return named(&o, kind)
 	}
 }

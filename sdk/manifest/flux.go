@@ -331,6 +331,9 @@ func (d document) serviceSpec(values Values, t v1alpha1.ServiceDeploymentSpec, n
 		return nil, err
 	}
 	declared.Namespace = cmp.Or(declared.Namespace, namespace)
+	if err := chartValues(values, t.Helm, from, &declared); err != nil {
+		return nil, err
+	}
 	if t.ConfigurationRef != nil {
 		if declared.Secrets, err = d.secret(values, t.ConfigurationRef, from); err != nil {
 			return nil, err

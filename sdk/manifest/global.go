@@ -3,6 +3,7 @@ package manifest
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,17 +23,27 @@ func (d document) global(values Values) (*Item, error) {
 	invalid := func(format string, args ...any) (*Item, error) {
 		return nil, errcode.New(errcode.Invalid, "%s: GlobalService %q: "+format, append([]any{d.where, object.Name}, args...)...)
 	}
-	spec, template := object.Spec, object.Spec.Template
-	if template == nil {
-		return invalid("spec.template is missing; spec.serviceRef, which copies a ServiceDeployment, has no effect yet")
+	spec := object.Spec
+	if (spec.Template == nil) == (spec.ServiceRef == nil) {
+		return invalid("set serviceRef or template, one of the two")
 	}
-	out, err := d.template(values, *template, object.Namespace, object.Namespace)
+	template, from, err := d.templateOf(values, object)
+	if err != nil {
+		return invalid("%w", err)
+	}
+	out, err := d.template(values, *template, from, from)
 	if err != nil {
 		return invalid("%w", err)
 	}
 	settings := &hubv1.GlobalServiceSettings{
 		Tags: spec.Tags, Distro: value(spec.Distro), Mgmt: spec.Mgmt, IgnoreClusters: spec.IgnoreClusters, Reparent: value(spec.Reparent),
 		Cascade: cascade(spec.Cascade),
+	}
+	if spec.ServiceRef != nil {
+		literal(out)
+		if settings.IgnoreClusters, err = d.apartFrom(values, object); err != nil {
+			return invalid("%w", err)
+		}
 	}
 	if spec.ProjectRef != nil {
 		settings.Project = spec.ProjectRef.Name
@@ -52,12 +63,76 @@ func (d document) global(values Values) (*Item, error) {
 	}
 	name := cmp.Or(value(template.Name), value(spec.Name), object.Name)
 	return &Item{Kind: d.meta.Kind, Name: name, Where: d.where, Global: &hubv1.ApplyGlobalServiceRequest{Name: name, Settings: settings, Spec: out}, NotActing: set(map[string]bool{
-		"spec.providerRef":                      spec.ProviderRef != nil,
-		"spec.serviceRef":                       spec.ServiceRef != nil,
-		"spec.reconciliation":                   spec.Reconciliation != nil,
-		"spec.template.helm.valuesFrom":         template.Helm != nil && template.Helm.ValuesFrom != nil,
-		"spec.template.helm.valuesConfigMapRef": template.Helm != nil && template.Helm.ValuesConfigMapRef != nil,
+		"spec.providerRef":              spec.ProviderRef != nil,
+		"spec.reconciliation":           spec.Reconciliation != nil,
+		"spec.template.helm.valuesFrom": template.Helm != nil && template.Helm.ValuesFrom != nil,
 	})}, nil
+}
+
+// templateOf is what runs: the template, or that of the ServiceDeployment which serviceRef
+// names, under the name of its service. Secrets and sources are in the namespace from.
+func (d document) templateOf(values Values, object v1alpha1.GlobalService) (_ *v1alpha1.ServiceTemplate, from string, _ error) {
+	if object.Spec.Template != nil {
+		return object.Spec.Template, object.Namespace, nil
+	}
+	s, err := d.copied(values, object)
+	if err != nil {
+		return nil, "", err
+	}
+	template := s.Spec.ServiceTemplate
+	template.Name = new(cmp.Or(value(template.Name), s.Name))
+	return &template, s.Namespace, nil
+}
+
+// copied is the ServiceDeployment that serviceRef names.
+func (d document) copied(values Values, object v1alpha1.GlobalService) (*v1alpha1.ServiceDeployment, error) {
+	ref := object.Spec.ServiceRef
+	namespace := cmp.Or(ref.Namespace, object.Namespace)
+	s, err := values.Service(namespace, ref.Name)
+	if err == nil && s == nil {
+		err = errcode.New(errcode.Invalid, "ServiceDeployment %s of spec.serviceRef is not among the files; add it, so that its spec can be copied", namespace+"/"+ref.Name)
+	}
+	return s, err
+}
+
+// apartFrom are the clusters that a copy of a service is not on: those that are ignored,
+// and the cluster of the service itself.
+func (d document) apartFrom(values Values, object v1alpha1.GlobalService) ([]string, error) {
+	s, err := d.copied(values, object)
+	if err != nil {
+		return nil, err
+	}
+	ignored, own := object.Spec.IgnoreClusters, cmp.Or(value(s.Spec.Cluster), value(s.Spec.ClusterRef).Name)
+	if own != "" && !slices.Contains(ignored, own) {
+		ignored = append(slices.Clone(ignored), own)
+	}
+	return ignored, nil
+}
+
+// literal keeps the braces of a copied spec: in a template they are Liquid, in a service
+// they are not.
+func literal(s *hubv1.ServiceSpec) {
+	var texts []*string
+	git := func(g *hubv1.Git) {
+		if g != nil {
+			texts = append(texts, &g.Ref, &g.Folder)
+		}
+	}
+	git(s.GetGit())
+	for _, source := range s.GetSources() {
+		git(source.GetGit())
+	}
+	if h := s.GetHelm(); h != nil {
+		texts = append(texts, &h.Version, &h.Chart, &h.LuaScript)
+		for i := range h.GetValuesFiles() {
+			texts = append(texts, &h.ValuesFiles[i])
+		}
+	}
+	for _, text := range texts {
+		if strings.Contains(*text, "{{") || strings.Contains(*text, "{%") {
+			*text = "{% raw %}" + *text + "{% endraw %}"
+		}
+	}
 }
 
 // rollout converts the plan of a rollout. Errors begin with the field.

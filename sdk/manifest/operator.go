@@ -22,7 +22,7 @@ var ofOperator = []string{
 func ForOperator(kind string) bool { return slices.Contains(ofOperator, kind) }
 
 func (d document) forOperator() error {
-	return errcode.New(errcode.Invalid, "%s: %s %q is for the operator; apply it to the management cluster with kubectl", d.where, d.meta.Kind, d.meta.Name)
+	return &Other{d.meta.Kind, d.meta.Name, d.where, errcode.New(errcode.Invalid, "%s: %s %q is for the operator; apply it to the management cluster with kubectl", d.where, d.meta.Kind, d.meta.Name)}
 }
 
 // ofOperator converts the kinds that only the operator reads.

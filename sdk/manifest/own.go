@@ -13,7 +13,6 @@ import (
 
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -58,11 +57,7 @@ func (d own) item(values Values) (*Item, error) {
 	if k, ok := object.Named(d.meta.Kind); ok && k.Storage != nil {
 		return d.described(k)
 	}
-	why := ""
-	if k, ok := kinds.Of(kinds.Axle, d.meta.Kind); ok {
-		why = ". " + strings.TrimSuffix(k.Says, ".")
-	}
-	return nil, d.invalid("kind %s of %s does not act%s", d.meta.Kind, kinds.Axle, why)
+	return nil, d.unread()
 }
 
 // invalid is an error about the document.
@@ -319,7 +314,7 @@ func (d own) anyRepository(values Values) (*Item, error) {
 		return d.fluxRepository(values, s, cmp.Or(value(spec.Name), object.Name), value(spec.Project), value(spec.MaxBytes))
 	}
 	request := &hubv1.CreateRepositoryRequest{
-		Name: cmp.Or(value(spec.Name), object.Name), Project: value(spec.Project), Type: spec.Type, Url: strings.TrimSpace(spec.URL), Auth: value(spec.Auth),
+		Name: cmp.Or(value(spec.Name), object.Name), Project: value(spec.Project), Type: cmp.Or(spec.Type, "git"), Url: strings.TrimSpace(spec.URL), Auth: value(spec.Auth),
 		Options: &hubv1.RepositoryOptions{
 			Proxy: value(spec.Proxy), ApiUrl: value(spec.APIURL), Region: value(spec.Region), Endpoint: value(spec.Endpoint), PlainHttp: value(spec.PlainHTTP),
 			PassCredentials: value(spec.PassCredentials), MaxBytes: value(spec.MaxBytes),

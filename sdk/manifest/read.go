@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -73,15 +74,11 @@ type document struct {
 // Read reads files and folders (recursively; *.yaml, *.yml, *.json), or standard
 // input for "-". Errors are Invalid and name the position.
 func Read(paths []string, stdin func() ([]byte, error)) ([]Item, error) {
-	var documents []document
-	for _, path := range paths {
-		found, err := readPath(path, stdin)
-		if err != nil {
-			return nil, err
-		}
-		documents = append(documents, found...)
+	items, others, err := ReadForHub(paths, stdin)
+	if len(others) > 0 {
+		return nil, others[0]
 	}
-	return itemsOf(documents)
+	return items, err
 }
 
 func readPath(path string, stdin func() ([]byte, error)) ([]document, error) {
@@ -171,23 +168,26 @@ func stripComments(data []byte) []byte {
 }
 
 // itemsOf converts documents to items, in the order in which they need each other.
-func itemsOf(documents []document) ([]Item, error) {
-	values := files{secrets: map[string]corev1.Secret{}, configMaps: map[string]corev1.ConfigMap{}, sources: map[string]*FluxSource{}, connections: map[string]*v1alpha1.ScmConnection{}}
+func itemsOf(documents []document) (items []Item, others []*Other, _ error) {
+	values := files{secrets: map[string]corev1.Secret{}, configMaps: map[string]corev1.ConfigMap{}, sources: map[string]*FluxSource{}, connections: map[string]*v1alpha1.ScmConnection{}, services: map[string]*v1alpha1.ServiceDeployment{}}
 	for _, d := range documents {
 		if err := values.add(d); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for _, d := range documents {
 		if err := values.declare(d); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	var items []Item
 	for _, d := range documents {
 		item, err := d.read(values)
+		if o, ok := errors.AsType[*Other](err); ok {
+			others = append(others, o)
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return nil, others, err
 		}
 		if item != nil {
 			items = append(items, *item)
@@ -195,12 +195,12 @@ func itemsOf(documents []document) ([]Item, error) {
 	}
 	ofFlux, err := values.repositories()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	items = append(items, ofFlux...)
 	items = merged(apart(items))
 	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(place(a.Kind), place(b.Kind)) })
-	return items, nil
+	return items, others, nil
 }
 
 // place is that of a kind in the order in which objects are made.
@@ -232,7 +232,7 @@ func (d document) item(values Values) (*Item, error) {
 	}
 	ours := d.meta.APIVersion == axlev1alpha1.GroupVersion.String()
 	if !ours && d.meta.APIVersion != v1alpha1.GroupVersion.String() {
-		return nil, errcode.New(errcode.Invalid, "%s: %s %s %q is not in %s or %s; apply it to a cluster through a service's repository", d.where, d.meta.APIVersion, d.meta.Kind, d.meta.Name, v1alpha1.GroupVersion, axlev1alpha1.GroupVersion)
+		return nil, d.other(errcode.New(errcode.Invalid, "%s: %s %s %q is not in %s or %s; apply it to a cluster through a service's repository", d.where, d.meta.APIVersion, d.meta.Kind, d.meta.Name, v1alpha1.GroupVersion, axlev1alpha1.GroupVersion))
 	}
 	if d.meta.Name == "" {
 		return nil, errcode.New(errcode.Invalid, "%s: %s has no metadata.name", d.where, d.meta.Kind)
@@ -270,8 +270,8 @@ func (d document) item(values Values) (*Item, error) {
 	case "ManagedNamespace":
 		return d.namespace(values)
 	case "AgentConfiguration", "CustomHealth":
-		return nil, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
+		return nil, &Other{d.meta.Kind, d.meta.Name, d.where, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)}
 	default:
-		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are %s%s", d.where, d.meta.Kind, strings.Join(ExportedKinds, ", "), d.why())
+		return nil, d.unread()
 	}
 }

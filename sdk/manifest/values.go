@@ -25,6 +25,8 @@ type Values interface {
 	ConfigMap(namespace, name string) (map[string]string, error)
 	// Connection returns a ScmConnection, nil if there is none.
 	Connection(name string) (*v1alpha1.ScmConnection, error)
+	// Service returns a ServiceDeployment, nil if there is none.
+	Service(namespace, name string) (*v1alpha1.ServiceDeployment, error)
 	// Source returns a source of Flux, nil if there is none.
 	Source(kind, namespace, name string) (*FluxSource, error)
 }
@@ -50,6 +52,7 @@ type files struct {
 	// sources are by kind, namespace and name.
 	sources     map[string]*FluxSource
 	connections map[string]*v1alpha1.ScmConnection
+	services    map[string]*v1alpha1.ServiceDeployment
 }
 
 // holdsValues reports whether the document is itself nothing for the hub.
@@ -63,6 +66,9 @@ func (f files) add(d document) error {
 	case d.meta.Kind == "ScmConnection" && d.meta.APIVersion == v1alpha1.GroupVersion.String():
 		f.connections[d.meta.Name] = &v1alpha1.ScmConnection{}
 		return d.strict(f.connections[d.meta.Name])
+	case d.meta.Kind == "ServiceDeployment" && d.meta.APIVersion == v1alpha1.GroupVersion.String():
+		f.services[key] = &v1alpha1.ServiceDeployment{}
+		return d.strict(f.services[key])
 	case !d.holdsValues():
 		return nil
 	case isFlux(d):
@@ -113,6 +119,11 @@ func (f files) ConfigMap(namespace, name string) (map[string]string, error) {
 // Connection implements Values.
 func (f files) Connection(name string) (*v1alpha1.ScmConnection, error) {
 	return f.connections[name], nil
+}
+
+// Service implements Values.
+func (f files) Service(namespace, name string) (*v1alpha1.ServiceDeployment, error) {
+	return f.services[namespace+"/"+name], nil
 }
 
 // Source implements Values. A source without a namespace is meant by every one, as it gets

@@ -13,6 +13,7 @@ programs() {
 }
 
 begin conformance "$(dirname "$0")/e2e" e2e.test
+stamp k8s.io/kubernetes k8s.io/component-base/version
 total=$(go list -deps -test . k8s.io/kubernetes/test/images/agnhost | wc -l)
 echo "conformance: building the suite ($total packages, $jobs at a time, about 10 minutes on two processors)"
 compile "$total" programs

@@ -133,6 +133,11 @@ func (v values) Source(kind, namespace, name string) (*manifest.FluxSource, erro
 	return manifest.ReadFlux([]byte(text), "test")
 }
 
+// Service implements manifest.Values.
+func (values) Service(string, string) (*v1alpha1.ServiceDeployment, error) {
+	return nil, nil // the examples have templates
+}
+
 // Connection implements manifest.Values.
 func (values) Connection(string) (*v1alpha1.ScmConnection, error) {
 	return nil, nil // credentialsRef wins

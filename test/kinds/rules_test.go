@@ -55,6 +55,7 @@ func TestRulesRefuseWhatIsNotMeant(t *testing.T) {
 		"a grant to nobody":           {"ReferenceGrant", "from: []\nto: [{group: '', kind: Secret}]", "should have at least 1 items"},
 		"a grant to write all":        {"ReferenceGrant", "from: [{group: a, kind: B, namespace: c}]\nto: [{group: '', kind: Secret, write: true}]", "set its name"},
 		"settings by another name":    {"HubSettings", "syncWindows: []", "named default"},
+		"a repository of no type":     {"Repository", "url: https://git.invalid/a", ""},
 		"an upgrade by another name":  {"AgentUpgrade", "version: '1'", "named default"},
 		"a rule without a kind":       {"CustomHealth", "group: a\nscript: return {}", "without a kind"},
 	}

@@ -127,6 +127,9 @@ func (c *Cluster) apiArgs() []string {
 		"--kubelet-certificate-authority=" + c.path("ca.crt"),
 		"--kubelet-preferred-address-types=InternalIP",
 	}
+	for _, version := range c.cfg.Serves {
+		args = append(args, "--runtime-config="+version+"=true")
+	}
 	if c.audit {
 		args = append(args, "--audit-policy-file="+c.path("audit.yaml"), "--audit-log-path="+c.path("audit.log"),
 			// An answer waits for its record, so that the log contains everything

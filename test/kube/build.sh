@@ -15,6 +15,7 @@ fi
 src=$(cd "$1" && pwd)
 shift
 begin "${src##*/}" "$src" "$1"
+stamp k8s.io/kubernetes k8s.io/component-base/version
 total=$(go list -deps . | wc -l)
 echo "$name: building $* as one binary ($total packages, $jobs at a time, about 10 minutes from nothing on two processors)"
 compile "$total" go build -v -trimpath -ldflags "$flags" -p "$jobs" -o "$work/$name" .

@@ -47,6 +47,9 @@ type ClusterConfig struct {
 	// Address is where the API server listens, for a node with a network of its own;
 	// 127.0.0.1 by default. It must be an address of this machine.
 	Address string
+	// Serves are API versions that are served besides the default ones, as
+	// networking.k8s.io/v1beta1.
+	Serves []string
 	// Node is the name of a node that the caller runs (test/node). With it,
 	// kube-scheduler places the pods, and claims of StorageClass get local volumes of
 	// this node. It needs Controllers.

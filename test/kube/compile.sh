@@ -1,13 +1,12 @@
 # What scripts that build programs of Kubernetes share: the folder of a build, named by
 # the content of its sources, one build at a time on the machine, and how far it is.
-# Sourced by test/kube/build.sh and test/conformance/build.sh.
+# Sourced by test/kube/build.sh, test/conformance/build.sh and test/capi/build.sh.
 
 # begin NAME FOLDER PROGRAM ends the script if the module in FOLDER is built into the
 # cache already. If not, it is alone from then on and leaves in
 #   $dir    where the finished build belongs
 #   $work   a folder to build into
 #   $jobs   how many compilers may run
-#   $flags  those of the linker, with the version that clients ask for; charts choose by it
 begin() {
 	name=$1
 	cache=${AXLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/axle}/$name
@@ -33,10 +32,14 @@ begin() {
 	trap 'rm -rf "$work"' EXIT
 	trap 'exit 130' INT TERM
 	echo "$name: fetching modules"
-	version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
+}
+
+# stamp MODULE PACKAGE puts what links programs of a module into $flags: with its version,
+# which its variables in the package have. Clients ask for it, and charts choose by it.
+stamp() {
+	version=$(go list -m -f '{{.Version}}' "$1")
 	minor=${version#v1.}
-	stamp=k8s.io/component-base/version
-	flags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*} -X $stamp.gitTreeState=clean"
+	flags="-s -w -X $2.gitVersion=$version -X $2.gitMajor=1 -X $2.gitMinor=${minor%%.*} -X $2.gitTreeState=clean"
 }
 
 ready() {

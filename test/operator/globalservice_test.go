@@ -89,3 +89,34 @@ func TestGlobalServiceOfOthers(t *testing.T) {
 		t.Errorf("a global service of others became %v", have)
 	}
 }
+
+const copied = `apiVersion: deployments.plural.sh/v1alpha1
+kind: GlobalService
+metadata: {name: everywhere, namespace: %[1]s}
+spec:
+  cascade: {delete: true}
+  serviceRef: {name: web}`
+
+// A GlobalService of a ServiceDeployment has its spec on all clusters but its own, and
+// follows it.
+func TestGlobalServiceCopiesAService(t *testing.T) {
+	b := newBed(t)
+	b.operate()
+	ask(b, b.people.Clusters.Create, &hubv1.CreateClusterRequest{Name: "edge-2"})
+	b.apply(fmt.Sprintf(copied, b.namespace))
+	g := &v1alpha1.GlobalService{ObjectMeta: meta1("everywhere", b.namespace)}
+	b.want(g, "Synchronized", "False", "NotFound", "ServiceDeployment "+b.namespace+"/web of spec.serviceRef does not exist")
+	s := b.declare()
+	b.synchronized(g)
+	b.target("edge-2", "red")
+	own := ask(b, b.people.Services.Get, &hubv1.GetServiceRequest{Ref: &hubv1.ServiceRef{Cluster: "edge-1", Name: "web"}})
+	if own.GetManagedBy().GetTool() != "operator" || own.GetId() != *s.Status.ID {
+		t.Errorf("the service that is copied became %v", own)
+	}
+	b.idle(g)
+
+	b.apply(fmt.Sprintf(service, b.namespace, "blue"))
+	b.target("edge-2", "blue")
+	b.deleted(g)
+	ask(b, b.people.Services.Get, &hubv1.GetServiceRequest{Ref: &hubv1.ServiceRef{Cluster: "edge-1", Name: "web"}})
+}

@@ -177,6 +177,7 @@ var cells = map[string]cell{
 	"BootstrapToken spec.tokenSecretRef":                           {kinds.Deployments, "BootstrapToken", "Secret", "{projectRef: {name: shop}, tokenSecretRef: {name: boot, namespace: %s}}"},
 	"GitRepository spec.credentialsRef":                            {kinds.Deployments, "GitRepository", "Secret", "{url: 'https://git.example/x', credentialsRef: {name: values, namespace: %s}}"},
 	"GlobalService spec.projectRef":                                {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, projectRef: {name: shop, namespace: %s}, template: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}}}"},
+	"GlobalService spec.serviceRef":                                {kinds.Deployments, "GlobalService", "ServiceDeployment", "{tags: {tier: none}, serviceRef: {name: named, namespace: %s}}"},
 	"GlobalService spec.template.configurationRef":                 {kinds.Deployments, "GlobalService", "Secret", "{tags: {tier: none}, template: {configurationRef: {name: values, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}}"},
 	"GlobalService spec.template.repositoryRef":                    {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, template: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}"},
 	"GlobalService spec.template.helm.repositoryRef":               {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, template: {helm: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}}"},
@@ -277,7 +278,7 @@ func TestReferencesBetweenNamespaces(t *testing.T) {
 			o.SetName(name)
 			o.SetNamespace(from)
 			into := func(namespace string) {
-				if c.kind == "BootstrapToken" { // its fields cannot be changed
+				if c.kind == "BootstrapToken" || field == "GlobalService spec.serviceRef" { // another one would be another object of the hub
 					if err := b.Delete(t.Context(), o.DeepCopy()); err != nil && !apierrors.IsNotFound(err) {
 						t.Fatal(err)
 					}

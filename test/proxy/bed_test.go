@@ -47,17 +47,22 @@ var cluster = sync.OnceValues(func() (*kube.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c, letAdministrate(context.Background(), c)
+})
+
+// letAdministrate gives administrators of the hub what the agent's manifests give them.
+func letAdministrate(ctx context.Context, c *kube.Cluster) error {
 	api, err := kubernetes.NewForConfig(c.Config())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	_, err = api.RbacV1().ClusterRoleBindings().Create(context.Background(), &rbacv1.ClusterRoleBinding{
+	_, err = api.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "axle-admins"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "axle:admins"}},
 	}, metav1.CreateOptions{})
-	return c, err
-})
+	return err
+}
 
 // letRead gives in a namespace what the agent's manifests give in all: the rules of view to
 // who may read the cluster.

@@ -56,7 +56,7 @@ func newWhole(t *testing.T) *whole {
 func newWholeOn(t *testing.T, c *kube.Cluster) *whole {
 	t.Helper()
 	var err error
-	w := &whole{t: t, hub: hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{DevCA: true}})}
+	w := &whole{t: t, hub: hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{DevCA: true, AllowHTTPUpstreams: true}})}
 	if w.ca, err = os.ReadFile(w.hub.CAFile()); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/api/agent/v1/agentv1connect"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/frame"
 )
 
@@ -158,6 +159,11 @@ func TestAgentsOfOlderVersions(t *testing.T) {
 				t.Errorf("a short GET is answered with %q", text)
 			}
 			mustAsk(t, h, "new", "")
+			question := head("ann", 0, "")
+			question.Readiness = &agentv1.ReadinessQuestion{To: "1.37"}
+			if s, err := h.Open(t.Context(), "old", question); !errcode.Is(err, errcode.Unprocessable) || !strings.Contains(err.Error(), "of version 0.1.0 and does not answer readiness yet") {
+				t.Errorf("a question for the agent itself: %v, %v", s, err)
+			}
 
 			watch := head("ann", 0, "")
 			watch.RequestUri = "/watch"

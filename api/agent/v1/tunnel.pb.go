@@ -493,7 +493,8 @@ func (x *TunnelGoAway) GetSpreadMicros() int64 {
 	return 0
 }
 
-// StreamHead opens one request to the cluster's API server.
+// StreamHead opens one request to the cluster's API server, or asks the agent
+// itself.
 type StreamHead struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Identity *StreamIdentity        `protobuf:"bytes,1,opt,name=identity,proto3" json:"identity,omitempty"`
@@ -511,7 +512,10 @@ type StreamHead struct {
 	// The answer is a single object or similarly small, comes from the API server
 	// itself and ends by itself: it may be buffered completely and sent in one
 	// frame.
-	ShortAnswer   bool `protobuf:"varint,8,opt,name=short_answer,json=shortAnswer,proto3" json:"short_answer,omitempty"`
+	ShortAnswer bool `protobuf:"varint,8,opt,name=short_answer,json=shortAnswer,proto3" json:"short_answer,omitempty"`
+	// Asks the agent instead of its API server, from version 4 of the protocol on.
+	// The answer's body is a ReadinessReport; request_uri is only for records.
+	Readiness     *ReadinessQuestion `protobuf:"bytes,9,opt,name=readiness,proto3" json:"readiness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -600,6 +604,13 @@ func (x *StreamHead) GetShortAnswer() bool {
 		return x.ShortAnswer
 	}
 	return false
+}
+
+func (x *StreamHead) GetReadiness() *ReadinessQuestion {
+	if x != nil {
+		return x.Readiness
+	}
+	return nil
 }
 
 // StreamIdentity is the identity that the agent impersonates. A head without a
@@ -774,7 +785,7 @@ var File_agent_v1_tunnel_proto protoreflect.FileDescriptor
 
 const file_agent_v1_tunnel_proto_rawDesc = "" +
 	"\n" +
-	"\x15agent/v1/tunnel.proto\x12\raxle.agent.v1\x1a\x14agent/v1/agent.proto\"\xe9\x01\n" +
+	"\x15agent/v1/tunnel.proto\x12\raxle.agent.v1\x1a\x14agent/v1/agent.proto\x1a\x18agent/v1/readiness.proto\"\xe9\x01\n" +
 	"\x0eControlRequest\x122\n" +
 	"\x05hello\x18\x01 \x01(\v2\x1a.axle.agent.v1.TunnelHelloH\x00R\x05hello\x12/\n" +
 	"\x04ping\x18\x02 \x01(\v2\x19.axle.agent.v1.TunnelPingH\x00R\x04ping\x12/\n" +
@@ -804,7 +815,7 @@ const file_agent_v1_tunnel_proto_rawDesc = "" +
 	"\rspread_micros\x18\x03 \x01(\x03R\fspreadMicros\"K\n" +
 	"\fTunnelGoAway\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12#\n" +
-	"\rspread_micros\x18\x02 \x01(\x03R\fspreadMicros\"\xba\x02\n" +
+	"\rspread_micros\x18\x02 \x01(\x03R\fspreadMicros\"\xfa\x02\n" +
 	"\n" +
 	"StreamHead\x129\n" +
 	"\bidentity\x18\x01 \x01(\v2\x1d.axle.agent.v1.StreamIdentityR\bidentity\x12\x16\n" +
@@ -816,7 +827,8 @@ const file_agent_v1_tunnel_proto_rawDesc = "" +
 	"\aupgrade\x18\x06 \x01(\tR\aupgrade\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\a \x01(\tR\trequestId\x12!\n" +
-	"\fshort_answer\x18\b \x01(\bR\vshortAnswer\"<\n" +
+	"\fshort_answer\x18\b \x01(\bR\vshortAnswer\x12>\n" +
+	"\treadiness\x18\t \x01(\v2 .axle.agent.v1.ReadinessQuestionR\treadiness\"<\n" +
 	"\x0eStreamIdentity\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12\x16\n" +
 	"\x06groups\x18\x02 \x03(\tR\x06groups\":\n" +
@@ -844,17 +856,18 @@ func file_agent_v1_tunnel_proto_rawDescGZIP() []byte {
 
 var file_agent_v1_tunnel_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_agent_v1_tunnel_proto_goTypes = []any{
-	(*ControlRequest)(nil),  // 0: axle.agent.v1.ControlRequest
-	(*ControlResponse)(nil), // 1: axle.agent.v1.ControlResponse
-	(*TunnelHello)(nil),     // 2: axle.agent.v1.TunnelHello
-	(*TunnelPing)(nil),      // 3: axle.agent.v1.TunnelPing
-	(*TunnelHint)(nil),      // 4: axle.agent.v1.TunnelHint
-	(*TunnelGoAway)(nil),    // 5: axle.agent.v1.TunnelGoAway
-	(*StreamHead)(nil),      // 6: axle.agent.v1.StreamHead
-	(*StreamIdentity)(nil),  // 7: axle.agent.v1.StreamIdentity
-	(*StreamHeader)(nil),    // 8: axle.agent.v1.StreamHeader
-	(*StreamAnswer)(nil),    // 9: axle.agent.v1.StreamAnswer
-	(*Position)(nil),        // 10: axle.agent.v1.Position
+	(*ControlRequest)(nil),    // 0: axle.agent.v1.ControlRequest
+	(*ControlResponse)(nil),   // 1: axle.agent.v1.ControlResponse
+	(*TunnelHello)(nil),       // 2: axle.agent.v1.TunnelHello
+	(*TunnelPing)(nil),        // 3: axle.agent.v1.TunnelPing
+	(*TunnelHint)(nil),        // 4: axle.agent.v1.TunnelHint
+	(*TunnelGoAway)(nil),      // 5: axle.agent.v1.TunnelGoAway
+	(*StreamHead)(nil),        // 6: axle.agent.v1.StreamHead
+	(*StreamIdentity)(nil),    // 7: axle.agent.v1.StreamIdentity
+	(*StreamHeader)(nil),      // 8: axle.agent.v1.StreamHeader
+	(*StreamAnswer)(nil),      // 9: axle.agent.v1.StreamAnswer
+	(*Position)(nil),          // 10: axle.agent.v1.Position
+	(*ReadinessQuestion)(nil), // 11: axle.agent.v1.ReadinessQuestion
 }
 var file_agent_v1_tunnel_proto_depIdxs = []int32{
 	2,  // 0: axle.agent.v1.ControlRequest.hello:type_name -> axle.agent.v1.TunnelHello
@@ -866,14 +879,15 @@ var file_agent_v1_tunnel_proto_depIdxs = []int32{
 	10, // 6: axle.agent.v1.TunnelHint.position:type_name -> axle.agent.v1.Position
 	7,  // 7: axle.agent.v1.StreamHead.identity:type_name -> axle.agent.v1.StreamIdentity
 	8,  // 8: axle.agent.v1.StreamHead.headers:type_name -> axle.agent.v1.StreamHeader
-	8,  // 9: axle.agent.v1.StreamAnswer.headers:type_name -> axle.agent.v1.StreamHeader
-	0,  // 10: axle.agent.v1.TunnelService.Control:input_type -> axle.agent.v1.ControlRequest
-	1,  // 11: axle.agent.v1.TunnelService.Control:output_type -> axle.agent.v1.ControlResponse
-	11, // [11:12] is the sub-list for method output_type
-	10, // [10:11] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	11, // 9: axle.agent.v1.StreamHead.readiness:type_name -> axle.agent.v1.ReadinessQuestion
+	8,  // 10: axle.agent.v1.StreamAnswer.headers:type_name -> axle.agent.v1.StreamHeader
+	0,  // 11: axle.agent.v1.TunnelService.Control:input_type -> axle.agent.v1.ControlRequest
+	1,  // 12: axle.agent.v1.TunnelService.Control:output_type -> axle.agent.v1.ControlResponse
+	12, // [12:13] is the sub-list for method output_type
+	11, // [11:12] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_tunnel_proto_init() }
@@ -882,6 +896,7 @@ func file_agent_v1_tunnel_proto_init() {
 		return
 	}
 	file_agent_v1_agent_proto_init()
+	file_agent_v1_readiness_proto_init()
 	file_agent_v1_tunnel_proto_msgTypes[0].OneofWrappers = []any{
 		(*ControlRequest_Hello)(nil),
 		(*ControlRequest_Ping)(nil),

@@ -29,7 +29,7 @@ type Repository struct {
 
 // RepositorySpec says where the upstream is, and how to log in.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.sourceRef) || has(self.type) && has(self.url)",message="set type and url, or sourceRef"
+// +kubebuilder:validation:XValidation:rule="has(self.sourceRef) || has(self.url)",message="set url, or sourceRef"
 type RepositorySpec struct {
 	// Name in the hub; unset is metadata.name.
 	Name *string `json:"name,omitempty"`
@@ -41,7 +41,7 @@ type RepositorySpec struct {
 	// maxBytes.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="sourceRef cannot be changed: create another repository"
 	SourceRef *LocalFluxSource `json:"sourceRef,omitempty"`
-	// Type of the upstream. It cannot be changed.
+	// Type of the upstream; unset is git. It cannot be changed.
 	// +kubebuilder:validation:Enum=git;helm;oci;bucket
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="type cannot be changed: create another repository"
 	Type string `json:"type,omitempty"`

@@ -10953,7 +10953,7 @@ var File_hub_v1_hub_proto protoreflect.FileDescriptor
 
 const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
-	"\x10hub/v1/hub.proto\x12\vaxle.hub.v1\x1a\x11hub/v1/spec.proto\";\n" +
+	"\x10hub/v1/hub.proto\x12\vaxle.hub.v1\x1a\x16hub/v1/readiness.proto\x1a\x11hub/v1/spec.proto\";\n" +
 	"\vErrorDetail\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"-\n" +
@@ -11927,7 +11927,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetProjectRequest\x1a\x14.axle.hub.v1.Project\x12A\n" +
 	"\x06Create\x12!.axle.hub.v1.CreateProjectRequest\x1a\x14.axle.hub.v1.Project\x12A\n" +
 	"\x06Update\x12!.axle.hub.v1.UpdateProjectRequest\x1a\x14.axle.hub.v1.Project\x12O\n" +
-	"\x06Delete\x12!.axle.hub.v1.DeleteProjectRequest\x1a\".axle.hub.v1.DeleteProjectResponse2\xf8\x05\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteProjectRequest\x1a\".axle.hub.v1.DeleteProjectResponse2\xc4\x06\n" +
 	"\bClusters\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListClustersRequest\x1a!.axle.hub.v1.ListClustersResponse\x12;\n" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetClusterRequest\x1a\x14.axle.hub.v1.Cluster\x12O\n" +
@@ -11939,7 +11939,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\aDestroy\x12\".axle.hub.v1.DestroyClusterRequest\x1a\x14.axle.hub.v1.Cluster\x12Y\n" +
 	"\x0eAgentManifests\x12\".axle.hub.v1.AgentManifestsRequest\x1a#.axle.hub.v1.AgentManifestsResponse\x12M\n" +
 	"\n" +
-	"Enrollment\x12\x1e.axle.hub.v1.EnrollmentRequest\x1a\x1f.axle.hub.v1.EnrollmentResponse2\xda\x03\n" +
+	"Enrollment\x12\x1e.axle.hub.v1.EnrollmentRequest\x1a\x1f.axle.hub.v1.EnrollmentResponse\x12J\n" +
+	"\tReadiness\x12\x1d.axle.hub.v1.ReadinessRequest\x1a\x1e.axle.hub.v1.ReadinessResponse2\xda\x03\n" +
 	"\fRepositories\x12S\n" +
 	"\x04List\x12$.axle.hub.v1.ListRepositoriesRequest\x1a%.axle.hub.v1.ListRepositoriesResponse\x12A\n" +
 	"\x03Get\x12!.axle.hub.v1.GetRepositoryRequest\x1a\x17.axle.hub.v1.Repository\x12G\n" +
@@ -12181,6 +12182,8 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	nil,                                 // 158: axle.hub.v1.Context.SecretsEntry
 	(*SyncWindow)(nil),                  // 159: axle.hub.v1.SyncWindow
 	(*ServiceSpec)(nil),                 // 160: axle.hub.v1.ServiceSpec
+	(*ReadinessRequest)(nil),            // 161: axle.hub.v1.ReadinessRequest
+	(*ReadinessResponse)(nil),           // 162: axle.hub.v1.ReadinessResponse
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
@@ -12320,135 +12323,137 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	22,  // 134: axle.hub.v1.Clusters.Destroy:input_type -> axle.hub.v1.DestroyClusterRequest
 	24,  // 135: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
 	30,  // 136: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
-	40,  // 137: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	42,  // 138: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	44,  // 139: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	45,  // 140: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	46,  // 141: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	47,  // 142: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	50,  // 143: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	52,  // 144: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	54,  // 145: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	67,  // 146: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	69,  // 147: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	70,  // 148: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	71,  // 149: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	72,  // 150: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	74,  // 151: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	80,  // 152: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	81,  // 153: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	82,  // 154: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	83,  // 155: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	86,  // 156: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	75,  // 157: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	76,  // 158: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	87,  // 159: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	146, // 160: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	121, // 161: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	63,  // 162: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	126, // 163: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	128, // 164: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	129, // 165: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	130, // 166: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	131, // 167: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	133, // 168: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	135, // 169: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	136, // 170: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	139, // 171: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	141, // 172: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	142, // 173: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	144, // 174: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	90,  // 175: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	92,  // 176: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	93,  // 177: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	94,  // 178: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	97,  // 179: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	114, // 180: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	115, // 181: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	116, // 182: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	117, // 183: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	118, // 184: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	101, // 185: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	112, // 186: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	105, // 187: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	107, // 188: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	99,  // 189: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	100, // 190: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	109, // 191: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
-	89,  // 192: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	5,   // 193: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	9,   // 194: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	6,   // 195: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	6,   // 196: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	6,   // 197: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	14,  // 198: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	17,  // 199: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	15,  // 200: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	23,  // 201: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	15,  // 202: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	28,  // 203: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
-	15,  // 204: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	35,  // 205: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	15,  // 206: axle.hub.v1.Clusters.Destroy:output_type -> axle.hub.v1.Cluster
-	25,  // 207: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
-	31,  // 208: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
-	41,  // 209: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	36,  // 210: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	36,  // 211: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	36,  // 212: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	36,  // 213: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	48,  // 214: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	51,  // 215: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	53,  // 216: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	55,  // 217: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	68,  // 218: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	56,  // 219: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	56,  // 220: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	56,  // 221: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	73,  // 222: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	56,  // 223: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	56,  // 224: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	56,  // 225: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	56,  // 226: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	84,  // 227: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	56,  // 228: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	77,  // 229: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	77,  // 230: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	56,  // 231: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	147, // 232: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	122, // 233: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	64,  // 234: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	127, // 235: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	125, // 236: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	125, // 237: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	125, // 238: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	132, // 239: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	134, // 240: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	125, // 241: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	137, // 242: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	140, // 243: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	143, // 244: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	143, // 245: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	145, // 246: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	91,  // 247: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	89,  // 248: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	89,  // 249: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	95,  // 250: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	98,  // 251: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	119, // 252: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	119, // 253: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	119, // 254: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	119, // 255: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	119, // 256: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	102, // 257: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	113, // 258: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	106, // 259: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	108, // 260: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	100, // 261: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	100, // 262: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	110, // 263: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
-	192, // [192:264] is the sub-list for method output_type
-	120, // [120:192] is the sub-list for method input_type
+	161, // 137: axle.hub.v1.Clusters.Readiness:input_type -> axle.hub.v1.ReadinessRequest
+	40,  // 138: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	42,  // 139: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	44,  // 140: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	45,  // 141: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	46,  // 142: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	47,  // 143: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	50,  // 144: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	52,  // 145: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	54,  // 146: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	67,  // 147: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	69,  // 148: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	70,  // 149: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	71,  // 150: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	72,  // 151: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	74,  // 152: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	80,  // 153: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	81,  // 154: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	82,  // 155: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	83,  // 156: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	86,  // 157: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	75,  // 158: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	76,  // 159: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	87,  // 160: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	146, // 161: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	121, // 162: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	63,  // 163: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	126, // 164: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	128, // 165: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	129, // 166: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	130, // 167: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	131, // 168: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	133, // 169: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	135, // 170: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	136, // 171: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	139, // 172: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	141, // 173: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	142, // 174: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	144, // 175: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	90,  // 176: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	92,  // 177: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	93,  // 178: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	94,  // 179: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	97,  // 180: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	114, // 181: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	115, // 182: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	116, // 183: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	117, // 184: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	118, // 185: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	101, // 186: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	112, // 187: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	105, // 188: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	107, // 189: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	99,  // 190: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	100, // 191: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	109, // 192: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
+	89,  // 193: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 194: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 195: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 196: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 197: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 198: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 199: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	17,  // 200: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 201: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	23,  // 202: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	15,  // 203: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	28,  // 204: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
+	15,  // 205: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	35,  // 206: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	15,  // 207: axle.hub.v1.Clusters.Destroy:output_type -> axle.hub.v1.Cluster
+	25,  // 208: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
+	31,  // 209: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
+	162, // 210: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
+	41,  // 211: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	36,  // 212: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	36,  // 213: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	36,  // 214: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	36,  // 215: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	48,  // 216: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	51,  // 217: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	53,  // 218: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	55,  // 219: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	68,  // 220: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	56,  // 221: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	56,  // 222: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	56,  // 223: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	73,  // 224: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	56,  // 225: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	56,  // 226: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	56,  // 227: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	56,  // 228: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	84,  // 229: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	56,  // 230: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	77,  // 231: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	77,  // 232: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	56,  // 233: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	147, // 234: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	122, // 235: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	64,  // 236: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	127, // 237: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	125, // 238: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	125, // 239: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	125, // 240: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	132, // 241: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	134, // 242: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	125, // 243: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	137, // 244: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	140, // 245: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	143, // 246: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	143, // 247: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	145, // 248: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	91,  // 249: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	89,  // 250: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	89,  // 251: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	95,  // 252: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	98,  // 253: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	119, // 254: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	119, // 255: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	119, // 256: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	119, // 257: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	119, // 258: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	102, // 259: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	113, // 260: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	106, // 261: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	108, // 262: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	100, // 263: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	100, // 264: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	110, // 265: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
+	193, // [193:266] is the sub-list for method output_type
+	120, // [120:193] is the sub-list for method input_type
 	120, // [120:120] is the sub-list for extension type_name
 	120, // [120:120] is the sub-list for extension extendee
 	0,   // [0:120] is the sub-list for field type_name
@@ -12459,6 +12464,7 @@ func file_hub_v1_hub_proto_init() {
 	if File_hub_v1_hub_proto != nil {
 		return
 	}
+	file_hub_v1_readiness_proto_init()
 	file_hub_v1_spec_proto_init()
 	file_hub_v1_hub_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}

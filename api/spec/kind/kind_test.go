@@ -32,7 +32,7 @@ var elsewhere = map[string]string{
 	"flowRef":                 "has no effect yet",
 	"reconciliation":          "has no effect yet",
 	"helm.valuesFrom":         "has no effect yet",
-	"helm.valuesConfigMapRef": "has no effect yet",
+	"helm.valuesConfigMapRef": "package manifest reads the ConfigMap, into the values",
 }
 
 func TestEveryFieldOfAServiceDeploymentIsConverted(t *testing.T) {

@@ -30,9 +30,6 @@ type API struct {
 
 var _ hubv1connect.AuditHandler = (*API)(nil)
 
-// apiPackage is the prefix of this API's procedures.
-const apiPackage = "/axle.hub.v1."
-
 // List implements hubv1connect.AuditHandler.
 func (s *API) List(ctx context.Context, r *connect.Request[hubv1.ListAuditRequest]) (*connect.Response[hubv1.ListAuditResponse], error) {
 	m := r.Msg
@@ -41,7 +38,7 @@ func (s *API) List(ctx context.Context, r *connect.Request[hubv1.ListAuditReques
 		Actor: m.GetActor(), ClusterID: m.GetCluster(), Action: m.GetAction(), Object: m.GetObject(), Result: m.GetResult(), Limit: int(m.GetLimit()),
 	}
 	if strings.Count(q.Action, "/") == 1 && q.Action[0] != '/' {
-		q.Action = apiPackage + q.Action
+		q.Action = hubv1.Procedures + q.Action
 	}
 	if q.ClusterID != "" {
 		q.ClusterID = s.ClusterID(ctx, q.ClusterID)

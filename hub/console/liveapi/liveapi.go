@@ -44,6 +44,8 @@ type Query struct {
 	// Method is empty for a read; Body is of type ContentType.
 	Method, ContentType string
 	Body                []byte
+	// Readiness is the version of Kubernetes about which the agent itself is asked.
+	Readiness string
 	// Cut unblocks a write to the caller; nil cannot.
 	Cut func()
 }

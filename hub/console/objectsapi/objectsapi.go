@@ -13,8 +13,8 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/identity"
@@ -43,7 +43,7 @@ type kind struct {
 
 // Procedure is the path of a method of a kind.
 func Procedure(k object.Kind, method string) string {
-	return "/axle.hub.v1." + k.Calls.Service + "/" + method
+	return hubv1.Procedures + k.Calls.Path(method)
 }
 
 // Handler is that of a kind's service, and its path.
@@ -52,7 +52,7 @@ func (a *API) Handler(of object.Kind, options ...connect.HandlerOption) (string,
 	for method, call := range map[string]func(context.Context, protoreflect.Message, protoreflect.Message) error{
 		of.Calls.List: k.list, of.Calls.Get: k.get, of.Calls.Update: k.write, of.Calls.Delete: k.delete,
 	} {
-		m := descriptor(of.Calls.Service + "." + method).(protoreflect.MethodDescriptor)
+		m := hubv1.MethodNamed(of.Calls.Path(method))
 		serve := func(ctx context.Context, r *connect.Request[protobox.Box]) (*connect.Response[protobox.Box], error) {
 			answer := protobox.New(m.Output())
 			if err := call(ctx, r.Msg.ProtoReflect(), answer.ProtoReflect()); err != nil {
@@ -63,7 +63,7 @@ func (a *API) Handler(of object.Kind, options ...connect.HandlerOption) (string,
 		with := append([]connect.HandlerOption{connect.WithSchema(m), connect.WithRequestInitializer(protobox.Fill(m.Input()))}, options...)
 		mux.Handle(Procedure(of, method), connect.NewUnaryHandler(Procedure(of, method), serve, with...))
 	}
-	return "/axle.hub.v1." + of.Calls.Service + "/", mux
+	return hubv1.Procedures + of.Calls.Service + "/", mux
 }
 
 func (a *API) kind(of object.Kind) *kind {
@@ -71,14 +71,8 @@ func (a *API) kind(of object.Kind) *kind {
 	return &kind{
 		API: a, described: of,
 		stored: objects.Kind{Name: of.Name, Noun: s.Called, Topic: s.Topic(), Prefix: s.Prefix, List: "axle " + of.Noun + " list", Limit: s.Limit},
-		apply:  descriptor(of.Request).(protoreflect.MessageDescriptor), one: descriptor(of.Name).(protoreflect.MessageDescriptor),
+		apply:  hubv1.MessageNamed(of.Request), one: hubv1.MessageNamed(of.Name),
 	}
-}
-
-// descriptor is that of axle.hub.v1, which is linked: a test compares descriptions with it.
-func descriptor(name string) protoreflect.Descriptor {
-	found, _ := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName("axle.hub.v1." + name))
-	return found
 }
 
 func (k *kind) list(ctx context.Context, request, answer protoreflect.Message) error {

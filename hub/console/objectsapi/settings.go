@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/hub/objects"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/protobox"
 	"github.com/axle-cd/axle/internal/rule"
 )
 
@@ -70,9 +71,7 @@ func texts(m protoreflect.Message, f protoreflect.FieldDescriptor) (all []string
 	switch {
 	case f.Kind() != protoreflect.StringKind || f.IsMap() || !m.Has(f):
 	case f.IsList():
-		for i := range m.Get(f).List().Len() {
-			all = append(all, m.Get(f).List().Get(i).String())
-		}
+		all = protobox.Texts(m.Get(f).List())
 	default:
 		all = []string{m.Get(f).String()}
 	}
@@ -80,12 +79,7 @@ func texts(m protoreflect.Message, f protoreflect.FieldDescriptor) (all []string
 }
 
 func sort(list protoreflect.List) {
-	var all []string
-	for i := range list.Len() {
-		all = append(all, list.Get(i).String())
-	}
-	slices.Sort(all)
-	all = slices.Compact(all)
+	all := protobox.Ordered(list)
 	list.Truncate(len(all))
 	for i, text := range all {
 		list.Set(i, protoreflect.ValueOfString(text))

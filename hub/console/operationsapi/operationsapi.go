@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/operations"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/protobox"
 )
 
 const (
@@ -130,11 +131,7 @@ func valueWords(f protoreflect.FieldDescriptor, v protoreflect.Value) string {
 	if !f.IsList() {
 		return v.String()
 	}
-	all := make([]string, v.List().Len())
-	for i := range all {
-		all[i] = v.List().Get(i).String()
-	}
-	return strings.Join(all, " or ")
+	return strings.Join(protobox.Texts(v.List()), " or ")
 }
 
 // List implements hubv1connect.OperationsHandler. It shows a caller's own ones, and

@@ -36,11 +36,13 @@ type Template struct {
 type Report struct {
 	ClusterID string
 	// Cluster is a name.
-	Cluster      string
-	PollInterval int64
-	Registered   bool
-	OwnerID      string
-	SpecVersion  int64
+	Cluster string
+	// ProjectID is the project that the cluster is in, and Project its name.
+	ProjectID, Project string
+	PollInterval       int64
+	Registered         bool
+	OwnerID            string
+	SpecVersion        int64
 	// Held is set for a target that a person paused, or pinned to a revision.
 	Held bool
 	// Current is set if the agent's report is about what is desired now.

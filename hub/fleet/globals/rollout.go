@@ -323,6 +323,7 @@ func (s subject) Members(ctx context.Context, clusterIDs []string) ([]fanout.Mem
 		}
 		members[i] = fanout.Member{
 			ClusterID: t.ClusterID, Name: t.Cluster, Payload: payloadOf(s.global.ID, version), Fresh: fresh == fleet.Fresh,
+			Failing: t.Current && !t.Held && (t.Sync == fleet.Failed || t.Health == fleet.Degraded), ProjectID: t.ProjectID, Project: t.Project,
 			Runs: func(name string) bool { return version > 0 && name == versionName(version) },
 		}
 	}

@@ -20,6 +20,8 @@ var (
 	Reports = rows.Of("services s", func(c *rows.Columns, v *globals.Report) {
 		rows.Col(c, "cluster_id", &v.ClusterID)
 		rows.Col(c, "COALESCE(c.name, '')", &v.Cluster)
+		rows.Col(c, "COALESCE(c.project_id, '')", &v.ProjectID)
+		rows.Col(c, "COALESCE(p.name, '')", &v.Project)
 		rows.Col(c, "COALESCE(c.poll_interval, 0)", &v.PollInterval)
 		rows.Col(c, "CASE WHEN c.registered_at > 0 THEN 1 ELSE 0 END", &v.Registered)
 		rows.Col(c, "owner_id", &v.OwnerID)
@@ -31,7 +33,7 @@ var (
 		rows.Col(c, "COALESCE(t.message, '')", &v.Message)
 	})
 	// SelectReports is completed with the targets.
-	SelectReports = Reports.Select() + `LEFT JOIN clusters c ON c.id = s.cluster_id LEFT JOIN statuses t ON t.service_id = s.id
+	SelectReports = Reports.Select() + `LEFT JOIN clusters c ON c.id = s.cluster_id LEFT JOIN projects p ON p.id = c.project_id LEFT JOIN statuses t ON t.service_id = s.id
 		LEFT JOIN contents o ON o.id = s.content_id `
 	// ReportsQuery reads all targets of a global service.
 	ReportsQuery = SelectReports + onClusters

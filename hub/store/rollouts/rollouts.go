@@ -59,6 +59,8 @@ var (
 		rows.Col(c, "placed_at", &t.PlacedAt)
 		rows.Col(c, "good_since", &t.GoodSince)
 		rows.Col(c, "message", &t.Message)
+		rows.Col(c, "excuse", &t.Excuse)
+		rows.Col(c, "relapses", &t.Relapses)
 	})
 	selectTargets = targetTable.Select()
 	putTargets    = targetTable.All().UpsertMany("rollout_id", "cluster_id")

@@ -43,6 +43,9 @@ type Asking struct {
 	// Method is empty for a read. Body is what a write sends, of type ContentType.
 	Method, ContentType string
 	Body                []byte
+	// Readiness is the version of Kubernetes about which the agent itself is asked;
+	// empty for a request to the API server.
+	Readiness string
 	// Cut unblocks a write to the caller; it may be nil.
 	Cut func()
 }
@@ -95,6 +98,9 @@ func (g *Pages) ask(ctx context.Context, q Asking) (*exchange, error) {
 		return nil, errcode.New(errcode.Invalid, "this call can only read, and %s %s is not a read", a.info.Action(), a.info.Kind())
 	case a.info.Connects() || method != http.MethodGet && (!a.info.IsResource() || a.info.Verb == "deletecollection"):
 		return nil, errcode.New(errcode.Invalid, "this call changes one object, and %s %s is not that", a.info.Action(), a.info.Kind())
+	}
+	if q.Readiness != "" {
+		a.head.Readiness = &agentv1.ReadinessQuestion{To: q.Readiness}
 	}
 	if len(q.Body) > 0 {
 		a.head.Headers = append(a.head.Headers, &agentv1.StreamHeader{Name: "Content-Type", Values: []string{q.ContentType}})

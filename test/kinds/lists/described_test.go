@@ -8,21 +8,11 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	table "github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/object"
 )
-
-func message(name string) protoreflect.MessageDescriptor {
-	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName("axle.hub.v1." + name))
-	if err != nil {
-		return nil
-	}
-	m, _ := d.(protoreflect.MessageDescriptor)
-	return m
-}
 
 // TestKindsAreThere compares the table with the kinds of manifests and with the API.
 func TestKindsAreThere(t *testing.T) {
@@ -33,7 +23,7 @@ func TestKindsAreThere(t *testing.T) {
 		switch {
 		case !existing && !own:
 			t.Errorf("%s is no kind of api/kinds", k.Name)
-		case message(k.Request) == nil:
+		case hubv1.MessageNamed(k.Request) == nil:
 			t.Errorf("%s: there is no message %s", k.Name, k.Request)
 		case seen[k.Name] || seen[k.Request]:
 			t.Errorf("%s is described twice", k.Name)
@@ -66,7 +56,7 @@ func TestFieldsMatchTheirMessages(t *testing.T) {
 			}
 			owners[at] = k.Name
 			name, field, _ := strings.Cut(at, ".")
-			m := message(name)
+			m := hubv1.MessageNamed(name)
 			if m == nil || m.Fields().ByName(protoreflect.Name(field)) == nil {
 				t.Errorf("%s: there is no such field", at)
 				continue
@@ -136,7 +126,7 @@ func TestEveryFieldHasAText(t *testing.T) {
 		}
 	}
 	for _, k := range object.All {
-		walk(k.Name, message(k.Request), 0)
+		walk(k.Name, hubv1.MessageNamed(k.Request), 0)
 	}
 	if found < 200 {
 		t.Errorf("%d fields were found", found)
@@ -147,12 +137,11 @@ func TestEveryFieldHasAText(t *testing.T) {
 // whose messages cannot name, list or hold an object of the kind.
 func TestCallsMatchTheAPI(t *testing.T) {
 	method := func(k object.Kind, name string) protoreflect.MethodDescriptor {
-		d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName("axle.hub.v1." + k.Calls.Service + "." + name))
-		if err != nil {
+		m := hubv1.MethodNamed(k.Calls.Path(name))
+		if m == nil {
 			t.Errorf("%s: there is no call %s", k.Name, k.Calls.Path(name))
-			return nil
 		}
-		return d.(protoreflect.MethodDescriptor)
+		return m
 	}
 	for _, k := range object.All {
 		if k.Calls.Service == "" {

@@ -61,7 +61,7 @@ type {Kind}Spec struct {
 func TestTypesOfKindsAreCurrent(t *testing.T) {
 	for _, k := range object.Stored() {
 		var fields, columns strings.Builder
-		settings := message(k.Storage.Settings)
+		settings := hubv1.MessageNamed(k.Storage.Settings)
 		for i := range settings.Fields().Len() {
 			fields.WriteString(fieldOf(t, k, settings.Fields().Get(i)))
 		}

@@ -100,6 +100,8 @@ const (
 	ClustersAgentManifestsProcedure = "/axle.hub.v1.Clusters/AgentManifests"
 	// ClustersEnrollmentProcedure is the fully-qualified name of the Clusters's Enrollment RPC.
 	ClustersEnrollmentProcedure = "/axle.hub.v1.Clusters/Enrollment"
+	// ClustersReadinessProcedure is the fully-qualified name of the Clusters's Readiness RPC.
+	ClustersReadinessProcedure = "/axle.hub.v1.Clusters/Readiness"
 	// RepositoriesListProcedure is the fully-qualified name of the Repositories's List RPC.
 	RepositoriesListProcedure = "/axle.hub.v1.Repositories/List"
 	// RepositoriesGetProcedure is the fully-qualified name of the Repositories's Get RPC.
@@ -530,6 +532,9 @@ type ClustersClient interface {
 	AgentManifests(context.Context, *connect.Request[v1.AgentManifestsRequest]) (*connect.Response[v1.AgentManifestsResponse], error)
 	// Enrollment tells how far a new cluster's agent has come.
 	Enrollment(context.Context, *connect.Request[v1.EnrollmentRequest]) (*connect.Response[v1.EnrollmentResponse], error)
+	// Readiness asks the cluster's agent what speaks against a version of Kubernetes.
+	// It needs the agent's tunnel; it stores and changes nothing.
+	Readiness(context.Context, *connect.Request[v1.ReadinessRequest]) (*connect.Response[v1.ReadinessResponse], error)
 }
 
 // NewClustersClient constructs a client for the axle.hub.v1.Clusters service. By default, it uses
@@ -603,6 +608,12 @@ func NewClustersClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			connect.WithSchema(clustersMethods.ByName("Enrollment")),
 			connect.WithClientOptions(opts...),
 		),
+		readiness: connect.NewClient[v1.ReadinessRequest, v1.ReadinessResponse](
+			httpClient,
+			baseURL+ClustersReadinessProcedure,
+			connect.WithSchema(clustersMethods.ByName("Readiness")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -618,6 +629,7 @@ type clustersClient struct {
 	destroy        *connect.Client[v1.DestroyClusterRequest, v1.Cluster]
 	agentManifests *connect.Client[v1.AgentManifestsRequest, v1.AgentManifestsResponse]
 	enrollment     *connect.Client[v1.EnrollmentRequest, v1.EnrollmentResponse]
+	readiness      *connect.Client[v1.ReadinessRequest, v1.ReadinessResponse]
 }
 
 // List calls axle.hub.v1.Clusters.List.
@@ -670,6 +682,11 @@ func (c *clustersClient) Enrollment(ctx context.Context, req *connect.Request[v1
 	return c.enrollment.CallUnary(ctx, req)
 }
 
+// Readiness calls axle.hub.v1.Clusters.Readiness.
+func (c *clustersClient) Readiness(ctx context.Context, req *connect.Request[v1.ReadinessRequest]) (*connect.Response[v1.ReadinessResponse], error) {
+	return c.readiness.CallUnary(ctx, req)
+}
+
 // ClustersHandler is an implementation of the axle.hub.v1.Clusters service.
 type ClustersHandler interface {
 	// List returns the clusters that the caller may read.
@@ -700,6 +717,9 @@ type ClustersHandler interface {
 	AgentManifests(context.Context, *connect.Request[v1.AgentManifestsRequest]) (*connect.Response[v1.AgentManifestsResponse], error)
 	// Enrollment tells how far a new cluster's agent has come.
 	Enrollment(context.Context, *connect.Request[v1.EnrollmentRequest]) (*connect.Response[v1.EnrollmentResponse], error)
+	// Readiness asks the cluster's agent what speaks against a version of Kubernetes.
+	// It needs the agent's tunnel; it stores and changes nothing.
+	Readiness(context.Context, *connect.Request[v1.ReadinessRequest]) (*connect.Response[v1.ReadinessResponse], error)
 }
 
 // NewClustersHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -769,6 +789,12 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 		connect.WithSchema(clustersMethods.ByName("Enrollment")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clustersReadinessHandler := connect.NewUnaryHandler(
+		ClustersReadinessProcedure,
+		svc.Readiness,
+		connect.WithSchema(clustersMethods.ByName("Readiness")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.Clusters/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ClustersListProcedure:
@@ -791,6 +817,8 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 			clustersAgentManifestsHandler.ServeHTTP(w, r)
 		case ClustersEnrollmentProcedure:
 			clustersEnrollmentHandler.ServeHTTP(w, r)
+		case ClustersReadinessProcedure:
+			clustersReadinessHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -838,6 +866,10 @@ func (UnimplementedClustersHandler) AgentManifests(context.Context, *connect.Req
 
 func (UnimplementedClustersHandler) Enrollment(context.Context, *connect.Request[v1.EnrollmentRequest]) (*connect.Response[v1.EnrollmentResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.Enrollment is not implemented"))
+}
+
+func (UnimplementedClustersHandler) Readiness(context.Context, *connect.Request[v1.ReadinessRequest]) (*connect.Response[v1.ReadinessResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.Readiness is not implemented"))
 }
 
 // RepositoriesClient is a client for the axle.hub.v1.Repositories service.

@@ -2,6 +2,7 @@ package git
 
 import (
 	"crypto/ed25519"
+	_ "embed" // the published host keys
 	"errors"
 	"net"
 	"os"
@@ -19,6 +20,24 @@ import (
 type hostKeys struct {
 	check       ssh.HostKeyCallback
 	authorities bool
+	// published says that they are those of this release.
+	published bool
+}
+
+//go:embed published_hosts
+var published string
+
+// Published reports whether the host keys of a server are known by what its owner
+// publishes, so that a repository needs no lines of its own. Those of a repository win.
+func Published(loc Location) bool {
+	name := knownhosts.Normalize(loc.Address())
+	for line := range strings.Lines(published) {
+		hosts, _, _ := strings.Cut(line, " ")
+		if slices.Contains(strings.Split(hosts, ","), name) {
+			return true
+		}
+	}
+	return false
 }
 
 func parseKnownHosts(text string) (*hostKeys, error) {
@@ -78,6 +97,9 @@ func (h *hostKeys) explain(loc Location, err error) error {
 		return nil
 	case len(unknown.Want) == 0:
 		return errcode.New(errcode.Forbidden, "known_hosts has no key for %s; add the lines that ssh-keyscan prints for it, after comparing them", loc.Address())
+	}
+	if h.published {
+		return errcode.New(errcode.Forbidden, "%s shows another host key than this release of the hub knows for it; compare its fingerprint with those that its owner publishes, and give the new lines to the repository as its known_hosts", loc.Address())
 	}
 	return errcode.New(errcode.Forbidden, "%s shows another host key than known_hosts has; compare its fingerprint with its owner before you change known_hosts", loc.Address())
 }

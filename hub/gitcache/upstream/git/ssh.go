@@ -25,7 +25,11 @@ import (
 // prepareSSH parses the key and the known hosts. The key never leaves this
 // process: it speaks SSH itself, and git gets a socket.
 func (s *Server) prepareSSH() error {
-	if s.access.PrivateKey == "" || s.access.KnownHosts == "" {
+	known, byOwner := s.access.KnownHosts, s.access.KnownHosts == "" && Published(s.loc)
+	if byOwner {
+		known = published
+	}
+	if s.access.PrivateKey == "" || known == "" {
 		return errcode.New(errcode.Invalid, "%s needs a private key and the server's known_hosts lines; give both to the repository", s.loc)
 	}
 	var err error
@@ -42,7 +46,9 @@ func (s *Server) prepareSSH() error {
 		// The parser's error is about the format, never about the content.
 		return errcode.New(errcode.Invalid, "the repository's private key cannot be read: %w", err)
 	}
-	s.hosts, err = parseKnownHosts(s.access.KnownHosts)
+	if s.hosts, err = parseKnownHosts(known); err == nil {
+		s.hosts.published = byOwner
+	}
 	return err
 }
 

@@ -1,0 +1,203 @@
+package readiness
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/axle-cd/axle/internal/aliases"
+	"github.com/axle-cd/axle/internal/bounded"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/manifest"
+	"github.com/axle-cd/axle/internal/removals"
+)
+
+const (
+	// releaseType is the type of the Secrets in which Helm keeps its releases.
+	releaseType = "helm.sh/release.v1"
+	// maxRelease bounds the unpacked text of a release, maxDocument one manifest in it
+	// that is decoded.
+	maxRelease  = 16 << 20
+	maxDocument = 1 << 20
+)
+
+// release is what is read of Helm's record.
+type release struct {
+	Name     string `json:"name"`
+	Manifest string `json:"manifest"`
+}
+
+// releases looks at the manifests of live Helm releases.
+func (a *asked) releases(ctx context.Context, r *result) error {
+	live, err := a.liveReleases(ctx)
+	if err != nil {
+		return err
+	}
+	for _, at := range live {
+		s, err := a.client.CoreV1().Secrets(at.namespace).Get(ctx, at.secret, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue // upgraded meanwhile
+		}
+		if err != nil {
+			return errcode.New(errcode.Unavailable, "the agent cannot read Helm's releases: %w", err)
+		}
+		r.examined(1)
+		if err := a.release(ctx, r, at, s.Data["release"]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place is where one revision of a release is.
+type place struct {
+	namespace, name, secret, status string
+	revision                        int
+}
+
+// over are the states of revisions that have no objects of their own.
+var over = []string{"superseded", "uninstalled", "uninstalling"}
+
+// liveReleases returns the newest revision of each release that is deployed, or the newest
+// that is not over. It reads no values.
+func (a *asked) liveReleases(ctx context.Context) ([]place, error) {
+	newest, more := map[[2]string]place{}, ""
+	for {
+		page, err := a.metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).List(ctx, metav1.ListOptions{
+			FieldSelector: "type=" + releaseType, LabelSelector: "owner=helm", Limit: pageSize, Continue: more,
+		})
+		if err != nil {
+			return nil, errcode.New(errcode.Unavailable, "the agent cannot list Helm's releases: %w", err)
+		}
+		for _, s := range page.Items {
+			p := place{namespace: s.Namespace, name: s.Labels["name"], secret: s.Name, status: s.Labels["status"]}
+			if p.revision, err = strconv.Atoi(s.Labels["version"]); err != nil || slices.Contains(over, p.status) {
+				continue
+			}
+			if have, is := newest[[2]string{p.namespace, p.name}]; !is || p.before(have) {
+				newest[[2]string{p.namespace, p.name}] = p
+			}
+		}
+		if more = page.Continue; more == "" {
+			break
+		}
+	}
+	return slices.SortedFunc(maps.Values(newest), func(x, y place) int {
+		return cmp.Or(cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.name, y.name))
+	}), nil
+}
+
+// before reports whether p says more of what is in the cluster than another revision.
+func (p place) before(o place) bool {
+	if deployed := p.status == "deployed"; deployed != (o.status == "deployed") {
+		return deployed
+	}
+	return p.revision > o.revision
+}
+
+// release looks at one release. What cannot be read is a reason, and not an error: anybody
+// who may write Secrets in a namespace writes releases.
+func (a *asked) release(ctx context.Context, r *result, at place, packed []byte) error {
+	// Whoever may see the pods of a namespace sees by their labels which releases are there.
+	path := "/api/v1/namespaces/" + at.namespace + "/pods"
+	record, err := unpack(packed)
+	if err == nil {
+		err = each(record.Manifest, func(o *manifest.Object, file string) error {
+			key := o.Key("")
+			apiVersion, _ := o.Data["apiVersion"].(string)
+			f := a.removed(schema.FromAPIVersionAndKind(apiVersion, key.Kind), at.namespace, key.Name)
+			if f == nil {
+				return nil
+			}
+			f.Release, f.File = at.name, file
+			f.Message += ". Upgrade the release " + at.name + " to a version of its chart that does; Helm cannot upgrade it any more once the version is gone"
+			return r.found(ctx, f, path)
+		})
+	}
+	if err == nil || errcode.Is(err, errcode.Unavailable) {
+		return err
+	}
+	may, asking := a.view.may(ctx, path)
+	if may {
+		r.incomplete(fmt.Sprintf("the release %s in %s cannot be read: %s", at.name, at.namespace, errcode.Text(err)))
+	} else {
+		r.incomplete("a release in a namespace that you may not look into cannot be read")
+	}
+	return asking
+}
+
+// unpack reads Helm's record: JSON, in gzip, in base64.
+func unpack(packed []byte) (r release, err error) {
+	text, err := base64.StdEncoding.DecodeString(string(packed))
+	if err != nil {
+		return r, errcode.New(errcode.Unprocessable, "it is not base64")
+	}
+	if bytes.HasPrefix(text, []byte{0x1f, 0x8b, 0x08}) {
+		z, err := gzip.NewReader(bytes.NewReader(text))
+		if err != nil {
+			return r, errcode.New(errcode.Unprocessable, "it is not gzip")
+		}
+		if text, err = io.ReadAll(io.LimitReader(z, maxRelease+1)); err != nil {
+			return r, errcode.New(errcode.Unprocessable, "its gzip is damaged")
+		}
+	}
+	if len(text) > maxRelease {
+		return r, errcode.New(errcode.Unprocessable, "it is larger than %d MiB", maxRelease>>20)
+	}
+	if err := bounded.JSON(text, &r, bounded.Most(maxRelease)); err != nil {
+		return r, errcode.New(errcode.Unprocessable, "it is not a record of Helm")
+	}
+	return r, nil
+}
+
+// removable are the API versions that are removed at some time.
+var removable = sync.OnceValue(func() (all [][]byte) {
+	for _, r := range removals.All() {
+		all = append(all, []byte(r.APIVersion()))
+	}
+	return slices.CompactFunc(all, bytes.Equal)
+})
+
+// source is the comment by which Helm names the file that a manifest came from.
+var source = regexp.MustCompile(`(?m)^# Source: (\S{1,500})$`)
+
+// each calls back for the objects of a text's documents that may have a version which is
+// removed at some time. The others are not decoded: that takes twenty times their size.
+func each(text string, do func(o *manifest.Object, file string) error) error {
+	for _, doc := range manifest.Documents([]byte(text)) {
+		if !slices.ContainsFunc(removable(), func(v []byte) bool { return bytes.Contains(doc, v) }) {
+			continue
+		}
+		if len(doc) > maxDocument || aliases.Check(doc) != nil {
+			return errcode.New(errcode.Unprocessable, "a manifest in it is too large, by itself or by its aliases")
+		}
+		objects, _, err := manifest.Decode("", doc)
+		if err != nil {
+			return errcode.New(errcode.Unprocessable, "a manifest in it is not YAML")
+		}
+		file := ""
+		if m := source.FindSubmatch(doc); m != nil {
+			file = string(m[1])
+		}
+		for i := range objects {
+			if err := do(&objects[i], file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

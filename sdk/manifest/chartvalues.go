@@ -1,0 +1,65 @@
+package manifest
+
+import (
+	"encoding/json"
+
+	"sigs.k8s.io/yaml"
+
+	specv1 "github.com/axle-cd/axle/api/spec/v1"
+	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// chartValues puts the values of a ConfigMap under those that the spec has itself, which
+// win. The ConfigMap is in the namespace of the object.
+func chartValues(values Values, h *v1alpha1.ServiceHelm, namespace string, out *specv1.Spec) error {
+	if h == nil || h.ValuesConfigMapRef == nil || out.Helm == nil {
+		return nil
+	}
+	ref := h.ValuesConfigMapRef
+	held, err := values.ConfigMap(namespace, ref.Name)
+	text, ok := held[ref.Key]
+	switch {
+	case (err != nil || !ok) && value(ref.Optional):
+		return nil
+	case err != nil:
+		return err
+	case !ok:
+		return errcode.New(errcode.Invalid, "helm.valuesConfigMapRef: ConfigMap %s/%s has no key %s", namespace, ref.Name, ref.Key)
+	case out.Helm.Values == "":
+		out.Helm.Values = text
+		return nil
+	}
+	low, err := valuesOf(text)
+	if err != nil {
+		return errcode.New(errcode.Invalid, "helm.valuesConfigMapRef: %s of ConfigMap %s/%s is no YAML map: %w", ref.Key, namespace, ref.Name, err)
+	}
+	high, err := valuesOf(out.Helm.Values)
+	if err != nil {
+		return errcode.New(errcode.Invalid, "helm.values is no YAML map: %w", err)
+	}
+	all, err := yaml.Marshal(over(low, high))
+	out.Helm.Values = string(all)
+	return err
+}
+
+func valuesOf(text string) (map[string]any, error) {
+	var all map[string]any
+	err := yaml.Unmarshal([]byte(text), &all, func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d })
+	return all, err
+}
+
+// over is low with what high has: maps are merged, everything else is replaced.
+func over(low, high map[string]any) map[string]any {
+	if low == nil {
+		return high
+	}
+	for key, v := range high {
+		under, isMap := low[key].(map[string]any)
+		if wins, both := v.(map[string]any); both && isMap {
+			v = over(under, wins)
+		}
+		low[key] = v
+	}
+	return low
+}

@@ -1,0 +1,293 @@
+package provider_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/internal/kubeapply"
+	"github.com/axle-cd/axle/test/capi"
+	"github.com/axle-cd/axle/test/capi/provider"
+	"github.com/axle-cd/axle/test/kube"
+)
+
+const (
+	namespace = "team"
+	name      = "shop"
+)
+
+// bed is a management cluster with the core and the provider, and the class of the template
+// in a namespace.
+type bed struct {
+	*testing.T
+	client   dynamic.Interface
+	core     kubernetes.Interface
+	manager  *capi.Manager
+	provider *provider.Provider
+}
+
+func newBed(t *testing.T) *bed {
+	management := kube.New(t, kube.ClusterConfig{Name: "management", Controllers: true})
+	b := &bed{T: t, manager: capi.Start(t, management), provider: provider.Start(t, management, kube.ClusterConfig{})}
+	applier, err := kubeapply.New(management.Config())
+	b.must(err)
+	b.client = applier.Client
+	b.core, err = kubernetes.NewForConfig(management.Config())
+	b.must(err)
+	_, err = b.core.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	b.must(err)
+	files, err := filepath.Glob("../template/class/*.yaml")
+	b.must(err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		b.must(err)
+		objects, err := kubeapply.Documents(text)
+		b.must(err)
+		for _, o := range objects {
+			o.SetNamespace(namespace)
+			b.must(applier.Apply(t.Context(), o, "test"))
+		}
+	}
+	// Before that, the webhooks take any variable.
+	eventually.For(t, time.Minute, "the variables of the class", func() error {
+		o, err := b.client.Resource(classes).Namespace(namespace).Get(t.Context(), "bed", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return isTrue(o, "VariablesReady")
+	})
+	return b
+}
+
+// isTrue is an error while a condition of an object is not true.
+func isTrue(o *unstructured.Unstructured, condition string) error {
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, item := range list {
+		if c, ok := item.(map[string]any); ok && c["type"] == condition && c["status"] == "True" {
+			return nil
+		}
+	}
+	return fmt.Errorf("it is not %s: %v", condition, list)
+}
+
+func (b *bed) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func resource(group, version, resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+}
+
+var (
+	clusters      = resource("cluster.x-k8s.io", "v1beta2", "clusters")
+	classes       = resource("cluster.x-k8s.io", "v1beta2", "clusterclasses")
+	machines      = resource("cluster.x-k8s.io", "v1beta2", "machines")
+	bedMachines   = resource("infrastructure.cluster.x-k8s.io", "v1alpha1", "bedmachines")
+	bedClusters   = resource("infrastructure.cluster.x-k8s.io", "v1alpha1", "bedclusters")
+	controlPlanes = resource("controlplane.cluster.x-k8s.io", "v1alpha1", "bedcontrolplanes")
+	bedConfigs    = resource("bootstrap.cluster.x-k8s.io", "v1alpha1", "bedconfigs")
+)
+
+// cluster is one of the template, with a value for its variable region.
+func cluster(region string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{"topology": map[string]any{
+			"classRef": map[string]any{"name": "bed"}, "version": "v1.36.2",
+			"variables": []any{map[string]any{"name": "region", "value": region}},
+			"workers": map[string]any{"machineDeployments": []any{
+				map[string]any{"class": "workers", "name": "pool", "replicas": int64(1)},
+			}},
+		}},
+	}}
+}
+
+// set changes a field of the cluster's topology.
+func (b *bed) set(patch string) {
+	b.Helper()
+	_, err := b.client.Resource(clusters).Namespace(namespace).Patch(b.Context(), name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	b.must(err)
+}
+
+// wait waits for the Cluster to be Available with so many workers of a version, and for the
+// Nodes that the API server has.
+func (b *bed) wait(workers int64, version string) {
+	b.Helper()
+	began := time.Now()
+	defer func() {
+		b.Logf("%d workers of %s after %v", workers, version, time.Since(began).Round(100*time.Millisecond))
+	}()
+	eventually.For(b, 2*time.Minute, fmt.Sprintf("%d workers of %s", workers, version), func() error {
+		o, err := b.client.Resource(clusters).Namespace(namespace).Get(b.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+		if !slices.ContainsFunc(conditions, func(c any) bool {
+			return c.(map[string]any)["type"] == "Available" && c.(map[string]any)["status"] == "True"
+		}) {
+			return fmt.Errorf("it is not available: %v", conditions)
+		}
+		for _, count := range []string{"replicas", "availableReplicas", "upToDateReplicas"} {
+			if have, _, _ := unstructured.NestedInt64(o.Object, "status", "workers", count); have != workers {
+				return fmt.Errorf("%s is %d", count, have)
+			}
+		}
+		return b.nodes(int(workers), version)
+	})
+}
+
+// nodes compares the Nodes, read by the kubeconfig that the provider wrote.
+func (b *bed) nodes(workers int, version string) error {
+	secret, err := b.core.CoreV1().Secrets(namespace).Get(b.Context(), name+"-kubeconfig", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if secret.Type != "cluster.x-k8s.io/secret" {
+		return fmt.Errorf("the Secret with the kubeconfig is %s", secret.Type)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["value"])
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	list, err := client.CoreV1().Nodes().List(b.Context(), metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	if len(list.Items) != workers {
+		return fmt.Errorf("the API server has %d nodes", len(list.Items))
+	}
+	for _, n := range list.Items {
+		if n.Status.NodeInfo.KubeletVersion != version || n.Labels[corev1.LabelTopologyRegion] != "us" || n.Labels[corev1.LabelInstanceTypeStable] != "small" {
+			return fmt.Errorf("node %s is %s with labels %v", n.Name, n.Status.NodeInfo.KubeletVersion, n.Labels)
+		}
+	}
+	return nil
+}
+
+// A cluster of the template becomes a real API server, is scaled while the manager is killed,
+// takes another version, and goes in order, with nothing left.
+func TestClusterOfTheTemplate(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	in := b.client.Resource(clusters).Namespace(namespace)
+
+	_, err := in.Create(t.Context(), cluster("mars"), metav1.CreateOptions{})
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `spec.topology.variables[region].value: Unsupported value: "\"mars\""`) {
+		t.Fatalf("a region that is not in the schema: %v", err)
+	}
+
+	_, err = in.Create(t.Context(), cluster("us"), metav1.CreateOptions{})
+	b.must(err)
+	b.wait(1, "v1.36.2")
+	if b.provider.Cluster(namespace, name) == nil {
+		t.Error("the provider does not know the control plane")
+	}
+
+	b.set(`[{"op":"replace","path":"/spec/topology/workers/machineDeployments/0/replicas","value":2}]`)
+	b.must(b.manager.Restart(t.Context()))
+	b.wait(2, "v1.36.2")
+
+	b.set(`[{"op":"replace","path":"/spec/topology/version","value":"v1.36.3"}]`)
+	b.wait(2, "v1.36.3")
+
+	deleted := b.watchDeletions()
+	b.must(in.Delete(t.Context(), name, metav1.DeleteOptions{}))
+	eventually.For(t, 2*time.Minute, "the end of the cluster", b.left)
+	order := deleted(2)
+	for _, step := range [][2]schema.GroupVersionResource{{bedMachines, controlPlanes}, {machines, controlPlanes}, {controlPlanes, bedClusters}, {bedClusters, clusters}} {
+		first, then := order[step[0].Resource], order[step[1].Resource]
+		if slices.Max(first) >= slices.Min(then) {
+			t.Errorf("%s were deleted at %v, and %s at %v", step[0].Resource, first, step[1].Resource, then)
+		}
+	}
+
+	b.must(b.core.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}))
+	eventually.For(t, time.Minute, "the end of the namespace", func() error {
+		_, err := b.core.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is still there: %w", err)
+	})
+}
+
+// left is an error while there is anything of the cluster.
+func (b *bed) left() error {
+	if b.provider.Cluster(namespace, name) != nil {
+		return errors.New("its API server runs")
+	}
+	for _, r := range []schema.GroupVersionResource{clusters, machines, bedClusters, controlPlanes, bedMachines, bedConfigs, resource("", "v1", "secrets")} {
+		list, err := b.client.Resource(r).Namespace(namespace).List(b.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if len(list.Items) > 0 {
+			return fmt.Errorf("%s: %s is there", r.Resource, list.Items[0].GetName())
+		}
+	}
+	return nil
+}
+
+// watchDeletions notes the revision at which each object of a cluster is deleted from now on.
+// The function returned waits for those of a cluster with so many machines.
+func (b *bed) watchDeletions() func(workers int) map[string][]int {
+	b.Helper()
+	counts := map[schema.GroupVersionResource]func(int) int{}
+	one := func(int) int { return 1 }
+	each := func(workers int) int { return workers }
+	counts[clusters], counts[bedClusters], counts[controlPlanes], counts[machines], counts[bedMachines] = one, one, one, each, each
+	watches := map[schema.GroupVersionResource]watch.Interface{}
+	for r := range counts {
+		list, err := b.client.Resource(r).Namespace(namespace).List(b.Context(), metav1.ListOptions{})
+		b.must(err)
+		watches[r], err = b.client.Resource(r).Namespace(namespace).Watch(b.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+		b.must(err)
+		b.Cleanup(watches[r].Stop)
+	}
+	return func(workers int) map[string][]int {
+		b.Helper()
+		deleted := map[string][]int{}
+		for r, count := range counts {
+			for event := range watches[r].ResultChan() {
+				if o, ok := event.Object.(*unstructured.Unstructured); ok && event.Type == watch.Deleted {
+					revision, err := strconv.Atoi(o.GetResourceVersion())
+					b.must(err)
+					deleted[r.Resource] = append(deleted[r.Resource], revision)
+				}
+				if len(deleted[r.Resource]) == count(workers) {
+					break
+				}
+			}
+			if len(deleted[r.Resource]) != count(workers) {
+				b.Fatalf("%s: deleted at %v", r.Resource, deleted[r.Resource])
+			}
+		}
+		return deleted
+	}
+}
