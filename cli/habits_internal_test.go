@@ -53,6 +53,7 @@ var others = map[string]string{
 	"upgrade --kube-context":                  "a context of a kubeconfig",
 	"preflight --kube-context":                "a context of a kubeconfig",
 	"uninstall --kube-context":                "a context of a kubeconfig",
+	"up local --kube-context":                 "a context of a kubeconfig",
 	"clusters connect --kube-context":         "a context of a kubeconfig",
 	"hub support-bundle --kube-context":       "a context of a kubeconfig",
 	"projects create --allow-account":         "an account in a cluster",

@@ -64,14 +64,7 @@ changes nothing, and ends with status 6 if something would fail.`,
   axle preflight --values ha.yaml -o json`,
 		Args: command.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			config, err := i.config(nil)
-			if err != nil {
-				return err
-			}
-			if err := i.connect(); err != nil {
-				return err
-			}
-			rendered, err := Render(c.Context(), i.request(config))
+			rendered, err := i.rendered(c.Context())
 			if err != nil {
 				return err
 			}
@@ -87,6 +80,29 @@ changes nothing, and ends with status 6 if something would fail.`,
 	i.target(c)
 	i.values(c)
 	return c
+}
+
+// rendered connects to the cluster, and renders the chart with the values of the flags.
+func (i *installer) rendered(ctx context.Context) (*Rendered, error) {
+	config, err := i.config(nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := i.connect(); err != nil {
+		return nil, err
+	}
+	return Render(ctx, i.request(config))
+}
+
+// Look runs the checks of axle preflight for the release of a namespace, with a file of
+// values, and reports what is not as it should be.
+func Look(ctx context.Context, a *command.App, kubeconfig, kubeContext, release, namespace, values string) error {
+	i := &installer{place: place{app: a, kubeconfig: kubeconfig, kubeContext: kubeContext, release: release, namespace: namespace}, files: []string{values}}
+	rendered, err := i.rendered(ctx)
+	if err != nil {
+		return err
+	}
+	return looker{i.place}.preflight(ctx, rendered)
 }
 
 // checks runs every check.

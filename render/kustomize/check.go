@@ -7,6 +7,7 @@ import (
 	"io"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/axle-cd/axle/internal/manifest"
@@ -114,9 +115,11 @@ func (c *checker) text(dir, file string, text []byte) error {
 
 // field checks one field, and reports whether its references now name copies.
 func (c *checker) field(dir, file string, name, value *yaml.Node) (rewrote bool, err error) {
+	if fields, ok := fileFields[name.Value]; ok {
+		c.schema = c.schema || name.Value == "openapi"
+		return false, c.named(dir, file, value, fields, len(fields) == 0)
+	}
 	switch {
-	case name.Value == "openapi":
-		c.schema = true
 	case inflating[name.Value] && len(value.Content) > 0 && !c.request.EnableHelm:
 		return false, &manifest.Error{File: file, Line: name.Line, Message: fmt.Sprintf(
 			"%s is off; set kustomize.enableHelm of the service to have the charts inflated", name.Value)}
@@ -154,11 +157,62 @@ func (c *checker) entry(dir string, at manifest.Error, field, reference string) 
 	case !path.IsAbs(reference) && !escapes(local) && c.tree.IsDir(local):
 		return c.folder(local, at)
 	case remote(reference):
-		at.Message = fmt.Sprintf("the remote reference %q cannot be used: rendering has no network, and the hub has no copy of it; pin it to a tag or commit, or copy it into the repository", reference)
+		at.Message = remoteText(reference)
 	case path.IsAbs(reference) || escapes(local):
-		at.Message = fmt.Sprintf("%q is outside the service's files; references must stay inside them", reference)
+		at.Message = outside(reference)
 	default:
 		at.Message = fmt.Sprintf("%s names %q, which does not exist at this revision", field, reference)
+	}
+	return &at
+}
+
+func remoteText(reference string) string {
+	return fmt.Sprintf("the remote reference %q cannot be used: rendering has no network, and the hub has no copy of it; pin it to a tag or commit, or copy it into the repository", reference)
+}
+
+func outside(reference string) string {
+	return fmt.Sprintf("%q is outside the service's files; copy it into the repository, or, if a template of the kustomization names it, list it in git.files of the service", reference)
+}
+
+// fileFields are the fields of a kustomization with names of single files, and below
+// which of their fields these are; none is the entries themselves.
+var fileFields = map[string][]string{
+	"configMapGenerator": {"files", "envs", "env"}, "secretGenerator": {"files", "envs", "env"}, "openapi": {"path"},
+	"patches": {"path"}, "patchesJson6902": {"path"}, "replacements": {"path"}, "patchesStrategicMerge": {},
+}
+
+// named checks the files that one field names; own says that this value does.
+func (c *checker) named(dir, file string, value *yaml.Node, fields []string, own bool) error {
+	if value.Kind == yaml.ScalarNode && own {
+		return c.single(dir, manifest.Error{File: file, Line: value.Line}, value.Value)
+	}
+	for i, inner := range value.Content {
+		if value.Kind == yaml.MappingNode {
+			own = i%2 == 1 && slices.Contains(fields, value.Content[i-1].Value)
+		}
+		if err := c.named(dir, file, inner, fields, own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// single checks the name of one file, or of one with its key before it.
+func (c *checker) single(dir string, at manifest.Error, reference string) error {
+	if key, after, ok := strings.Cut(reference, "="); ok && !strings.Contains(key, "/") {
+		reference = after
+	}
+	local := path.Join(dir, reference)
+	away := path.IsAbs(reference) || escapes(local)
+	switch {
+	case reference == "", strings.Contains(reference, "\n"), !away && c.tree.IsFile(local):
+		return nil
+	case remote(reference):
+		at.Message = remoteText(reference)
+	case away:
+		at.Message = outside(reference)
+	default:
+		return nil // the library reports it, if it reads it
 	}
 	return &at
 }

@@ -1,0 +1,148 @@
+package up
+
+import (
+	"flag"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/axle-cd/axle/internal/kubeapply"
+)
+
+var update = flag.Bool("update", false, "write examples/up/local")
+
+// example is the public example of a generated repository.
+const example = "../../examples/up/local"
+
+// exampleAnswers are its answers; its version is no release, so that it changes with the
+// skeleton and not with each release.
+func exampleAnswers() *answers {
+	a := &answers{URL: "https://axle.example.com", Email: "you@example.com", Repository: "https://git.example.com/you/fleet.git", Login: true}
+	a.complete()
+	a.Version = "1.4.2"
+	return a
+}
+
+func rendered(t *testing.T, a *answers) map[string][]byte {
+	t.Helper()
+	from, err := skeleton()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := render(from, a, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// The example is what axle up generates. With -update it is made again.
+func TestTheExampleIsGenerated(t *testing.T) {
+	files := rendered(t, exampleAnswers())
+	if *update {
+		if err := os.RemoveAll(example); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range files {
+			if _, err := write(example, name, text); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	have := map[string][]byte{}
+	err := filepath.WalkDir(example, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(example, path)
+		if err != nil {
+			return err
+		}
+		have[name], err = os.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := slices.Sorted(maps.Keys(files)), slices.Sorted(maps.Keys(have)); !slices.Equal(a, b) {
+		t.Errorf("generated %q, committed %q: go test ./cli/up -run %s -update", a, b, t.Name())
+	}
+	for name, text := range files {
+		if string(have[name]) != string(text) {
+			t.Errorf("%s differs: go test ./cli/up -run %s -update", name, t.Name())
+		}
+	}
+}
+
+// Whatever the answers are, no marker stays, every manifest is YAML, and no answer breaks
+// out of its place.
+func TestEveryCombinationIsWhole(t *testing.T) {
+	for _, login := range []bool{true, false} {
+		for _, repository := range []string{"https://git.example.com/you/fleet.git", "ssh://git@git.example.com:2222/you/fleet.git"} {
+			for _, branch := range []string{"", "release/1.0"} {
+				a := exampleAnswers()
+				a.Login, a.Repository, a.Branch = login, repository, branch
+				a.complete()
+				if err := a.check(); err != nil {
+					t.Error(err)
+				}
+				whole(t, rendered(t, a))
+			}
+		}
+	}
+}
+
+func whole(t *testing.T, files map[string][]byte) {
+	t.Helper()
+	objects := 0
+	for name, text := range files {
+		if strings.Contains(string(text), "[[") || strings.Contains(string(text), "<no value>") {
+			t.Errorf("%s has a marker:\n%s", name, text)
+		}
+		var any any
+		switch {
+		case strings.Contains(name, "/templates/") || !strings.Contains(name, ".yaml"):
+		case strings.HasPrefix(name, "bootstrap/"):
+			list, err := kubeapply.Documents(text)
+			if err != nil || len(list) == 0 {
+				t.Errorf("%s: %d objects, %v", name, len(list), err)
+			}
+			objects += len(list)
+		default:
+			if err := yaml.UnmarshalStrict(text, &any); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if objects < 10 {
+		t.Errorf("only %d objects", objects)
+	}
+}
+
+// Answers that would end in a file as something else are refused.
+func TestAnswersAreChecked(t *testing.T) {
+	for name, change := range map[string]func(*answers){
+		"a secret in the URL": func(a *answers) { a.Repository = "https://you:s3cret@git.example.com/fleet.git" },
+		"a file":              func(a *answers) { a.Repository = "/srv/fleet.git" },
+		"no TLS":              func(a *answers) { a.URL = "http://axle.example.com" },
+		"YAML in the URL":     func(a *answers) { a.URL = "https://axle.example.com: {x: y}" },
+		"a line":              func(a *answers) { a.Email = "you@example.com\nadmin: true" },
+		"no e-mail":           func(a *answers) { a.Email = "you" },
+		"an option as branch": func(a *answers) { a.Branch = "--upload-pack=x" },
+		"a name of YAML":      func(a *answers) { a.Name = "a: b" },
+		"a template":          func(a *answers) { a.Repository = "https://git.example.com/{{.x}}.git" },
+		"no address":          func(a *answers) { a.URL = "" },
+	} {
+		a := exampleAnswers()
+		change(a)
+		if err := a.check(); err == nil || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package up
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubeapply"
+	"github.com/axle-cd/axle/internal/kubehealth"
+)
+
+// row is one object of the cluster, as its API server has it.
+type row struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Health    string `json:"health"`
+	Message   string `json:"message,omitempty"`
+}
+
+// agents is the namespace of the agent.
+const agents = "axle-system"
+
+// workloads are what the table shows of a namespace.
+var workloads = []schema.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "StatefulSet"}, {Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "apps", Version: "v1", Kind: "DaemonSet"}}
+
+// verify waits until all that the repository declares is in the cluster and works.
+func (b *builder) verify(ctx context.Context) error {
+	progress := b.app.Begin("waiting until everything in the repository runs")
+	defer progress.End()
+	var missing string
+	done, err := b.app.PollUntil(ctx, b.wait, func(ctx context.Context) (bool, error) {
+		rows, err := b.look(ctx)
+		if err != nil { // an API server may be away for a moment
+			missing = err.Error()
+			return false, nil
+		}
+		missing = unhealthy(rows)
+		if missing != "" {
+			progress.Say("waiting: %s", missing)
+		}
+		return missing == "", nil
+	})
+	if err != nil || done {
+		return err
+	}
+	return errcode.New(errcode.Unavailable, "not everything runs within %s: %s; axle services list has more; run the same command again to go on waiting", b.wait, missing)
+}
+
+func unhealthy(rows []row) string {
+	var waits []string
+	for _, r := range rows {
+		if r.Health != string(kubehealth.Healthy) {
+			waits = append(waits, strings.TrimSpace(fmt.Sprintf("%s %s is %s %s", r.Kind, r.Name, r.Health, r.Message)))
+		}
+	}
+	return strings.Join(waits, "; ")
+}
+
+// look reads what bootstrap/ declares, and the workloads of its services and of the
+// control plane, at the API server.
+func (b *builder) look(ctx context.Context) ([]row, error) {
+	declared, err := b.declared()
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	namespaces := []string{namespace, agents}
+	for _, object := range declared {
+		found, err := b.read(ctx, object)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, found)
+		if target, _, _ := unstructured.NestedString(object.Object, "spec", "namespace"); object.GetKind() == "ServiceDeployment" && target != "" && !slices.Contains(namespaces, target) {
+			namespaces = append(namespaces, target)
+		}
+	}
+	for _, in := range namespaces {
+		more, err := b.running(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
+}
+
+// declared are the objects below bootstrap/.
+func (b *builder) declared() ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	root := filepath.Join(b.dir, "bootstrap")
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		objects, err := kubeapply.Documents(text)
+		all = append(all, objects...)
+		return err
+	})
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "read the folder bootstrap: %w", err)
+	}
+	return all, nil
+}
+
+// read judges one declared object: a custom resource by its condition Ready.
+func (b *builder) read(ctx context.Context, declared *unstructured.Unstructured) (row, error) {
+	r := row{Kind: declared.GetKind(), Namespace: declared.GetNamespace(), Name: declared.GetName(), Health: string(kubehealth.Missing)}
+	resource, err := b.kube.Resource(declared)
+	if err != nil {
+		return r, err
+	}
+	have, err := resource.Get(ctx, declared.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		r.Message = "the root service has not applied it yet"
+		return r, nil
+	}
+	if err != nil {
+		return r, errcode.New(errcode.Unavailable, "read %s: %w", kubeapply.Name(declared), err)
+	}
+	ready, _, message := kubehealth.Condition(have, "Ready")
+	switch {
+	case ready == "" && kubehealth.HasRule(have.GroupVersionKind().GroupKind()):
+		judged := kubehealth.Of(have)
+		r.Health, r.Message = string(judged.Status), judged.Message
+	case ready == "True":
+		r.Health = string(kubehealth.Healthy)
+	default:
+		r.Health, r.Message = string(kubehealth.Progressing), message
+	}
+	return r, nil
+}
+
+// running are the workloads of a namespace.
+func (b *builder) running(ctx context.Context, in string) ([]row, error) {
+	var rows []row
+	for _, kind := range workloads {
+		list := &unstructured.Unstructured{}
+		list.SetGroupVersionKind(kind)
+		list.SetNamespace(in)
+		resource, err := b.kube.Resource(list)
+		if err != nil {
+			return nil, err
+		}
+		found, err := resource.List(ctx, metav1.ListOptions{Limit: 500})
+		if err != nil {
+			return nil, errcode.New(errcode.Unavailable, "list the workloads of %s: %w", in, err)
+		}
+		for _, item := range found.Items {
+			item.SetGroupVersionKind(kind)
+			judged := kubehealth.Of(&item)
+			rows = append(rows, row{kind.Kind, in, item.GetName(), string(judged.Status), judged.Message})
+		}
+	}
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.Name, b.Name) })
+	return rows, nil
+}
+
+// finish prints what runs, and how to log in.
+func (b *builder) finish(ctx context.Context) error {
+	rows, err := b.look(ctx)
+	if err != nil {
+		return err
+	}
+	err = command.PrintList(b.app, rows, func(r row) string { return r.Kind + "/" + r.Name },
+		command.Col("KIND", func(r row) string { return r.Kind }),
+		command.Col("NAMESPACE", func(r row) string { return r.Namespace }),
+		command.Col("NAME", func(r row) string { return r.Name }),
+		command.Col("HEALTH", func(r row) string { return r.Health }))
+	b.say(`
+Axle is at %[1]s, and you are logged in as %[2]s.
+The console: open %[1]s; this prints a link to set your password:
+  kubectl -n %[3]s exec %[4]s-0 -- axle-hub admin reset %[2]s
+Elsewhere: axle login %[1]s
+From now on, commits to %[5]s change the fleet: README.md there has the recipes.`, b.answers.URL, b.answers.Email, namespace, release, b.answers.Repository)
+	return err
+}
