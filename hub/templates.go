@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
-	"regexp"
 
 	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/hub/clusterapi"
@@ -16,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // templateKind is the kind of cluster templates.
@@ -46,8 +46,6 @@ type templatePin struct {
 
 // maxTemplate limits the tarball of a template, as it is stored.
 const maxTemplate = 2 << 20
-
-var commitID = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
 // pin resolves the ref of a template that clusters are made from, reads its folder and
 // checks it.
@@ -104,7 +102,7 @@ func (t templates) resolve(ctx context.Context, r gitcache.Repository, spec temp
 		return gitcache.Head{}, err
 	}
 	commit := ""
-	if commitID.MatchString(source.Ref) {
+	if rule.Commit.Valid(source.Ref) {
 		commit = source.Ref
 	}
 	if err := t.sources.cache.Track(ctx, source); err != nil {

@@ -9,9 +9,9 @@ var ClusterTemplate = stored(Kind{
 	Storage: &Storage{
 		Called: "cluster template", Short: "axct", Settings: "ClusterTemplateSettings", File: "clustertemplate",
 		Write: Administrators, Prefix: "ctp_", Limit: 200, Columns: []string{"repository", "ref", "folder"},
-		Example: `{"repository": "fleet", "ref": "v1.4.0", "folder": "deploy/clusters/eks", "kinds": ["Cluster.cluster.x-k8s.io", "MachineDeployment.cluster.x-k8s.io"], "description": "Clusters on EC2"}`,
+		Example: `{"repository": "fleet", "ref": "v1.4.0", "folder": "deploy/clusters/eks", "kinds": ["Cluster.cluster.x-k8s.io", "ClusterClass.cluster.x-k8s.io", "AWSManagedControlPlaneTemplate.controlplane.cluster.x-k8s.io", "AWSManagedClusterTemplate.infrastructure.cluster.x-k8s.io", "AWSMachineTemplate.infrastructure.cluster.x-k8s.io", "NodeadmConfigTemplate.bootstrap.cluster.x-k8s.io"], "description": "Clusters on EC2"}`,
 		Examples: []string{
-			"apply eks --repository fleet --ref v1.4.0 --folder deploy/clusters/eks --kinds Cluster.cluster.x-k8s.io",
+			"apply eks --repository fleet --ref v1.4.0 --folder deploy/clusters/eks --kinds Cluster.cluster.x-k8s.io,ClusterClass.cluster.x-k8s.io --management-clusters mgmt",
 			"list", "get eks -o yaml", "delete eks",
 		},
 	},

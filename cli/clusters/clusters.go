@@ -133,10 +133,10 @@ objects of the template, with the variables that you set, and Cluster API makes 
 machines. It needs the action create in the project, and a template that is for the
 project. The cluster is Provisioning until its agent connects.`,
 		Example: `  axle clusters create edge-1
-  axle clusters create shop-1 --template eks --set region=eu-central-1 --set replicas=3 --on mgmt --project shop`,
+  axle clusters create shop-1 --template eks --set version=v1.34.0 --set region=eu-central-1 --on mgmt --project shop`,
 		Args: command.Exactly(1),
 		PreRunE: func(c *cobra.Command, _ []string) error {
-			for _, name := range []string{"set", "variables", "on", "kubernetes-version"} {
+			for _, name := range []string{"set", "variables", "on"} {
 				if from.GetTemplate() == "" && c.Flags().Changed(name) {
 					return exitcode.Usagef("--%s is for a cluster that is made from a template: name it with --template", name)
 				}

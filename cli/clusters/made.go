@@ -38,10 +38,9 @@ func madeOn(c *hubv1.Cluster) string {
 // templateFlags adds the flags of a cluster that is made from a template.
 func templateFlags(c *cobra.Command, from *hubv1.FromTemplate) {
 	c.Flags().StringVar(&from.Template, "template", "", "make the cluster from this cluster template")
-	flagvalue.Labels(c.Flags(), &from.Set, "set", "variables of the template, KEY=VALUE; a value is read as the type that the template gives the variable")
+	flagvalue.Pairs(c.Flags(), &from.Set, "set", "variable of the template, KEY=VALUE, read as the type that the template gives it; a list or an object as JSON; may be repeated")
 	c.Flags().StringVar(&from.Variables, "variables", "", "JSON object with variables of the template, beside --set")
 	c.Flags().StringVar(&from.ManagementCluster, "on", "", "management cluster that makes it (default: the template's, if it has only one)")
-	c.Flags().StringVar(&from.Version, "kubernetes-version", "", "version of Kubernetes, such as v1.37.0 (default: the template's)")
 }
 
 // makeCluster makes a cluster from a template, and prints it.

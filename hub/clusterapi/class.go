@@ -78,6 +78,39 @@ func newObject(file string, d manifest.Object) (object, error) {
 // agentDomains are those of the annotations that agents obey.
 var agentDomains = []string{"axle-cd.github.io", "plural.sh", "argoproj.io", "helm.sh"}
 
+// placesValues requires that patches of a ClusterClass place values of variables: a template
+// of text would put one into the text of another, and a program is none of the folder's.
+func placesValues(class object) error {
+	spec, _ := class.Data["spec"].(map[string]any)
+	for _, p := range list(spec["patches"]) {
+		for _, field := range []string{"enabledIf", "external"} {
+			if p[field] != nil {
+				return wrong(class.Source, "spec.patches", "%v has %s, which a template may not use: place variables by valueFrom.variable", p["name"], field)
+			}
+		}
+		for _, d := range list(p["definitions"]) {
+			for _, change := range list(d["jsonPatches"]) {
+				if from, _ := change["valueFrom"].(map[string]any); from["template"] != nil {
+					return wrong(class.Source, "spec.patches", "%v has valueFrom.template at %v, which would put a value into a text: use valueFrom.variable", p["name"], change["path"])
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// list are the objects of a list.
+func list(value any) []map[string]any {
+	var objects []map[string]any
+	items, _ := value.([]any)
+	for _, item := range items {
+		if o, ok := item.(map[string]any); ok {
+			objects = append(objects, o)
+		}
+	}
+	return objects
+}
+
 // nameByContent gives each object a name that ends with a hash of its content, in which the
 // objects that it refers to have such names already: another content is another object.
 func nameByContent(objects []object) error {

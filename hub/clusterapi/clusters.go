@@ -97,7 +97,7 @@ func (s *Clusters) Create(ctx context.Context, by string, r Request) (fleet.Clus
 		return fleet.Cluster{}, errcode.New(errcode.Unprocessable, "template %s at %.12s: %w", t.Name, t.Commit, err)
 	}
 	r.Wish.Name = r.NewCluster.Name
-	made, err := read.Compose(r.Wish)
+	made, err := read.Compose(ctx, r.Wish)
 	if err != nil {
 		return fleet.Cluster{}, err
 	}

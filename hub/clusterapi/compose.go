@@ -1,12 +1,11 @@
 package clusterapi
 
 import (
-	"cmp"
+	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 
+	"github.com/axle-cd/axle/internal/clustertopology"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/rule"
 )
@@ -14,8 +13,6 @@ import (
 // Wish is what a person wants a cluster to be.
 type Wish struct {
 	Name string
-	// Version of Kubernetes; empty is the template's.
-	Version string
 	// Variables is a JSON object. Texts are more of them, each read as the type that its
 	// schema has.
 	Variables string
@@ -28,6 +25,7 @@ const LongestCluster = 40
 
 // Composed are the objects of one cluster.
 type Composed struct {
+	// Version is that of Kubernetes.
 	Version string
 	// Variables is the JSON object with defaults.
 	Variables string
@@ -43,19 +41,21 @@ const (
 	lastWave       = "1000"
 )
 
-// Compose makes the objects of one cluster. Errors are Invalid and name the field.
-func (t Template) Compose(w Wish) (Composed, error) {
-	out := Composed{Version: cmp.Or(w.Version, t.about.Version)}
-	switch {
-	case !rule.Label.Valid(w.Name) || len(w.Name) > LongestCluster:
+// Compose makes the objects of one cluster. Errors are Invalid and name the field, or the
+// check that does not hold.
+func (t Template) Compose(ctx context.Context, w Wish) (Composed, error) {
+	var out Composed
+	if !rule.Label.Valid(w.Name) || len(w.Name) > LongestCluster {
 		return out, errcode.New(errcode.Invalid, "name: %.80q is not the name of a cluster of a template; use up to %d lower-case letters, digits and dashes", w.Name, LongestCluster)
-	case out.Version == "":
-		return out, errcode.New(errcode.Invalid, "version: is needed, such as v1.37.0: the template has none")
-	case !kubernetesVersion.MatchString(out.Version):
-		return out, errcode.New(errcode.Invalid, "version: %.40q is not a version of Kubernetes, such as v1.37.0", out.Version)
 	}
 	values, err := t.schema.values(w.Variables, w.Texts)
 	if err != nil {
+		return out, err
+	}
+	if out.Version, _ = values["version"].(string); !kubernetesVersion.MatchString(out.Version) {
+		return out, errcode.New(errcode.Invalid, "variables.version: %.40q is not a version of Kubernetes, such as v1.37.0", out.Version)
+	}
+	if err := t.about.before(ctx, values); err != nil {
 		return out, err
 	}
 	text, err := json.Marshal(values)
@@ -68,7 +68,7 @@ func (t Template) Compose(w Wish) (Composed, error) {
 		class = append(class, o.Data)
 	}
 	out.Files = map[string]string{}
-	for name, objects := range map[string][]any{"class.yaml": class, "cluster.yaml": {t.cluster(w.Name, out.Version, values)}} {
+	for name, objects := range map[string][]any{"class.yaml": class, "cluster.yaml": {t.cluster(w.Name, values)}} {
 		if out.Files[name], err = documents(objects); err != nil {
 			return out, err
 		}
@@ -77,26 +77,10 @@ func (t Template) Compose(w Wish) (Composed, error) {
 }
 
 // cluster is the Cluster object.
-func (t Template) cluster(name, version string, values map[string]any) map[string]any {
-	variables := []any{}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		variables = append(variables, map[string]any{"name": key, "value": values[key]})
-	}
-	topology := map[string]any{"classRef": map[string]any{"name": t.class}, "version": version}
-	for field, fixed := range map[string]map[string]any{"controlPlane": t.about.Topology.ControlPlane, "workers": t.about.Topology.Workers} {
-		if len(fixed) > 0 {
-			topology[field] = fixed
-		}
-	}
-	if len(variables) > 0 {
-		topology["variables"] = variables
-	}
-	spec := map[string]any{"topology": topology}
-	if len(t.about.ClusterNetwork) > 0 {
-		spec["clusterNetwork"] = t.about.ClusterNetwork
-	}
+func (t Template) cluster(name string, values map[string]any) map[string]any {
+	class, _ := t.class.Data["spec"].(map[string]any)
 	return map[string]any{
-		"apiVersion": clusterVersion, "kind": clusterKind, "spec": spec,
+		"apiVersion": clusterVersion, "kind": clusterKind, "spec": clustertopology.Spec(class, t.class.name, values),
 		"metadata": map[string]any{"name": name, "annotations": map[string]any{waveAnnotation: lastWave}},
 	}
 }

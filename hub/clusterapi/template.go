@@ -1,6 +1,7 @@
 package clusterapi
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -43,22 +44,22 @@ type about struct {
 	Description string `json:"description"`
 	// Kinds are those that the folder makes, as Kind.group.
 	Kinds []string `json:"kinds"`
-	// Version of Kubernetes for clusters that name none.
-	Version string `json:"version"`
-	// ClusterNetwork and Topology are the same for all clusters of the template.
-	ClusterNetwork map[string]any `json:"clusterNetwork"`
-	Topology       struct {
-		ControlPlane map[string]any `json:"controlPlane"`
-		Workers      map[string]any `json:"workers"`
-	} `json:"topology"`
+	// Provider is whose credentials the template needs: the objects of the management
+	// cluster with them, for people. Nothing is made of it.
+	Provider struct {
+		Name     string   `json:"name"`
+		Identity string   `json:"identity"`
+		Roles    []string `json:"roles"`
+	} `json:"provider"`
+	Checks []*check `json:"checks"`
 }
 
 // Template is a folder that was read and found good.
 type Template struct {
 	about  about
 	schema *schema
-	// class is the name of the ClusterClass, and objects are it and what it names.
-	class   string
+	// class is the ClusterClass, and objects are it and what it names.
+	class   object
 	objects []object
 }
 
@@ -108,19 +109,15 @@ func Read(files map[string]string, allowed []string) (Template, error) {
 	if t.schema, err = newSchema(files[schemaFile]); err != nil {
 		return t, err
 	}
-	if err := t.schema.matches(class); err != nil {
+	if err := cmp.Or(t.about.compile(), placesValues(class), t.schema.matches(class)); err != nil {
 		return t, err
 	}
 	if err := nameByContent(objects); err != nil {
 		return t, err
 	}
-	for _, o := range objects {
-		if o.groupKind() == classKind+"."+clusterGroup {
-			t.class = o.name
-		}
-	}
 	t.objects = objects
-	return t, nil
+	t.class, err = theClass(objects)
+	return t, err
 }
 
 // wrong is the error for a file, and for a field in it unless that is empty.
@@ -135,9 +132,6 @@ func wrong(file, field, format string, args ...any) error {
 func (a about) check(objects []object, allowed []string) error {
 	if !rule.Label.Valid(a.Name) {
 		return wrong(templateFile, "name", "%.80q is not a name; use %s", a.Name, rule.Label.Words)
-	}
-	if a.Version != "" && !kubernetesVersion.MatchString(a.Version) {
-		return wrong(templateFile, "version", "%.40q is not a version of Kubernetes, such as v1.37.0", a.Version)
 	}
 	made := clusterKind + "." + clusterGroup
 	if !slices.Contains(allowed, made) {

@@ -1,10 +1,15 @@
 package clusterapi_test
 
 import (
+	"encoding/json"
+	"io/fs"
 	"maps"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/hub/clusterapi"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -16,9 +21,18 @@ var allowed = []string{"Cluster.cluster.x-k8s.io", "ClusterClass.cluster.x-k8s.i
 // folder is the folder of a good template, with changed files; an empty one is left out.
 func folder(changed map[string]string) map[string]string {
 	files := map[string]string{
-		"template.yaml": "name: play\ndescription: clusters that are only played\nversion: v1.37.0\ntopology:\n  workers:\n    machineDeployments:\n    - {class: default-worker, name: md-0, replicas: 2}\n",
+		"template.yaml": `name: play
+description: clusters that are only played
+provider: {name: play, identity: PlayIdentity/default, roles: [player]}
+checks:
+- {name: pools, when: before, expression: "variables.nodePools.all(p, int(p.count) < 9)", message: A pool has at most 8 machines.}
+- {name: up, when: after, expression: "has(status.conditions)", message: It is not up.}
+`,
 		"schema.json": `{"type": "object", "required": ["region"], "properties": {
-			"region": {"type": "string", "enum": ["eu", "us", "1.30"]}, "note": {"type": "string"}, "replicas": {"type": "integer", "minimum": 1, "default": 3}}}`,
+			"region": {"type": "string", "enum": ["eu", "us", "1.30"]}, "note": {"type": "string"}, "replicas": {"type": "integer", "minimum": 1, "default": 3},
+			"version": {"type": "string", "default": "v1.37.0"},
+			"nodePools": {"type": "array", "default": [{"name": "first"}], "items": {"type": "object", "properties": {
+				"name": {"type": "string"}, "count": {"type": "integer", "default": 2}, "disk": {"type": "integer", "default": 80}}}}}}`,
 		"README.md": "# Play\n",
 		"class/class.yaml": `apiVersion: cluster.x-k8s.io/v1beta2
 kind: ClusterClass
@@ -26,10 +40,15 @@ metadata: {name: play}
 spec:
   infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: PlayClusterTemplate, name: play}}
   controlPlane: {templateRef: {apiVersion: controlplane.cluster.x-k8s.io/v1alpha1, kind: PlayControlPlaneTemplate, name: play}}
+  workers: {machineDeployments: [{class: workers}]}
   variables:
   - {name: region, required: true, schema: {openAPIV3Schema: {type: string}}}
   - {name: note, schema: {openAPIV3Schema: {type: string}}}
   - {name: replicas, schema: {openAPIV3Schema: {type: integer}}}
+  - {name: disk, required: true, schema: {openAPIV3Schema: {type: integer}}}
+  patches:
+  - name: region
+    definitions: [{jsonPatches: [{op: add, path: /spec/template/spec/region, valueFrom: {variable: region}}]}]
 `,
 		"class/templates.yaml": `apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1
 kind: PlayClusterTemplate
@@ -61,7 +80,15 @@ func TestAFolderThatIsWrongIsRefusedByFileAndField(t *testing.T) {
 		"schema.json: is missing":                                      {"schema.json": ""},
 		`template.yaml: unknown field "nam"`:                           edit("template.yaml", "name:", "nam:"),
 		"template.yaml: name: ":                                        edit("template.yaml", "play", "P_LAY"),
-		"template.yaml: version: ":                                     edit("template.yaml", "v1.37.0", "'1.37'"),
+		`template.yaml: unknown field "topology"`:                      edit("template.yaml", "provider:", "topology: {}\nprovider:"),
+		"template.yaml: checks: pools: ERROR":                          edit("template.yaml", "variables.nodePools.all", "variables.nodePools.al"),
+		`template.yaml: checks: pools is for the moment "soon"`:        edit("template.yaml", "before", "soon"),
+		"template.yaml: checks: each check has a name and a message":   edit("template.yaml", "message: It is not up.", "message: ''"),
+		"spec.patches: region has valueFrom.template":                  edit("class/class.yaml", "{variable: region}", "{template: '{{ .region }}'}"),
+		"spec.patches: region has enabledIf":                           edit("class/class.yaml", "- name: region\n", "- name: region\n    enabledIf: 'true'\n"),
+		`schema.json: properties: variable "version" is missing`:       edit("schema.json", `"version"`, `"podCIDRs"`),
+		`class/class.yaml: spec.variables: property of nodePools "gpu`: edit("schema.json", `"count"`, `"gpus"`),
+		`schema.json: properties: variable "disk" is required`:         edit("schema.json", `"disk"`, `"minSize"`),
 		"schema.json: is not JSON":                                     edit("schema.json", "}", ""),
 		"schema.json: type: is not object":                             edit("schema.json", `"object"`, `"array"`),
 		"https://evil.test/s.json is not in the file":                  edit("schema.json", `{"type": "string"}`, `{"$ref": "https://evil.test/s.json"}`),
@@ -106,7 +133,7 @@ func composed(t *testing.T, files map[string]string, w clusterapi.Wish) map[stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := template.Compose(w)
+	made, err := template.Compose(t.Context(), w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +183,7 @@ func TestObjectsAreNamedByTheirContent(t *testing.T) {
 
 func TestVariablesAreValues(t *testing.T) {
 	hostile := "{{ cluster.name }}{% raw %}\n---\nkind: Secret\n$(reboot) `id` \"'<&>\u2028"
-	topology := composed(t, folder(nil), clusterapi.Wish{Name: "edge-1", Version: "v1.36.1", Texts: map[string]string{"region": "1.30", "note": hostile, "replicas": "5"}})["Cluster"].Data["spec"].(map[string]any)["topology"].(map[string]any)
+	topology := composed(t, folder(nil), clusterapi.Wish{Name: "edge-1", Texts: map[string]string{"version": "v1.36.1", "region": "1.30", "note": hostile, "replicas": "5"}})["Cluster"].Data["spec"].(map[string]any)["topology"].(map[string]any)
 	if topology["version"] != "v1.36.1" {
 		t.Errorf("version %v", topology["version"])
 	}
@@ -187,7 +214,8 @@ func TestAWishThatTheTemplateDoesNotTake(t *testing.T) {
 	for want, w := range map[string]clusterapi.Wish{
 		"name: ":                             {Name: "Edge", Variables: `{"region": "eu"}`},
 		"name: \"" + strings.Repeat("a", 41): {Name: strings.Repeat("a", 41), Variables: `{"region": "eu"}`},
-		"version: \"1.37\"":                  {Name: "a", Version: "1.37", Variables: `{"region": "eu"}`},
+		"variables.version: \"1.37\"":        {Name: "a", Variables: `{"region": "eu", "version": "1.37"}`},
+		"variables: A pool has at most 8 machines. (check pools of the template)":   {Name: "a", Variables: `{"region": "eu", "nodePools": [{}, {"count": 9}]}`},
 		"variables.reigon: is not a variable of the template; did you mean region?": {Name: "a", Texts: map[string]string{"reigon": "eu"}},
 		"variables.region: value must be one of":                                    {Name: "a", Variables: `{"region": "mars"}`},
 		"variables: missing property 'region'":                                      {Name: "a"},
@@ -197,8 +225,68 @@ func TestAWishThatTheTemplateDoesNotTake(t *testing.T) {
 		"variables: is not a JSON object":                                           {Name: "a", Variables: `[]`},
 		"variables: have 65 KiB":                                                    {Name: "a", Variables: `{"region": "eu", "note": "` + strings.Repeat("x", 65<<10) + `"}`},
 	} {
-		if _, err := template.Compose(w); !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), want) {
+		if _, err := template.Compose(t.Context(), w); !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func TestPoolsAndVersionAreFieldsOfTheCluster(t *testing.T) {
+	spec := composed(t, folder(nil), clusterapi.Wish{Name: "edge-1", Variables: `{"region": "eu", "nodePools": [{"name": "a"}, {"name": "b", "count": 5, "disk": 20}]}`})["Cluster"].Data["spec"]
+	text, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"version":"v1.37.0"`,
+		`{"class":"workers","name":"a","replicas":2,"variables":{"overrides":[{"name":"disk","value":80}]}}`,
+		`{"class":"workers","name":"b","replicas":5,"variables":{"overrides":[{"name":"disk","value":20}]}}`,
+		`"variables":[{"name":"region","value":"eu"},{"name":"replicas","value":3}]`,
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s has no %s", text, want)
+		}
+	}
+}
+
+// TestTheTemplatesOfThisRepositoryAreTaken reads those that people copy, and makes a cluster
+// of each with what a person has to give.
+func TestTheTemplatesOfThisRepositoryAreTaken(t *testing.T) {
+	for at, variables := range map[string]string{
+		"../../deploy/clusters/docker": `{}`,
+		"../../deploy/clusters/eks":    `{"region": "eu-central-1", "version": "v1.34.0", "ebsCsiVersion": "v1.48.0-eksbuild.1"}`,
+		"../../deploy/clusters/gke":    `{"project": "example-project", "region": "europe-west3", "location": "europe-west3", "version": "v1.34.0", "nodePools": [{"name": "a", "count": 3}]}`,
+		"../../test/capi/template":     `{}`,
+	} {
+		files := map[string]string{}
+		if err := fs.WalkDir(os.DirFS(at), ".", func(name string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			text, err := fs.ReadFile(os.DirFS(at), name)
+			files[name] = string(text)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		var about struct {
+			Kinds []string `json:"kinds"`
+		}
+		if err := yaml.Unmarshal([]byte(files["template.yaml"]), &about); err != nil {
+			t.Fatal(err)
+		}
+		template, err := clusterapi.Read(files, about.Kinds)
+		if err != nil {
+			t.Errorf("%s: %v", at, err)
+			continue
+		}
+		made, err := template.Compose(t.Context(), clusterapi.Wish{Name: "shop", Variables: variables})
+		if err != nil {
+			t.Errorf("%s: %v", at, err)
+			continue
+		}
+		if !strings.Contains(made.Files["cluster.yaml"], `"replicas":`) || !strings.HasPrefix(made.Version, "v1.") {
+			t.Errorf("%s: its cluster has the version %q and is %s", at, made.Version, made.Files["cluster.yaml"])
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/axle-cd/axle/internal/clustertopology"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/similar"
 )
@@ -29,14 +30,18 @@ var kubernetesVersion = regexp.MustCompile(`^v(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]
 // schema is that of a template's variables.
 type schema struct {
 	compiled *jsonschema.Schema
-	// properties are the variables, by name.
-	properties map[string]property
+	// document is the schema as JSON, with exact numbers.
+	document map[string]any
+	// properties are the variables, by name, and ofPools those of a node pool.
+	properties, ofPools map[string]property
 }
 
 // property is what this package reads of a variable's schema.
 type property struct {
-	Type    any             `json:"type"`
-	Default json.RawMessage `json:"default"`
+	Type  any `json:"type"`
+	Items struct {
+		Properties map[string]property `json:"properties"`
+	} `json:"items"`
 }
 
 // isText reports whether a variable takes texts.
@@ -80,32 +85,48 @@ func newSchema(text string) (*schema, error) {
 	if err := compiler.AddResource(schemaURL, document); err != nil {
 		return nil, wrong(schemaFile, "", "%v", err)
 	}
-	s := &schema{properties: top.Properties}
+	s := &schema{properties: top.Properties, ofPools: top.Properties[nodePools].Items.Properties}
+	s.document, _ = document.(map[string]any)
 	if s.compiled, err = compiler.Compile(schemaURL); err != nil {
 		return nil, wrong(schemaFile, "", "%s", strings.ReplaceAll(err.Error(), schemaURL, schemaFile))
 	}
 	return s, nil
 }
 
-// matches requires that the ClusterClass takes the variables of the schema, and requires no
-// others.
+// nodePools is the variable with the pools of machines, whose properties may be variables of
+// the ClusterClass as well.
+const nodePools = "nodePools"
+
+// matches requires that each variable of the schema has a place in the Cluster, as a variable
+// of the ClusterClass or by its name, and that the ClusterClass requires no others.
 func (s *schema) matches(class object) error {
 	spec, _ := class.Data["spec"].(map[string]any)
-	variables, _ := spec["variables"].([]any)
 	takes := map[string]bool{}
-	for _, v := range variables {
-		one, _ := v.(map[string]any)
+	for _, one := range list(spec["variables"]) {
 		name, _ := one["name"].(string)
-		if takes[name] = true; one["required"] == true && !s.has(name) {
+		if _, pool := s.ofPools[name]; one["required"] == true && !pool && !s.has(name) {
 			return wrong(schemaFile, "properties", "variable %q is required by the ClusterClass in %s and is not here", name, class.Source)
 		}
+		takes[name] = true
+	}
+	if !s.has("version") {
+		return wrong(schemaFile, "properties", "variable \"version\" is missing: a cluster has a version of Kubernetes")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.properties)) {
-		if !takes[name] {
-			return wrong(class.Source, "spec.variables", "variable %q of %s is not a variable of the ClusterClass", name, schemaFile)
+		if !takes[name] && !slices.Contains(clustertopology.Variables, name) {
+			return unplaced(class, "variable", name, clustertopology.Variables)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.ofPools)) {
+		if !takes[name] && !slices.Contains(clustertopology.OfPools, name) {
+			return unplaced(class, "property of "+nodePools, name, clustertopology.OfPools)
 		}
 	}
 	return nil
+}
+
+func unplaced(class object, what, name string, placed []string) error {
+	return wrong(class.Source, "spec.variables", "%s %q of %s is not a variable of the ClusterClass, and none of %s", what, name, schemaFile, strings.Join(placed, ", "))
 }
 
 func (s *schema) has(name string) bool {
@@ -114,7 +135,7 @@ func (s *schema) has(name string) bool {
 }
 
 // values are the variables of a cluster: the given ones, the texts read by their schema, and
-// the defaults of the others.
+// the defaults of the others, in node pools as well.
 func (s *schema) values(given string, texts map[string]string) (map[string]any, error) {
 	size := len(given)
 	for name, text := range texts {
@@ -147,16 +168,7 @@ func (s *schema) values(given string, texts map[string]string) (map[string]any, 
 			return nil, s.unknown(name)
 		}
 	}
-	for name, p := range s.properties {
-		if _, has := values[name]; has || p.Default == nil {
-			continue
-		}
-		value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(p.Default)))
-		if err != nil {
-			return nil, wrong(schemaFile, "properties."+name+".default", "%v", err)
-		}
-		values[name] = value
-	}
+	values, _ = clustertopology.Complete(s.document, values).(map[string]any)
 	return values, s.validate(values)
 }
 

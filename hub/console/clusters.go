@@ -138,7 +138,7 @@ func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateCl
 func (s *clusters) make(ctx context.Context, wanted fleet.NewCluster, from *hubv1.FromTemplate) (*connect.Response[hubv1.CreateClusterResponse], error) {
 	made, err := s.config.Made.Create(ctx, caller(ctx).By(), clusterapi.Request{
 		NewCluster: wanted, Template: from.GetTemplate(), Management: from.GetManagementCluster(),
-		Wish: clusterapi.Wish{Version: from.GetVersion(), Variables: from.GetVariables(), Texts: from.GetSet()},
+		Wish: clusterapi.Wish{Variables: from.GetVariables(), Texts: from.GetSet()},
 	})
 	if err != nil {
 		return nil, err

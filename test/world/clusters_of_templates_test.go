@@ -37,8 +37,8 @@ spec:
 // playTemplate are the files of a template whose clusters are of a size.
 func playTemplate(size string) map[string]string {
 	return map[string]string{
-		"play/template.yaml": "name: play\nversion: v1.37.0\n",
-		"play/schema.json":   `{"type": "object", "required": ["region"], "properties": {"region": {"type": "string"}, "note": {"type": "string"}, "replicas": {"type": "integer", "default": 3}}}`,
+		"play/template.yaml": "name: play\n",
+		"play/schema.json":   `{"type": "object", "required": ["region"], "properties": {"region": {"type": "string"}, "note": {"type": "string"}, "replicas": {"type": "integer", "default": 3}, "version": {"type": "string", "default": "v1.37.0"}}}`,
 		"play/class/class.yaml": `apiVersion: cluster.x-k8s.io/v1beta2
 kind: ClusterClass
 metadata: {name: play}

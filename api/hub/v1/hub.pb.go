@@ -1532,10 +1532,8 @@ type FromTemplate struct {
 	Set map[string]string `protobuf:"bytes,3,rep,name=set,proto3" json:"set,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Management cluster by name, one of the template's. Empty if it has only one.
 	ManagementCluster string `protobuf:"bytes,4,opt,name=management_cluster,json=managementCluster,proto3" json:"management_cluster,omitempty"`
-	// Version of Kubernetes, such as v1.37.0. Empty is the template's.
-	Version       string `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *FromTemplate) Reset() {
@@ -1596,20 +1594,14 @@ func (x *FromTemplate) GetManagementCluster() string {
 	return ""
 }
 
-func (x *FromTemplate) GetVersion() string {
-	if x != nil {
-		return x.Version
-	}
-	return ""
-}
-
 // ClusterOrigin is how a cluster came to be that the hub made from a template.
 type ClusterOrigin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The template's name when the cluster was created, and the commit that it was made of.
 	Template string `protobuf:"bytes,1,opt,name=template,proto3" json:"template,omitempty"`
 	Commit   string `protobuf:"bytes,2,opt,name=commit,proto3" json:"commit,omitempty"`
-	Version  string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	// Version of Kubernetes, which is one of the variables.
+	Version string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	// JSON object, with the defaults of the template.
 	Variables string `protobuf:"bytes,4,opt,name=variables,proto3" json:"variables,omitempty"`
 	// The management cluster that holds its objects, and the service and the namespace there.
@@ -11096,13 +11088,12 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\rfrom_template\x18\b \x01(\v2\x19.axle.hub.v1.FromTemplateR\ffromTemplate\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xff\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe5\x01\n" +
 	"\fFromTemplate\x12\x1a\n" +
 	"\btemplate\x18\x01 \x01(\tR\btemplate\x12\x1c\n" +
 	"\tvariables\x18\x02 \x01(\tR\tvariables\x124\n" +
 	"\x03set\x18\x03 \x03(\v2\".axle.hub.v1.FromTemplate.SetEntryR\x03set\x12-\n" +
-	"\x12management_cluster\x18\x04 \x01(\tR\x11managementCluster\x12\x18\n" +
-	"\aversion\x18\x05 \x01(\tR\aversion\x1a6\n" +
+	"\x12management_cluster\x18\x04 \x01(\tR\x11managementCluster\x1a6\n" +
 	"\bSetEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x82\x02\n" +
