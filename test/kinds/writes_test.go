@@ -19,7 +19,7 @@ var reads = []string{
 	"Agents/UpgradeStatus", "Hub/Status", "Hub/AtRisk", "ClusterAPI/WatchObjects", "Clusters/AgentManifests",
 	"NotificationSinks/Test", // sends a message, and leaves nothing behind in the hub,
 	// These change nothing in the hub: the cluster's objects are declared by services.
-	"Clusters/Enrollment", "ClusterAPI/WriteObject", "ClusterAPI/ReadLogs",
+	"Clusters/Enrollment", "Clusters/Readiness", "ClusterAPI/WriteObject", "ClusterAPI/ReadLogs",
 	"Fleet/Summary", "Fleet/HeatMap", "Fleet/NeedsYou", "Fleet/RecentChanges", "Fleet/QueryClusters", "Fleet/QueryServices", "Fleet/Search", "Fleet/Watch", "Fleet/SetTopics",
 }
 
@@ -71,7 +71,7 @@ func TestEveryWriteHasACRD(t *testing.T) {
 	for call := range listed {
 		t.Errorf("%s is listed in api/kinds, and the API has no such call", call)
 	}
-	want := []string{"sessions", "logins", "one-time tokens", "approvals", "key rotation", "ConfirmRestore", "Drain", "Sync", "Refresh"}
+	want := []string{"sessions", "logins", "one-time tokens", "approvals", "key rotation", "Destroy", "ConfirmRestore", "Drain", "Sync", "Refresh"}
 	if !slices.Equal(exceptions, want) {
 		t.Errorf("the exceptions are %q, want %q", exceptions, want)
 	}
