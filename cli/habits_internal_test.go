@@ -58,6 +58,8 @@ var others = map[string]string{
 	"hub support-bundle --kube-context":       "a context of a kubeconfig",
 	"projects create --allow-account":         "an account in a cluster",
 	"projects update --allow-account":         "an account in a cluster",
+	"projects create --max-clusters":          "a number",
+	"projects update --max-clusters":          "a number",
 }
 
 // What names an object is completed: who types at three in the morning does

@@ -36,7 +36,7 @@ func FuzzRelease(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		record, err := json.Marshal(release{Name: "web", Manifest: text})
+		record, err := json.Marshal(release{Name: "web", Manifest: text, Hooks: []hook{{Path: "a/hook.yaml", Manifest: text}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func FuzzRelease(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was packed is not read: %v", err)
 		}
-		err = each(r.Manifest, func(o *manifest.Object, _ string) error {
+		err = r.each(func(o *manifest.Object, _ string) error {
 			if o.Data == nil {
 				t.Error("an object without fields")
 			}

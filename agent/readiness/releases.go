@@ -39,6 +39,14 @@ const (
 type release struct {
 	Name     string `json:"name"`
 	Manifest string `json:"manifest"`
+	// Hooks are not in the manifest.
+	Hooks []hook `json:"hooks"`
+}
+
+// hook is a manifest that Helm applies at an event, and its file.
+type hook struct {
+	Path     string `json:"path"`
+	Manifest string `json:"manifest"`
 }
 
 // releases looks at the manifests of live Helm releases.
@@ -48,7 +56,7 @@ func (a *asked) releases(ctx context.Context, r *result) error {
 		return err
 	}
 	for _, at := range live {
-		s, err := a.client.CoreV1().Secrets(at.namespace).Get(ctx, at.secret, metav1.GetOptions{})
+		packed, err := a.packed(ctx, at)
 		if apierrors.IsNotFound(err) {
 			continue // upgraded meanwhile
 		}
@@ -56,18 +64,42 @@ func (a *asked) releases(ctx context.Context, r *result) error {
 			return errcode.New(errcode.Unavailable, "the agent cannot read Helm's releases: %w", err)
 		}
 		r.examined(1)
-		if err := a.release(ctx, r, at, s.Data["release"]); err != nil {
+		if err := a.release(ctx, r, at, packed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// packed is Helm's record of one revision.
+func (a *asked) packed(ctx context.Context, at place) ([]byte, error) {
+	if at.kept == configMaps {
+		m, err := a.client.CoreV1().ConfigMaps(at.namespace).Get(ctx, at.object, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return []byte(m.Data["release"]), nil
+	}
+	s, err := a.client.CoreV1().Secrets(at.namespace).Get(ctx, at.object, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return s.Data["release"], nil
+}
+
 // place is where one revision of a release is.
 type place struct {
-	namespace, name, secret, status string
-	revision                        int
+	namespace, name, status string
+	// kept is the resource in which Helm keeps the record, and object the name of that one.
+	kept, object string
+	revision     int
 }
+
+// Helm keeps its records in Secrets, or in ConfigMaps with HELM_DRIVER=configmap.
+const (
+	secrets    = "secrets"
+	configMaps = "configmaps"
+)
 
 // over are the states of revisions that have no objects of their own.
 var over = []string{"superseded", "uninstalled", "uninstalling"}
@@ -75,17 +107,30 @@ var over = []string{"superseded", "uninstalled", "uninstalling"}
 // liveReleases returns the newest revision of each release that is deployed, or the newest
 // that is not over. It reads no values.
 func (a *asked) liveReleases(ctx context.Context) ([]place, error) {
-	newest, more := map[[2]string]place{}, ""
+	newest := map[[2]string]place{}
+	for kept, selector := range map[string]string{secrets: "type=" + releaseType, configMaps: ""} {
+		if err := a.revisions(ctx, kept, selector, newest); err != nil {
+			return nil, err
+		}
+	}
+	return slices.SortedFunc(maps.Values(newest), func(x, y place) int {
+		return cmp.Or(cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.name, y.name))
+	}), nil
+}
+
+// revisions adds those that are kept in one resource.
+func (a *asked) revisions(ctx context.Context, kept, selector string, newest map[[2]string]place) error {
+	more := ""
 	for {
-		page, err := a.metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).List(ctx, metav1.ListOptions{
-			FieldSelector: "type=" + releaseType, LabelSelector: "owner=helm", Limit: pageSize, Continue: more,
+		page, err := a.metadata.Resource(corev1.SchemeGroupVersion.WithResource(kept)).List(ctx, metav1.ListOptions{
+			FieldSelector: selector, LabelSelector: "owner=helm", Limit: pageSize, Continue: more,
 		})
 		if err != nil {
-			return nil, errcode.New(errcode.Unavailable, "the agent cannot list Helm's releases: %w", err)
+			return errcode.New(errcode.Unavailable, "the agent cannot list Helm's releases: %w", err)
 		}
-		for _, s := range page.Items {
-			p := place{namespace: s.Namespace, name: s.Labels["name"], secret: s.Name, status: s.Labels["status"]}
-			if p.revision, err = strconv.Atoi(s.Labels["version"]); err != nil || slices.Contains(over, p.status) {
+		for _, o := range page.Items {
+			p := place{namespace: o.Namespace, name: o.Labels["name"], kept: kept, object: o.Name, status: o.Labels["status"]}
+			if p.revision, err = strconv.Atoi(o.Labels["version"]); err != nil || slices.Contains(over, p.status) {
 				continue
 			}
 			if have, is := newest[[2]string{p.namespace, p.name}]; !is || p.before(have) {
@@ -93,12 +138,9 @@ func (a *asked) liveReleases(ctx context.Context) ([]place, error) {
 			}
 		}
 		if more = page.Continue; more == "" {
-			break
+			return nil
 		}
 	}
-	return slices.SortedFunc(maps.Values(newest), func(x, y place) int {
-		return cmp.Or(cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.name, y.name))
-	}), nil
 }
 
 // before reports whether p says more of what is in the cluster than another revision.
@@ -116,7 +158,7 @@ func (a *asked) release(ctx context.Context, r *result, at place, packed []byte)
 	path := "/api/v1/namespaces/" + at.namespace + "/pods"
 	record, err := unpack(packed)
 	if err == nil {
-		err = each(record.Manifest, func(o *manifest.Object, file string) error {
+		err = record.each(func(o *manifest.Object, file string) error {
 			key := o.Key("")
 			apiVersion, _ := o.Data["apiVersion"].(string)
 			f := a.removed(schema.FromAPIVersionAndKind(apiVersion, key.Kind), at.namespace, key.Name)
@@ -174,6 +216,17 @@ var removable = sync.OnceValue(func() (all [][]byte) {
 
 // source is the comment by which Helm names the file that a manifest came from.
 var source = regexp.MustCompile(`(?m)^# Source: (\S{1,500})$`)
+
+// each calls back for the objects of the manifest and of the hooks, with their files.
+func (r release) each(do func(o *manifest.Object, file string) error) error {
+	err := each(r.Manifest, do)
+	for i := 0; err == nil && i < len(r.Hooks); i++ {
+		err = each(r.Hooks[i].Manifest, func(o *manifest.Object, file string) error {
+			return do(o, cmp.Or(file, r.Hooks[i].Path))
+		})
+	}
+	return err
+}
 
 // each calls back for the objects of a text's documents that may have a version which is
 // removed at some time. The others are not decoded: that takes twenty times their size.

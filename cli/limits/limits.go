@@ -6,6 +6,7 @@
 package limits
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -73,8 +74,18 @@ func Lines(l *hubv1.ProjectLimits) []Line {
 		{"Cluster-scoped", scoped},
 		{"Service account", l.GetServiceAccount()},
 		{"Accounts", strings.Join(l.GetAccounts(), ", ")},
+		{"Most clusters", number(l.GetClusters())},
+		{"Most services", number(l.GetServices())},
+		{"Most open previews", number(l.GetPreviews())},
 		{"Sync windows", strings.Join(windows, "\n")},
 	}
+}
+
+func number(n int32) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(n))
 }
 
 // Flags are the flags that declare limits.
@@ -82,6 +93,7 @@ type Flags struct {
 	namespaces, kinds, accounts, windows []string
 	clusterScoped                        bool
 	account                              string
+	clusters, services, previews         int32
 }
 
 // Register adds the flags to a command.
@@ -92,6 +104,9 @@ func (l *Flags) Register(c *cobra.Command) {
 	f.BoolVar(&l.clusterScoped, "cluster-scoped", false, "allow cluster-scoped objects")
 	f.StringVar(&l.account, "service-account", "", "account for services that do not name one: NAME or NAMESPACE/NAME")
 	flagvalue.List(f, &l.accounts, "allow-account", "allow services to act as these accounts, as NAMESPACE/NAME with * and ?, beside those of the allowed namespaces; may be repeated, an empty value removes all")
+	f.Int32Var(&l.clusters, "max-clusters", 0, "how many clusters the project may have; 0 lifts the limit")
+	f.Int32Var(&l.services, "max-services", 0, "how many services the project may have; 0 lifts the limit")
+	f.Int32Var(&l.previews, "max-previews", 0, "how many previews of the project's services may be open at once; 0 lifts the limit")
 	f.StringArrayVar(&l.windows, "sync-window", nil, WindowForm+"; may be repeated, an empty value removes all")
 }
 
@@ -119,6 +134,15 @@ func (l *Flags) Change(c *cobra.Command, limits *hubv1.ProjectLimits) (*hubv1.Pr
 	}
 	if given("allow-account") {
 		limits.Accounts = withoutEmpty(l.accounts)
+	}
+	if given("max-clusters") {
+		limits.Clusters = l.clusters
+	}
+	if given("max-services") {
+		limits.Services = l.services
+	}
+	if given("max-previews") {
+		limits.Previews = l.previews
 	}
 	if given("sync-window") {
 		windows, err := ParseWindows(l.windows)

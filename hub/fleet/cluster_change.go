@@ -96,11 +96,6 @@ func (f *clusters) createCluster(ctx context.Context, by string, n NewCluster, o
 			return err
 		}
 		c.ProjectID, c.Project = project.ID, project.Name
-		if origin.Known() {
-			if err := f.room(ctx, project); err != nil {
-				return err
-			}
-		}
 		if err := f.insertCluster(ctx, c, n.FleetWide); err != nil {
 			return err
 		}
@@ -114,7 +109,11 @@ func (f *clusters) createCluster(ctx context.Context, by string, n NewCluster, o
 
 // insertCluster stores a new cluster. Its project must still exist.
 func (f *clusters) insertCluster(ctx context.Context, c Cluster, fleetWide bool) error {
-	if _, err := f.projects.project(ctx, c.ProjectID); err != nil {
+	p, err := f.projects.project(ctx, c.ProjectID)
+	if err == nil {
+		err = f.projects.admitsCluster(ctx, p)
+	}
+	if err != nil {
 		return err
 	}
 	if err := f.claimNames(ctx, Cluster{}, c, fleetWide); err != nil {

@@ -60,7 +60,10 @@ func (f *Fleet) moveCluster(ctx context.Context, by string, m ClusterMove) ([]Mo
 	if err != nil || p.ID == before.ProjectID {
 		return nil, err
 	}
-	if _, err := f.project(ctx, p.ID); err != nil {
+	if p, err = f.project(ctx, p.ID); err == nil {
+		err = f.admitsCluster(ctx, p)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := dependOnServices(ctx, before); err != nil {

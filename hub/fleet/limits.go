@@ -33,16 +33,18 @@ type Limits struct {
 	Accounts []string `json:"accounts,omitempty"`
 	// SyncWindows are the project's own.
 	SyncWindows []SyncWindow `json:"syncWindows,omitempty"`
-	// Clusters is how many clusters made from templates the project has at most; 0 is any
-	// number. Agents do not get it.
+	// Clusters, Services and Previews (that are open at once) are how many of them the
+	// project may have; 0 is no limit. What exists already stays.
 	Clusters int `json:"clusters,omitempty"`
+	Services int `json:"services,omitempty"`
+	Previews int `json:"previews,omitempty"`
 	// HubWindows are those of the hub as a whole; they cannot be declared here.
 	HubWindows []SyncWindow `json:"hubWindows,omitempty"`
 }
 
 // Zero reports whether nothing is limited.
 func (l Limits) Zero() bool {
-	return len(l.Namespaces)+len(l.Kinds)+len(l.Accounts)+len(l.SyncWindows)+len(l.HubWindows)+l.Clusters == 0 && !l.ClusterScoped && l.ServiceAccount == ""
+	return len(l.Namespaces)+len(l.Kinds)+len(l.Accounts)+len(l.SyncWindows)+len(l.HubWindows)+l.Clusters+l.Services+l.Previews == 0 && !l.ClusterScoped && l.ServiceAccount == ""
 }
 
 func (l Limits) allowsNamespace(namespace string) bool {
@@ -63,7 +65,7 @@ func (l Limits) check() error {
 			return err
 		}
 	}
-	if err := l.checkAccount(); err != nil {
+	if err := cmp.Or(l.checkNumbers(), l.checkAccount()); err != nil {
 		return err
 	}
 	for _, account := range l.Accounts {
@@ -178,7 +180,8 @@ func (f *projects) SetSyncWindows(ctx context.Context, by string, windows []Sync
 func (p Project) deliver(hub []SyncWindow) Limits {
 	l := p.Limits
 	l.HubWindows = hub
-	l.Accounts, l.Clusters = nil, 0 // the hub itself decides about them
+	// The hub itself decides about these.
+	l.Accounts, l.Clusters, l.Services, l.Previews = nil, 0, 0, 0
 	return l.ordered()
 }
 

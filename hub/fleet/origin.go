@@ -208,24 +208,3 @@ func (f *clusters) leaveMaker(ctx context.Context, c Cluster, by string, how Del
 	}
 	return recordService(ctx, s.Service, "service.deleting", by, string(how))
 }
-
-// room returns Conflict when a project has as many clusters of templates as it may.
-func (f *clusters) room(ctx context.Context, p Project) error {
-	if p.Limits.Clusters == 0 {
-		return nil
-	}
-	all, err := f.store.Clusters(ctx, p.ID)
-	if err != nil {
-		return err
-	}
-	n := 0
-	for _, c := range all {
-		if c.Origin.Known() {
-			n++
-		}
-	}
-	if n >= p.Limits.Clusters {
-		return errcode.New(errcode.Conflict, "project %s has %d clusters made from templates, and may have %d; destroy one first, or let an administrator allow more (axle projects update %s --clusters)", p.Name, n, p.Limits.Clusters, p.Name)
-	}
-	return nil
-}

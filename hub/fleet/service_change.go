@@ -332,6 +332,13 @@ func (f *Fleet) enter(ctx context.Context, s *StoredService, before Service, pro
 	if s.Project = p.Name; s.ProjectID == before.ProjectID {
 		return nil
 	}
+	room, err := Templates{f}.RoomForServices(ctx, p)
+	if err == nil {
+		err = p.FullOfServices(room)
+	}
+	if err != nil {
+		return err
+	}
 	s.Limits = p.Delivered
 	return joined(ctx, p.ID)
 }

@@ -13,6 +13,7 @@ import (
 type Store struct {
 	Snapshots
 	ProjectReader
+	QuotaStore
 	ProjectStore
 	WindowStore
 	ReachReader

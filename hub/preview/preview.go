@@ -53,6 +53,8 @@ type Store interface {
 	// OpenPreviews returns a cluster's unanswered previews that are younger
 	// than a time, in order of request, without their files.
 	OpenPreviews(ctx context.Context, clusterID string, since int64) ([]Preview, error)
+	// OpenPreviewsOf counts those of all services of a project.
+	OpenPreviewsOf(ctx context.Context, projectID string, since int64) (int, error)
 	// PreviewFiles returns the files of an open preview of a cluster. NotFound.
 	PreviewFiles(ctx context.Context, clusterID, digest string) ([]byte, error)
 	// AnswerPreview stores an answer; an unrequested one is dropped.
@@ -64,6 +66,9 @@ type Fleet interface {
 	Declared(ctx context.Context, ref fleet.Ref) (fleet.Service, error)
 	DiffOf(ctx context.Context, by string, ref fleet.Ref, fresh bool) (fleet.Diff, int64, error)
 	Revisions(ctx context.Context, ref fleet.Ref) ([]fleet.Revision, error)
+	// RoomForPreview returns Forbidden if no more previews of a project may be open at
+	// once; count counts the open ones.
+	RoomForPreview(ctx context.Context, projectID string, count func(ctx context.Context, projectID string) (int, error)) error
 	// SpecAt returns a service with the settings of a revision.
 	SpecAt(ctx context.Context, now fleet.AgentSpec, revision int64) (fleet.AgentSpec, error)
 }
@@ -137,7 +142,12 @@ func (p *Previews) Ask(ctx context.Context, by string, ref fleet.Ref, want Want)
 		if err := p.room(ctx, one); err != nil {
 			return err
 		}
-		var err error
+		err := p.Fleet.RoomForPreview(ctx, s.ProjectID, func(ctx context.Context, projectID string) (int, error) {
+			return p.Store.OpenPreviewsOf(ctx, projectID, p.since())
+		})
+		if err != nil {
+			return err
+		}
 		if _, one.Request, err = p.Fleet.DiffOf(ctx, by, ref, true); err != nil {
 			return err
 		}

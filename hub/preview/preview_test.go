@@ -163,3 +163,42 @@ func TestPreviewsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// A project has so many open previews as its limit says, of all its services together.
+func TestPreviewsOfAProjectAreCounted(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env := fleettest.New(t, d)
+		env.AddCluster("edge-1")
+		web, api := env.AddService("edge-1", "web"), env.AddService("edge-1", "api")
+		env.Move(web, 1)
+		env.Move(api, 1)
+		limits := fleet.Limits{Previews: 2}
+		if _, err := env.UpdateProject(t.Context(), "ann", "default", fleet.ProjectChange{Limits: &limits}); err != nil {
+			t.Fatal(err)
+		}
+		p := &preview.Previews{Store: env.Store, Writer: env.Store, Fleet: previewed{env.Fleet}, Clock: env.Clock}
+		ask := func(v fleet.ServiceView) (preview.Asked, error) {
+			return p.Ask(t.Context(), "ann", v.Ref(), preview.Want{Revision: 1})
+		}
+		first, err := ask(web)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ask(api); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range []fleet.ServiceView{web, api} {
+			if _, err := ask(v); !errcode.Is(err, errcode.Forbidden) || !strings.Contains(err.Error(), "has 2 previews, and its limit is 2") {
+				t.Errorf("a third one of %s: %v", v.Name, err)
+			}
+		}
+		if err := env.Store.Write(t.Context(), func(ctx context.Context) error {
+			return env.Store.AnswerPreview(ctx, preview.Preview{ServiceID: web.ID, ClusterID: web.ClusterID, Request: first.Request, Answered: true})
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ask(api); err != nil {
+			t.Errorf("after one was answered: %v", err)
+		}
+	})
+}

@@ -11,7 +11,7 @@ import (
 // Fleet returns the rows of the fleet as hub/fleet asks for them.
 func Fleet(s *Store) fleet.Store {
 	return fleet.Store{
-		Snapshots: s, ProjectReader: s, ProjectStore: s, WindowStore: s, ReachReader: s,
+		Snapshots: s, ProjectReader: s, QuotaStore: s, ProjectStore: s, WindowStore: s, ReachReader: s,
 		ClusterReader: s, ClusterStore: s, ClusterLister: s, MemoryStore: s,
 		ServiceReader: s, ServiceStore: s, ServiceLister: s, RevisionStore: s,
 		StatusReader: s, StatusStore: s, HealStore: s, TestRunStore: s, DiffStore: s,

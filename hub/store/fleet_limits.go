@@ -56,6 +56,19 @@ func (s *Store) UpdateProject(ctx context.Context, p fleet.Project) error {
 	return err
 }
 
+// ClustersOfProject implements fleet.QuotaStore.
+func (s *Store) ClustersOfProject(ctx context.Context, projectID string) (int, error) {
+	n, _, err := rowOf(ctx, s, value[int], "SELECT count(*) FROM clusters WHERE project_id = $1", projectID)
+	return n, err
+}
+
+// ServicesOfProject implements fleet.QuotaStore.
+func (s *Store) ServicesOfProject(ctx context.Context, projectID string) (int, error) {
+	n, _, err := rowOf(ctx, s, value[int], `SELECT count(*) FROM services WHERE project_id = $1 AND parent_id <> 'hub'
+		AND NOT (managed_by_tool = 'hub' AND managed_by_id IN (SELECT id FROM global_services WHERE project_id = ''))`, projectID)
+	return n, err
+}
+
 // ProjectsByID implements fleet.ProjectReader.
 func (s *Store) ProjectsByID(ctx context.Context, ids []string) (all []fleet.Project, err error) {
 	err = chunks(ids, func(args []any) error {

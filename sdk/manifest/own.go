@@ -236,6 +236,7 @@ func (d own) projectLimits() (*Item, error) {
 	spec := object.Spec
 	return d.request(spec.Project, &hubv1.UpdateProjectRequest{Name: spec.Project, Limits: &hubv1.ProjectLimits{
 		Namespaces: spec.Namespaces, Kinds: spec.Kinds, ClusterScoped: value(spec.ClusterScoped), ServiceAccount: value(spec.ServiceAccount), Accounts: spec.Accounts, SyncWindows: syncWindows(spec.SyncWindows),
+		Clusters: value(spec.Clusters), Services: value(spec.Services), Previews: value(spec.Previews),
 	}}), nil
 }
 

@@ -131,6 +131,15 @@ func TestUpLocal(t *testing.T) {
 	if have := s.replicas(); have != "3" {
 		t.Errorf("another run left %s replicas", have)
 	}
+
+	// As the repository's README says.
+	s.must("services", "delete", "mgmt/root", "--detach")
+	if out, _, code := s.axle("services", "get", "mgmt/root"); code == 0 {
+		t.Errorf("the root is still there: %s", out)
+	}
+	if going := s.try("get", "gitrepositories.deployments.plural.sh,servicedeployments.deployments.plural.sh", "-A", "-o", "jsonpath={.items[*].metadata.deletionTimestamp}"); going != "" || s.replicas() != "3" {
+		t.Errorf("what the root applied goes with it: %q, %s replicas", going, s.replicas())
+	}
 }
 
 // holdsNoSecret looks for the repository's password in the folder, Git's own files

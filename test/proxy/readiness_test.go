@@ -177,6 +177,33 @@ func (r *readied) record(namespace, name string, revision int, status helmcommon
 	}, metav1.CreateOptions{}))
 }
 
+// fieldReleases writes releases as people have them: one that Helm keeps in a ConfigMap, one
+// whose hook only has a removed version, and one with two revisions that are deployed.
+func (r *readied) fieldReleases(namespace string) {
+	r.t.Helper()
+	r.release(namespace, "fine", 1, "deployed", releaseText)
+	text, err := json.Marshal(&helm.Release{Name: "hooked", Version: 1, Info: &helm.Info{Status: "deployed"}, Hooks: []*helm.Hook{{Path: "hooked/templates/hook.yaml", Manifest: releaseText}}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.record(namespace, "hooked", 1, "deployed", text)
+	r.release(namespace, "old", 1, "deployed", strings.ReplaceAll(releaseText, "shop-web", "shop-old"))
+	secrets := r.api.CoreV1().Secrets(namespace)
+	kept, err := secrets.Get(r.t.Context(), "sh.helm.release.v1.old.v1", metav1.GetOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := secrets.Delete(r.t.Context(), kept.Name, metav1.DeleteOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+	_, err = r.api.CoreV1().ConfigMaps(namespace).Create(r.t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: kept.Name, Labels: kept.Labels}, Data: map[string]string{"release": string(kept.Data["release"])},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 // services delivers the objects of two services, one of a project of administrators only.
 func (r *readied) services() {
 	t := r.t
@@ -268,10 +295,11 @@ func TestReadinessNamesAllThatSpeaksAgainstAVersion(t *testing.T) {
 	r.release(namespace, "shop", 1, "superseded", strings.ReplaceAll(releaseText, "shop-web", "shop-before"))
 	r.release(namespace, "shop", 2, "deployed", releaseText)
 	r.release(namespace, "shop", 3, "failed", strings.ReplaceAll(releaseText, "shop-web", "shop-failed"))
-	r.release(namespace, "fine", 1, "deployed", strings.ReplaceAll(releaseText, "autoscaling/v2beta2", "autoscaling/v2"))
+	r.release(namespace, "fine", 2, "deployed", strings.ReplaceAll(releaseText, "autoscaling/v2beta2", "autoscaling/v2"))
+	r.fieldReleases(namespace)
 	budgets, nodes := []string{"budgets PodDisruptionBudget never", "budgets PodDisruptionBudget rounded"}, []string{"nodes Node old"}
 	requested := []string{"requested IPAddress", "requested ServiceCIDR", "requested VolumeAttributesClass"}
-	releases := []string{"releases shop HorizontalPodAutoscaler shop-web"}
+	releases := []string{"releases hooked HorizontalPodAutoscaler shop-web", "releases old HorizontalPodAutoscaler shop-old", "releases shop HorizontalPodAutoscaler shop-web"}
 	network := []string{"applied network IPAddress 10.99.0.9", "applied network ServiceCIDR more"}
 	eventually.For(t, limit, "the API server knows the binding of administrators", func() error {
 		if nodes := r.ask(r.client, "1.37").GetChecks()[5]; nodes.GetNotShown() > 0 {
@@ -286,7 +314,7 @@ func TestReadinessNamesAllThatSpeaksAgainstAVersion(t *testing.T) {
 	r.says(all)
 	t.Run("who may read the cluster", func(t *testing.T) {
 		seen := r.ask(r.reader, "1.37")
-		hidden := []string{"applied 1 not shown", "budgets 2 not shown", "nodes 1 not shown", "releases 1 not shown"}
+		hidden := []string{"applied 1 not shown", "budgets 2 not shown", "nodes 1 not shown", "releases 3 not shown"}
 		if want := slices.Sorted(slices.Values(slices.Concat(network, hidden, requested))); seen.GetResult() != "NotReady" || !slices.Equal(found(seen), want) {
 			t.Errorf("found\n%s\nwant\n%s", strings.Join(found(seen), "\n"), strings.Join(want, "\n"))
 		}
@@ -373,7 +401,7 @@ func (r *readied) damaged(t *testing.T, namespace string) {
 			t.Errorf("the check says %q, without %q", message, want)
 		}
 	}
-	if f := answer.GetChecks()[3].GetFindings(); len(f) != 1 || f[0].GetRelease() != "shop" {
+	if f := answer.GetChecks()[3].GetFindings(); len(f) != 3 || f[2].GetRelease() != "shop" {
 		t.Errorf("the other releases: %v", f)
 	}
 }

@@ -524,7 +524,14 @@ type ProjectLimits struct {
 	SyncWindows []*SyncWindow `protobuf:"bytes,5,rep,name=sync_windows,json=syncWindows,proto3" json:"sync_windows,omitempty"`
 	// Service accounts that its services may act as, as NAMESPACE/NAME with * and ?,
 	// beside all those in namespaces. Without either, a service may begin to use none.
-	Accounts      []string `protobuf:"bytes,6,rep,name=accounts,proto3" json:"accounts,omitempty"`
+	Accounts []string `protobuf:"bytes,6,rep,name=accounts,proto3" json:"accounts,omitempty"`
+	// How many clusters the project may have; unset is no limit. Those that exist stay.
+	Clusters int32 `protobuf:"varint,7,opt,name=clusters,proto3" json:"clusters,omitempty"`
+	// How many services it may have, without those that global services of the whole
+	// hub place; unset is no limit. Those that exist stay.
+	Services int32 `protobuf:"varint,8,opt,name=services,proto3" json:"services,omitempty"`
+	// How many previews of its services may be open at once; unset is no limit.
+	Previews      int32 `protobuf:"varint,9,opt,name=previews,proto3" json:"previews,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -599,6 +606,27 @@ func (x *ProjectLimits) GetAccounts() []string {
 		return x.Accounts
 	}
 	return nil
+}
+
+func (x *ProjectLimits) GetClusters() int32 {
+	if x != nil {
+		return x.Clusters
+	}
+	return 0
+}
+
+func (x *ProjectLimits) GetServices() int32 {
+	if x != nil {
+		return x.Services
+	}
+	return 0
+}
+
+func (x *ProjectLimits) GetPreviews() int32 {
+	if x != nil {
+		return x.Previews
+	}
+	return 0
 }
 
 type ListProjectsRequest struct {
@@ -10984,7 +11012,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"managed_by\x18\b \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x12@\n" +
 	"\x11limits_managed_by\x18\t \x01(\v2\x14.axle.hub.v1.ManagerR\x0flimitsManagedBy\x12/\n" +
 	"\x13administrators_only\x18\n" +
-	" \x01(\bR\x12administratorsOnly\"\xed\x01\n" +
+	" \x01(\bR\x12administratorsOnly\"\xc1\x02\n" +
 	"\rProjectLimits\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\x01 \x03(\tR\n" +
@@ -10993,7 +11021,10 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x0ecluster_scoped\x18\x03 \x01(\bR\rclusterScoped\x12'\n" +
 	"\x0fservice_account\x18\x04 \x01(\tR\x0eserviceAccount\x12:\n" +
 	"\fsync_windows\x18\x05 \x03(\v2\x17.axle.hub.v1.SyncWindowR\vsyncWindows\x12\x1a\n" +
-	"\baccounts\x18\x06 \x03(\tR\baccounts\"=\n" +
+	"\baccounts\x18\x06 \x03(\tR\baccounts\x12\x1a\n" +
+	"\bclusters\x18\a \x01(\x05R\bclusters\x12\x1a\n" +
+	"\bservices\x18\b \x01(\x05R\bservices\x12\x1a\n" +
+	"\bpreviews\x18\t \x01(\x05R\bpreviews\"=\n" +
 	"\x13ListProjectsRequest\x12&\n" +
 	"\x0fmanaged_by_tool\x18\x01 \x01(\tR\rmanagedByTool\"H\n" +
 	"\x14ListProjectsResponse\x120\n" +

@@ -29,6 +29,9 @@ type matching struct {
 	targets  []fleet.StoredService
 	clusters []fleet.Cluster
 	created  int
+	// room is how many more services the project of the global service may have, nil
+	// before it was counted.
+	room *int
 	// existed are the ids of the services that are not new.
 	existed map[string]bool
 }

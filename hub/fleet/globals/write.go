@@ -31,6 +31,9 @@ func (m *matching) wanted(ctx context.Context, p placed, before fleet.StoredServ
 			return s, false, err
 		}
 	}
+	if err := m.takeRoom(ctx, project, before); err != nil {
+		return s, false, err
+	}
 	if err := m.config.Fleet.Admit(ctx, &s, before.Service, project, p.cluster); err != nil {
 		return s, false, err
 	}
@@ -53,6 +56,26 @@ func (m *matching) wanted(ctx context.Context, p placed, before fleet.StoredServ
 		err = m.config.Fleet.Settle(ctx, &s, p.cluster, s.Revision == 0)
 	}
 	return s, true, err
+}
+
+// takeRoom takes a place among the services of the project of a global service. Targets of
+// a global service of the whole hub take none.
+func (m *matching) takeRoom(ctx context.Context, p fleet.Project, before fleet.StoredService) error {
+	if m.global.ProjectID == "" || p.Limits.Services == 0 || before.ProjectID == p.ID {
+		return nil
+	}
+	if m.room == nil {
+		room, err := m.config.Fleet.RoomForServices(ctx, p)
+		if err != nil {
+			return err
+		}
+		m.room = &room
+	}
+	if err := p.FullOfServices(*m.room); err != nil {
+		return err
+	}
+	*m.room--
+	return nil
 }
 
 func (m *matching) projectOf(ctx context.Context, id string) (p fleet.Project, err error) {

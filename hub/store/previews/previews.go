@@ -91,6 +91,13 @@ func (t *Table) OpenPreviews(ctx context.Context, clusterID string, since int64)
 	return query.All(ctx, t.db, Previews.Reader(), Open, clusterID, since)
 }
 
+// OpenPreviewsOf implements preview.Store.
+func (t *Table) OpenPreviewsOf(ctx context.Context, projectID string, since int64) (int, error) {
+	n, _, err := query.One(ctx, t.db, query.Value[int], `SELECT count(*) FROM previews p JOIN services s ON s.id = p.service_id
+		WHERE s.project_id = $1 AND p.answered = 0 AND p.created_at >= $2`, projectID, since)
+	return n, err
+}
+
 // PreviewFiles implements preview.Store.
 func (t *Table) PreviewFiles(ctx context.Context, clusterID, digest string) ([]byte, error) {
 	text, found, err := query.One(ctx, t.db, query.Value[string], "SELECT files FROM previews WHERE cluster_id = $1 AND answered = 0 AND files_digest = $2 LIMIT 1", clusterID, digest)

@@ -57,6 +57,11 @@ export function ProjectDialog({ project, onClose, onDone }: { project?: Project;
       <TextField label="Service account" value={limits.serviceAccount} onChange={(serviceAccount) => set({ serviceAccount })} hint="For services that name none: NAME in the service's namespace, or NAMESPACE/NAME." />
       <TextArea label="Accounts" value={limits.accounts} onChange={(accounts) => set({ accounts })} placeholder="shop/deployer" hint="Service accounts that services may act as, NAMESPACE/NAME with * and ?, beside those in the namespaces above." />
       {name !== 'default' && <Checkbox label="Allow cluster-scoped objects" hint="Such as ClusterRole and CustomResourceDefinition, which reach beyond the project." checked={limits.clusterScoped} onChange={(clusterScoped) => set({ clusterScoped })} />}
+      <div className={styles.two}>
+        <TextField label="Clusters" value={limits.clusters} onChange={(clusters) => set({ clusters })} inputMode="numeric" hint="At most so many; empty is no limit." />
+        <TextField label="Services" value={limits.services} onChange={(services) => set({ services })} inputMode="numeric" hint="At most so many, without those that global services of the whole hub place." />
+        <TextField label="Open previews" value={limits.previews} onChange={(previews) => set({ previews })} inputMode="numeric" hint="At most so many at once." />
+      </div>
       <h3>Sync windows</h3>
       <p className={styles.muted}>In addition to those of the hub and of a service: each level must allow a sync.</p>
       <WindowsEditor windows={limits.windows} onChange={(windows) => set({ windows })} />
