@@ -9,6 +9,7 @@ import (
 
 	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/hub/clusterapi"
+	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/objects"
@@ -136,8 +137,7 @@ func (t templates) fetch(ctx context.Context, d digest.Digest) ([]byte, error) {
 
 // registered is a template as an administrator declared it, with its folder.
 func (t templates) registered(ctx context.Context, declared *objects.Objects, name string) (clusterapi.Registered, error) {
-	s := object.ClusterTemplate.Storage
-	o, err := declared.Get(ctx, objects.Kind{Name: templateKind, Noun: s.Called, List: "axle " + object.ClusterTemplate.Noun + " list"}, name, identity.All)
+	o, err := template(ctx, declared, name)
 	if err != nil {
 		return clusterapi.Registered{}, err
 	}
@@ -173,6 +173,27 @@ func (t templates) registered(ctx context.Context, declared *objects.Objects, na
 	return out, err
 }
 
+// projectsOf implements clusterapi.Config.ProjectsOf. Another template of the same name is
+// not the one that the cluster was made from.
+func projectsOf(ctx context.Context, declared *objects.Objects, origin fleet.Origin) (ids []string, err error) {
+	o, err := template(ctx, declared, origin.Template)
+	if errcode.Is(err, errcode.NotFound) || err == nil && o.ID != origin.TemplateID {
+		return nil, nil
+	}
+	for _, r := range o.References {
+		if r.Field == "projects" {
+			ids = append(ids, r.TargetID)
+		}
+	}
+	return ids, err
+}
+
+// template returns a cluster template by name. NotFound.
+func template(ctx context.Context, declared *objects.Objects, name string) (objects.Shown, error) {
+	s := object.ClusterTemplate.Storage
+	return declared.Get(ctx, objects.Kind{Name: templateKind, Noun: s.Called, List: "axle " + object.ClusterTemplate.Noun + " list"}, name, identity.All)
+}
+
 // newClusters creates the clusters that are made from templates.
 func newClusters(h *Hub, log *slog.Logger) *clusterapi.Clusters {
 	t := templates{newSources(h), h.store}
@@ -180,6 +201,9 @@ func newClusters(h *Hub, log *slog.Logger) *clusterapi.Clusters {
 		Fleet: h.fleet, Keep: h.store.PutPackage, Log: log,
 		Template: func(ctx context.Context, name string) (clusterapi.Registered, error) {
 			return t.registered(ctx, h.objects, name)
+		},
+		ProjectsOf: func(ctx context.Context, origin fleet.Origin) ([]string, error) {
+			return projectsOf(ctx, h.objects, origin)
 		},
 		Names: func(ctx context.Context, ids []string) (map[string]string, error) {
 			return h.clusterNames(ctx, ids, identity.All)

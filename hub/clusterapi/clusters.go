@@ -46,6 +46,9 @@ type Config struct {
 	Fleet Fleet
 	// Template returns a template by name. NotFound; Conflict when it is not pinned.
 	Template func(ctx context.Context, name string) (Registered, error)
+	// ProjectsOf returns the ids of the projects of the template that a cluster was made
+	// from: none when it is gone.
+	ProjectsOf func(ctx context.Context, origin fleet.Origin) ([]string, error)
 	// Names are the names of clusters by id, of those that exist.
 	Names func(ctx context.Context, ids []string) (map[string]string, error)
 	// Keep stores a tarball that agents fetch by its digest.
@@ -85,8 +88,8 @@ func (s *Clusters) Create(ctx context.Context, by string, r Request) (fleet.Clus
 	if err != nil {
 		return fleet.Cluster{}, err
 	}
-	if project.ID != fleet.DefaultProjectID && !slices.Contains(t.Projects, project.ID) {
-		return fleet.Cluster{}, errcode.New(errcode.Forbidden, "template: %s is not for project %s, because it uses the credentials of providers; an administrator adds the project to the template", t.Name, project.Name)
+	if err := admits(t.Name, t.Projects, project.ID, project.Name); err != nil {
+		return fleet.Cluster{}, err
 	}
 	managementID, err := s.management(ctx, t, r.Management)
 	if err != nil {
@@ -115,6 +118,28 @@ func (s *Clusters) Create(ctx context.Context, by string, r Request) (fleet.Clus
 		Origin:  fleet.Origin{TemplateID: t.ID, Template: t.Name, Commit: t.Commit, Version: made.Version, Variables: made.Variables},
 		Builtin: fleet.Builtin{Name: place, Namespace: place, Version: t.Commit, Digest: d.String(), Size: int64(len(data)), Contained: true},
 	})
+}
+
+// Moving returns Forbidden for a cluster that moves to a project which its template is not
+// for: whoever may change it there would use the credentials of providers.
+func (s *Clusters) Moving(ctx context.Context, before, after fleet.Cluster) error {
+	if !before.Origin.Known() || before.ProjectID == after.ProjectID {
+		return nil
+	}
+	projects, err := s.config.ProjectsOf(ctx, before.Origin)
+	if err != nil {
+		return err
+	}
+	return admits(before.Origin.Template, projects, after.ProjectID, after.Project)
+}
+
+// admits returns Forbidden for a project that is not one of a template's. The default one
+// always is.
+func admits(template string, projects []string, id, name string) error {
+	if id == fleet.DefaultProjectID || slices.Contains(projects, id) {
+		return nil
+	}
+	return errcode.New(errcode.Forbidden, "template: %s is not for project %s, because it uses the credentials of providers; an administrator adds the project to the template", template, name)
 }
 
 // management returns the id of the management cluster of a name, which is one of the

@@ -170,7 +170,7 @@ func (s *Store) Clusters(ctx context.Context, projectID string) ([]fleet.Cluster
 
 // The queries of MadeClusters, for a test of their plans.
 var (
-	selectMade   = selectClusters + "WHERE c.management_id <> '' ORDER BY c.name"
+	selectMade   = selectClusters + "WHERE c.management_id <> '' AND c.management_id > '' ORDER BY c.management_id"
 	selectMadeOn = selectClusters + "WHERE c.management_id <> '' AND c.management_id = $1 ORDER BY c.name"
 )
 

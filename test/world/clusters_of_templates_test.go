@@ -104,6 +104,7 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 		s.t.Helper()
 		return strings.TrimSpace(s.axle("clusters", "get", cluster, "-o", "jsonpath={.origin."+field+"}"))
 	}
+	refused("is not for project lab", "clusters", "move", "shop-1", "--project", "lab", "--confirm")
 	service, namespace, first := origin("shop-1", "service"), origin("shop-1", "namespace"), origin("shop-1", "commit")
 	if listed := s.axle("clusters", "list"); !strings.Contains(listed, "Provisioning") {
 		t.Errorf("the list shows %s", listed)
