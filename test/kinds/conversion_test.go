@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 	"sigs.k8s.io/yaml"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
@@ -215,6 +216,12 @@ func (c *converter) prepare(item *manifest.Item, v values) (documents string) {
 			}
 			c.existing(err)
 		}
+	}
+	if len(item.Stored) > 0 && item.Repository != nil { // its login is at the hub before
+		stored := proto.CloneOf(item.Repository)
+		stored.Credentials = &hubv1.RepositoryCredentials{Username: "you", Password: "hidden"}
+		_, err := c.client.Repositories.Create(ctx, connect.NewRequest(stored))
+		c.existing(err)
 	}
 	for source := range v.sources {
 		documents += "\n---\n" + source
