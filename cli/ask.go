@@ -18,6 +18,7 @@ var questions = withDescribed(map[string]string{
 	"agents abort":                 "Abort the agent upgrade and roll agents back",
 	"clusters delete":              "Delete %s from the hub (cluster; its tokens are revoked)",
 	"clusters delete --detach":     "Delete %s from the hub (cluster; its tokens are revoked, the objects of its services stay)",
+	"clusters destroy":             "Destroy %s (cluster, WITH ITS MACHINES and what runs on them)",
 	"federation delete":            "Delete %s (trust; its CI jobs can no longer log in)",
 	"globalservices delete":        "Delete %s (global service; its services are deleted too, unless its cascade keeps them)",
 	"namespaces delete":            "Stop managing %s (with --cascade delete, the namespace and everything in it is deleted on its clusters)",
@@ -76,13 +77,24 @@ func askFirst(a *command.App, c *cobra.Command) {
 		}
 		q := confirm.Question{
 			Terminal: a.Interactive() && output.IsTerminal(a.Err), Yes: yes, In: a.In, Err: a.Err,
-			Text: strings.ReplaceAll(text, "%s", strings.Join(args, ", ")), Command: confirm.Line(slices.Concat([]string{"axle"}, a.Args, []string{"--yes"})),
+			Text: strings.ReplaceAll(text, "%s", strings.Join(args, ", ")), Word: word(path, args), Command: confirm.Line(slices.Concat([]string{"axle"}, a.Args, []string{"--yes"})),
 		}
 		if err := q.Ask(); err != nil {
 			return err
 		}
 		return run(c, args)
 	}
+}
+
+// typed are the questions that are answered with what they are about.
+var typed = []string{"clusters destroy"}
+
+// word is typed to answer the question of a command; empty is yes.
+func word(path string, args []string) string {
+	if slices.Contains(typed, path) {
+		return strings.Join(args, " ")
+	}
+	return ""
 }
 
 // on reports whether a command has a flag and it is true.

@@ -33,7 +33,7 @@ func every(t *testing.T, do func(c *cobra.Command, path string)) {
 }
 
 // objects are the words of flags that name an object.
-var objects = []string{"cluster", "clusters", "project", "repo", "repository", "service", "user", "group", "account", "context", "backend", "trust", "bind", "import"}
+var objects = []string{"cluster", "clusters", "template", "project", "repo", "repository", "service", "user", "group", "account", "context", "backend", "trust", "bind", "import"}
 
 // others are flags with such a word that name no object of the hub, with what
 // they name.
@@ -110,7 +110,7 @@ func TestWhatDestroysAsks(t *testing.T) {
 	found := map[string]bool{}
 	every(t, func(c *cobra.Command, path string) {
 		found[path] = true
-		destroys := slices.Contains([]string{"delete", "revoke", "end", "abort", "approve-prune", "confirm-restore", "uninstall"}, c.Name())
+		destroys := slices.Contains([]string{"delete", "destroy", "revoke", "end", "abort", "approve-prune", "confirm-restore", "uninstall"}, c.Name())
 		if c.Flags().Lookup("all") != nil && strings.HasPrefix(path, "services ") {
 			return
 		}

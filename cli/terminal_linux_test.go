@@ -72,6 +72,28 @@ func (d *deleting) Delete(_ context.Context, r *connect.Request[hubv1.DeleteServ
 	return connect.NewResponse(&hubv1.Service{}), nil
 }
 
+// typing runs a command against a hub, on a terminal where a person types, or in a script
+// when they type nothing.
+func typing(t *testing.T, mux *http.ServeMux, types string, args []string) (code int, said string) {
+	t.Helper()
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	t.Setenv("AXLE_CONFIG", filepath.Join(t.TempDir(), "config.yaml"))
+	t.Setenv("AXLE_HUB_URL", server.URL)
+	t.Setenv("AXLE_TOKEN", "token")
+	if types == "" {
+		var errs bytes.Buffer
+		code = cli.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &errs})
+		return code, errs.String()
+	}
+	person, command := terminal(t)
+	if _, err := person.WriteString(types); err != nil {
+		t.Fatal(err)
+	}
+	code = cli.Run(t.Context(), args, cli.Streams{In: command, Out: &bytes.Buffer{}, Err: command})
+	return code, shown(t, person, command)
+}
+
 // A person is asked before something is destroyed; a script is not.
 func TestDeletingAsksOnATerminal(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -92,26 +114,7 @@ func TestDeletingAsksOnATerminal(t *testing.T) {
 			d := &deleting{}
 			mux := http.NewServeMux()
 			mux.Handle(hubv1connect.NewServicesHandler(d))
-			server := httptest.NewServer(mux)
-			defer server.Close()
-			t.Setenv("AXLE_CONFIG", filepath.Join(t.TempDir(), "config.yaml"))
-			t.Setenv("AXLE_HUB_URL", server.URL)
-			t.Setenv("AXLE_TOKEN", "token")
-			args := append([]string{"services", "delete", "edge/web", "edge/api", "--timeout", "0"}, strings.Fields(tc.flags)...)
-			var said string
-			var code int
-			if tc.types == "" {
-				var errs bytes.Buffer
-				code = cli.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &errs})
-				said = errs.String()
-			} else {
-				person, command := terminal(t)
-				if _, err := person.WriteString(tc.types); err != nil {
-					t.Fatal(err)
-				}
-				code = cli.Run(t.Context(), args, cli.Streams{In: command, Out: &bytes.Buffer{}, Err: command})
-				said = shown(t, person, command)
-			}
+			code, said := typing(t, mux, tc.types, append([]string{"services", "delete", "edge/web", "edge/api", "--timeout", "0"}, strings.Fields(tc.flags)...))
 			if code != tc.code || strings.Contains(said, "edge/web, edge/api") != tc.asks || (len(d.deleted) == 2) != tc.deletes {
 				t.Errorf("exit %d, deleted %v, said %q", code, d.deleted, said)
 			}
@@ -119,5 +122,34 @@ func TestDeletingAsksOnATerminal(t *testing.T) {
 				t.Errorf("%q does not say how to do it without a question", said)
 			}
 		})
+	}
+}
+
+// destroying is a hub that destroys clusters; a double for the command line.
+type destroying struct {
+	hubv1connect.UnimplementedClustersHandler
+	destroyed []string
+}
+
+func (d *destroying) Destroy(_ context.Context, r *connect.Request[hubv1.DestroyClusterRequest]) (*connect.Response[hubv1.Cluster], error) {
+	d.destroyed = append(d.destroyed, r.Msg.GetName())
+	return connect.NewResponse(&hubv1.Cluster{}), nil
+}
+
+// Machines are destroyed after their cluster's name was typed, or with --yes.
+func TestDestroyingAsksForTheName(t *testing.T) {
+	for types, tc := range map[string]struct {
+		flags    string
+		destroys bool
+	}{
+		"y\n": {"", false}, "yes\n": {"", false}, "shop-10\n": {"", false}, "shop-1\n": {"", true}, "no\n": {"--yes", true},
+	} {
+		d := &destroying{}
+		mux := http.NewServeMux()
+		mux.Handle(hubv1connect.NewClustersHandler(d))
+		code, said := typing(t, mux, types, append([]string{"clusters", "destroy", "shop-1"}, strings.Fields(tc.flags)...))
+		if (len(d.destroyed) == 1) != tc.destroys || (code == 0) != tc.destroys || (tc.flags == "") != strings.Contains(said, "WITH ITS MACHINES and what runs on them)? Type shop-1 to confirm: ") {
+			t.Errorf("after %q %s: exit %d, destroyed %v, said %q", types, tc.flags, code, d.destroyed, said)
+		}
 	}
 }

@@ -33,6 +33,9 @@ type packages struct {
 	*gitcache.Cache
 	store *store.Store
 
+	// binary is the digest of the tarball of this binary, which is always in memory.
+	binary digest.Digest
+
 	mu   sync.Mutex
 	kept map[digest.Digest][]byte
 }
@@ -63,15 +66,38 @@ func (p *packages) own(ctx context.Context, d digest.Digest) (*gitcache.Tarball,
 		if data, err = p.store.Package(ctx, d.String()); err != nil {
 			return nil, err
 		}
-		p.mu.Lock()
-		p.kept[d] = data
-		p.mu.Unlock()
+		p.keep(d, data)
 	}
 	sum := digest.SumOf(data)
 	return &gitcache.Tarball{
 		ReadSeekCloser: noClose{bytes.NewReader(data)}, Digest: d, Size: int64(len(data)),
 		ETag: strconv.Quote(fmt.Sprintf("%x", sum[:16])), ContentType: gitcache.ContentType, From: builtFrom, ModTime: time.Time{},
 	}, nil
+}
+
+// maxKept limits the tarballs in memory, beside the one of this binary.
+const maxKept = 32 << 20
+
+// keep keeps a tarball in memory, and lets go of others when there are too many bytes.
+func (p *packages) keep(d digest.Digest, data []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	size := len(data)
+	for other, have := range p.kept {
+		if other != p.binary && other != d {
+			size += len(have)
+		}
+	}
+	for other, have := range p.kept {
+		if size <= maxKept {
+			break
+		}
+		if other != p.binary && other != d {
+			size -= len(have)
+			delete(p.kept, other)
+		}
+	}
+	p.kept[d] = data
 }
 
 // Fetch implements agentapi.Tarballs.
@@ -112,7 +138,7 @@ func (h *Hub) newAgents() (*agents, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := &packages{Cache: h.cache, store: h.store, kept: map[digest.Digest][]byte{d: data}}
+	kept := &packages{Cache: h.cache, store: h.store, binary: d, kept: map[digest.Digest][]byte{d: data}}
 	engine, err := fanout.New(fanout.Config{
 		Rollouts: h.store, Targets: h.store, Writer: h.store, Subject: fanout.Agents{Fleet: h.fleet}, Clock: h.config.Clock, Log: h.log,
 	})

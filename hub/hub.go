@@ -14,6 +14,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/agentapi"
 	"github.com/axle-cd/axle/hub/backup"
+	"github.com/axle-cd/axle/hub/clusterapi"
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/config/backend"
 	"github.com/axle-cd/axle/hub/console"
@@ -33,6 +34,7 @@ import (
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/hub/login/declared"
 	"github.com/axle-cd/axle/hub/notify"
+	"github.com/axle-cd/axle/hub/objects"
 	"github.com/axle-cd/axle/hub/operations"
 	"github.com/axle-cd/axle/hub/preview/refs"
 	"github.com/axle-cd/axle/hub/setuptoken"
@@ -83,6 +85,8 @@ type Hub struct {
 	namespaces *namespaces.Namespaces
 	notifier   *notify.Notifier
 	operations *operations.Operations
+	objects    *objects.Objects
+	clusters   *clusterapi.Clusters
 	replicas   *replicas
 	backups    *backup.Keeper
 	setup      *setuptoken.Keeper
@@ -197,10 +201,9 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 		return err
 	}
 	h.registry.MustRegister(metrics.New(h.fleet, h.desired))
-	if h.notifier, err = newNotifier(h); err != nil {
+	if err := makeActors(h); err != nil {
 		return err
 	}
-	h.operations = newOperations(h)
 	if h.agents, err = h.newAgents(); err != nil {
 		return err
 	}
@@ -215,9 +218,22 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 		return err
 	}
 	h.setup = setuptoken.New(c.DataDir, h.callers.Accounts, c.Clock, c.Log)
-	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.index, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels, h.notifier, h.operations} {
+	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.index, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels, h.notifier, h.operations, h.clusters} {
 		h.feed.Subscribe(s)
 	}
+	return nil
+}
+
+// makeActors creates what acts on the fleet by itself or for people.
+func makeActors(h *Hub) (err error) {
+	if h.notifier, err = newNotifier(h); err != nil {
+		return err
+	}
+	h.operations = newOperations(h)
+	if h.objects, err = newObjects(h); err != nil {
+		return err
+	}
+	h.clusters = newClusters(h, h.config.Log)
 	return nil
 }
 

@@ -3,8 +3,10 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/objects"
@@ -17,9 +19,49 @@ func newObjects(h *Hub) (*objects.Objects, error) {
 	from := newSources(h)
 	return objects.New(objects.Config{
 		Store: h.store, Writer: h.store, Clock: h.config.Clock,
-		Targets: map[string]objects.Target{"Repository": {Find: from.find, Names: from.names}},
-		Checks:  map[string]objects.Check{"ClusterTemplate": from.checkTemplate},
+		Targets: map[string]objects.Target{
+			"Repository": {Find: from.find, Names: from.names}, "Cluster": {Find: h.findCluster, Names: h.clusterNames},
+			"Project": {Find: h.findProject, Names: h.projectNames},
+		},
+		Checks:   map[string]objects.Check{templateKind: from.checkTemplate},
+		Prepares: map[string]objects.Prepare{templateKind: templates{from, h.store}.pin},
 	})
+}
+
+// findCluster returns the id of a cluster. Only administrators write objects that name some.
+func (h *Hub) findCluster(ctx context.Context, name string) (string, error) {
+	c, err := h.fleet.ClusterNamed(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	// A transaction that deletes it looks for who uses it.
+	return c.ID, event.DependsOn(ctx, event.Change{Kind: event.KindCluster, Key: c.ID})
+}
+
+// clusterNames are the names of those of the clusters that are there and within reach.
+func (h *Hub) clusterNames(ctx context.Context, ids []string, reach identity.Reach) (map[string]string, error) {
+	names := map[string]string{}
+	all, err := h.fleet.ClustersByID(ctx, ids, func(string) fleet.Tally { return fleet.Tally{} })
+	for id, c := range all {
+		if reach.Covers(c.Scope()) {
+			names[id] = c.Name
+		}
+	}
+	return names, err
+}
+
+func (h *Hub) findProject(ctx context.Context, name string) (string, error) {
+	p, err := h.fleet.Project(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return p.ID, event.DependsOn(ctx, event.Change{Kind: event.KindProject, Key: p.ID})
+}
+
+func (h *Hub) projectNames(ctx context.Context, ids []string, reach identity.Reach) (map[string]string, error) {
+	names, err := h.fleet.ProjectNames(ctx, ids...)
+	maps.DeleteFunc(names, func(id, _ string) bool { return !reach.Covers(identity.Scope{Project: id}) })
+	return names, err
 }
 
 // find returns the id of a registered repository that the caller may read. NotFound.
@@ -50,6 +92,9 @@ func (s sources) names(ctx context.Context, ids []string, reach identity.Reach) 
 // checkTemplate requires that the folder of a cluster template is in Git.
 func (s sources) checkTemplate(ctx context.Context, _ json.RawMessage, references []objects.Reference) error {
 	for _, reference := range references {
+		if reference.TargetKind != "Repository" {
+			continue
+		}
 		r, err := s.cache.Repository(ctx, reference.TargetID)
 		if err == nil && r.Kind != gitcache.KindGit {
 			err = errcode.New(errcode.Invalid, "repository: %s is of the type %s; a cluster template is a folder of a repository of the type git", r.Name, r.Kind)

@@ -92,6 +92,7 @@ func (h *Hub) followHeads(ctx context.Context) error {
 			lifecycle.Part{Name: "audit export", Run: h.exportForAll},
 			lifecycle.Part{Name: "notifications", Run: h.notifier.Run},
 			lifecycle.Part{Name: "operations", Run: h.operations.Run},
+			lifecycle.Part{Name: "clusters of templates", Run: h.clusters.Run},
 			lifecycle.Part{Name: "backups", Run: h.backups.Run},
 		)
 	})

@@ -28,7 +28,7 @@ var Writes = append([]Write{
 	{"Projects/Delete", "Project", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
 
 	{"Clusters/Create", "ClusterRegistration", nil, "spec", map[string]string{"name": "spec.name", "handle": "spec.handle", "project": "spec.project",
-		"tags": "spec.tags", "metadata": "spec.metadata", "renew_token": "spec.tokenSecretRef", "management": OfTheCall}},
+		"tags": "spec.tags", "metadata": "spec.metadata", "renew_token": "spec.tokenSecretRef", "from_template": OfTheCall, "management": OfTheCall}},
 	{"Clusters/Update", "Cluster", nil, "spec", map[string]string{"name": "metadata.name", "handle": "spec.handle", "tags": "spec.tags", "set_tags": "spec.tags",
 		"metadata": "spec.metadata", "set_metadata": "spec.metadata", "management": OfTheCall}},
 	{"Clusters/Move", "Cluster", nil, "spec", map[string]string{"name": "metadata.name", "project": "spec.projectRef", "plan": OfTheCall, "confirm": OfTheCall, "management": OfTheCall}},
@@ -119,6 +119,7 @@ var Exceptions = []Exception{
 	{"one-time tokens", "The secret is shown once, to the person or program that asks for it.", []string{"Tokens/Create", "Tokens/Revoke", "ClusterAPI/CreateCredential", "ClusterAPI/CreateTicket"}},
 	{"approvals", "A person approves one thing that waits. A file would also approve the next one.", []string{"Clusters/Approve", "Services/ApprovePrune"}},
 	{"key rotation", "It happens once, at a time that an administrator chooses.", []string{"Backends/RotateKey", "Hub/RotateSigningKey"}},
+	{"Destroy", "It removes machines. A file that is deleted, or a field that is missed, must not do that.", []string{"Clusters/Destroy"}},
 	{"ConfirmRestore", "A person confirms that they have checked a restored hub.", []string{"Hub/ConfirmRestore"}},
 	{"Drain", "It is about one replica that is about to be removed.", []string{"Hub/Drain"}},
 	{"Sync", "It starts at once what would happen later anyway. An operation acts once on services, each of which has fields for it.", []string{"Services/Sync", "Operations/Start", "Operations/Cancel"}},

@@ -8,11 +8,10 @@ var ClusterTemplate = stored(Kind{
 	Noun: "clusters templates", Words: []string{"clustertemplate", "template", "templates"},
 	Storage: &Storage{
 		Called: "cluster template", Short: "axct", Settings: "ClusterTemplateSettings", File: "clustertemplate",
-		Write: Administrators, Prefix: "ctp_", Limit: 200, Effect: "No cluster is created from it: the hub does not create clusters yet.",
-		Columns: []string{"repository", "ref", "folder"},
-		Example: `{"repository": "fleet", "ref": "v1.4.0", "folder": "deploy/clusters/eks", "kinds": ["Cluster.cluster.x-k8s.io", "MachineDeployment.cluster.x-k8s.io"], "description": "Clusters on EC2"}`,
+		Write: Administrators, Prefix: "ctp_", Limit: 200, Columns: []string{"repository", "ref", "folder"},
+		Example: `{"repository": "fleet", "ref": "v1.4.0", "folder": "deploy/clusters/eks", "kinds": ["Cluster.cluster.x-k8s.io", "ClusterClass.cluster.x-k8s.io", "AWSManagedControlPlaneTemplate.controlplane.cluster.x-k8s.io", "AWSManagedClusterTemplate.infrastructure.cluster.x-k8s.io", "AWSMachineTemplate.infrastructure.cluster.x-k8s.io", "NodeadmConfigTemplate.bootstrap.cluster.x-k8s.io"], "description": "Clusters on EC2"}`,
 		Examples: []string{
-			"apply eks --repository fleet --ref v1.4.0 --folder deploy/clusters/eks --kinds Cluster.cluster.x-k8s.io",
+			"apply eks --repository fleet --ref v1.4.0 --folder deploy/clusters/eks --kinds Cluster.cluster.x-k8s.io,ClusterClass.cluster.x-k8s.io --management-clusters mgmt",
 			"list", "get eks -o yaml", "delete eks",
 		},
 	},
@@ -22,5 +21,8 @@ var ClusterTemplate = stored(Kind{
 		"ref":        {Required: true},
 		"folder":     {Required: true, Rule: rule.Folder},
 		"kinds":      {Required: true, Set: true, Rule: rule.GroupKind},
+
+		"management_clusters": {Set: true, Reference: "Cluster"},
+		"projects":            {Set: true, Reference: "Project"},
 	},
 })

@@ -39,7 +39,9 @@ var Cluster = Kind{
 		"CreateClusterRequest.project":     {Computed: true, Immutable: true, Text: "The project of the cluster. Empty is the default one.", Reference: "Project"},
 		"CreateClusterRequest.metadata":    {JSON: true, Default: "{}", Text: "A JSON object, for templates."},
 		"CreateClusterRequest.renew_token": {Skip: true},
-		"CreateClusterRequest.tags":        {Text: "Tags, which global services and filters select clusters by."},
+
+		"CreateClusterRequest.from_template": {Skip: true},
+		"CreateClusterRequest.tags":          {Text: "Tags, which global services and filters select clusters by."},
 	},
 }
 

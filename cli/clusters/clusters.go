@@ -22,14 +22,18 @@ import (
 // Command returns the command axle clusters.
 func Command(a *command.App) *cobra.Command {
 	return command.Noun("clusters", "Manage the clusters that services run on", []string{"cluster"},
-		listCommand(a), getCommand(a), createCommand(a), connectCommand(a), enrollmentCommand(a), readinessCommand(a), kubeconfigCommand(a), credentialCommand(a), updateCommand(a), moveCommand(a), approveCommand(a), deleteCommand(a))
+		listCommand(a), getCommand(a), createCommand(a), connectCommand(a), enrollmentCommand(a), readinessCommand(a), kubeconfigCommand(a), credentialCommand(a), updateCommand(a), moveCommand(a), approveCommand(a), destroyCommand(a), deleteCommand(a))
 }
 
 // clusterState says whether the cluster polls, and if not, why.
 func clusterState(c *hubv1.Cluster) string {
 	switch {
+	case c.GetOrigin().GetDestroying():
+		return "Destroying"
 	case c.GetPending():
 		return "Awaiting approval"
+	case !c.GetRegistered() && c.GetOrigin() != nil:
+		return "Provisioning"
 	case !c.GetRegistered():
 		return "Not connected"
 	}
@@ -96,6 +100,9 @@ func printCluster(a *command.App, c *hubv1.Cluster) error {
 		command.Col("Services", func(v *hubv1.Cluster) string {
 			return fmt.Sprintf("%d, %d healthy, %d failed", v.GetServices(), v.GetServicesHealthy(), v.GetServicesFailed())
 		}),
+		command.Col("Template", madeOf),
+		command.Col("Variables", func(v *hubv1.Cluster) string { return v.GetOrigin().GetVariables() }),
+		command.Col("Made on", madeOn),
 		command.Col("Managed by", command.ManagerOf[*hubv1.Cluster]),
 		command.Col("Created", func(v *hubv1.Cluster) string { return command.Ago(a.Age(v.GetCreatedAt())) }),
 	)
@@ -114,14 +121,35 @@ func getCommand(a *command.App) *cobra.Command {
 
 func createCommand(a *command.App) *cobra.Command {
 	request := &hubv1.CreateClusterRequest{}
+	from := &hubv1.FromTemplate{}
 	c := &cobra.Command{
-		Use: "create NAME", Short: "Create a cluster before its agent, and print its bootstrap token",
+		Use: "create NAME", Short: "Create a cluster before its agent, or make one from a template",
 		Long: `Create a cluster before its agent is installed, and print a bootstrap token. The
 agent uses the token once, within an hour. axle clusters connect does the same and
-also installs the agent.`,
+also installs the agent.
+
+With --template, the hub makes the cluster itself: the management cluster gets the
+objects of the template, with the variables that you set, and Cluster API makes the
+machines. It needs the action create in the project, and a template that is for the
+project. The cluster is Provisioning until its agent connects.`,
+		Example: `  axle clusters create edge-1
+  axle clusters create shop-1 --template eks --set version=v1.34.0 --set region=eu-central-1 --on mgmt --project shop`,
 		Args: command.Exactly(1),
+		PreRunE: func(c *cobra.Command, _ []string) error {
+			for _, name := range []string{"set", "variables", "on"} {
+				if from.GetTemplate() == "" && c.Flags().Changed(name) {
+					return exitcode.Usagef("--%s is for a cluster that is made from a template: name it with --template", name)
+				}
+			}
+			if from.GetTemplate() != "" && request.GetRenewToken() {
+				return exitcode.Usagef("--renew-token is for a cluster that exists; leave --template out")
+			}
+			return nil
+		},
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
-			request.Name = args[0]
+			if request.Name = args[0]; from.GetTemplate() != "" {
+				return makeCluster(c.Context(), a, client, request, from)
+			}
 			made, err := client.Clusters.Create(c.Context(), connect.NewRequest(request))
 			if err != nil {
 				return err
@@ -141,6 +169,7 @@ also installs the agent.`,
 	}
 	clusterFlags(c, request)
 	c.Flags().BoolVar(&request.RenewToken, "renew-token", false, "make a new token for an existing cluster that has no agent yet")
+	templateFlags(c, from)
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/axle-cd/axle/internal/errcode"
@@ -24,25 +25,33 @@ type Question struct {
 	Err io.Writer
 	// Text is the question, without its mark: "Delete service edge-1/web".
 	Text string
+	// Word is typed as the answer instead of yes, for what cannot be made again.
+	Word string
 	// Command is the command line that does it without a question.
 	Command string
 }
 
-// Ask returns nil if the command may go on: after "y" or "yes", with Yes, or
-// without a terminal. Any other answer, and the end of the input, is an error
+// Ask returns nil if the command may go on: after "y" or "yes" (after Word, if there is
+// one), with Yes, or without a terminal. Any other answer, and the end of the input, is an error
 // of the code Invalid that names Command.
 func (q Question) Ask() error {
 	if q.Yes || !q.Terminal {
 		return nil
 	}
-	fmt.Fprintf(q.Err, "%s? [y/N] ", q.Text)
+	answers, hint := []string{"y", "yes"}, "[y/N]"
+	if q.Word != "" {
+		answers, hint = []string{q.Word}, fmt.Sprintf("Type %s to confirm:", q.Word)
+	}
+	fmt.Fprintf(q.Err, "%s? %s ", q.Text, hint)
 	line, err := bufio.NewReader(io.LimitReader(q.In, 1024)).ReadString('\n')
 	if err != nil {
 		// The terminal's cursor is still behind the question.
 		fmt.Fprintln(q.Err)
 	}
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "y", "yes":
+	if line = strings.TrimSpace(line); q.Word == "" {
+		line = strings.ToLower(line)
+	}
+	if slices.Contains(answers, line) {
 		return nil
 	}
 	return errcode.New(errcode.Invalid, "nothing was done; to do it without a question: %s", q.Command)

@@ -22,6 +22,19 @@ func TestOnlyYesGoesOn(t *testing.T) {
 	}
 }
 
+func TestAWordIsTypedAsItIs(t *testing.T) {
+	for answer, goes := range map[string]bool{"shop-1\n": true, " shop-1 \n": true, "y\n": false, "yes\n": false, "Shop-1\n": false, "shop-10\n": false, "\n": false, "": false} {
+		var errs bytes.Buffer
+		err := confirm.Question{Terminal: true, In: strings.NewReader(answer), Err: &errs, Text: "Destroy shop-1", Word: "shop-1", Command: "axle clusters destroy shop-1 --yes"}.Ask()
+		if (err == nil) != goes || !strings.HasPrefix(errs.String(), "Destroy shop-1? Type shop-1 to confirm: ") {
+			t.Errorf("%q: %v, asked %q", answer, err, errs.String())
+		}
+	}
+	if err := (confirm.Question{Terminal: true, Yes: true, In: strings.NewReader("n\n"), Err: &bytes.Buffer{}, Word: "shop-1"}).Ask(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNobodyIsAskedWithoutNeed(t *testing.T) {
 	for name, q := range map[string]confirm.Question{"no terminal": {}, "yes": {Terminal: true, Yes: true}} {
 		var errs bytes.Buffer

@@ -48,6 +48,7 @@ var access = withActions(map[string]identity.Action{
 	hubv1connect.ClustersMoveProcedure:                identity.ActionWrite,
 	hubv1connect.ClustersApproveProcedure:             identity.ActionAdmin,
 	hubv1connect.ClustersDeleteProcedure:              identity.ActionWrite,
+	hubv1connect.ClustersDestroyProcedure:             identity.ActionWrite,
 	hubv1connect.RepositoriesListProcedure:            identity.ActionRead,
 	hubv1connect.RepositoriesGetProcedure:             identity.ActionRead,
 	hubv1connect.RepositoriesCreateProcedure:          identity.ActionGit,

@@ -70,6 +70,9 @@ func (s *clusters) Move(ctx context.Context, r *connect.Request[hubv1.MoveCluste
 // bootstrap tokens: who made one may have no rights on the cluster afterwards, and could
 // register an agent of their own.
 func (s *clusters) moving(ctx context.Context, before, after fleet.Cluster, plan bool) ([]fleet.MoveChange, error) {
+	if err := s.config.Made.Moving(ctx, before, after); err != nil {
+		return nil, err
+	}
 	changes, err := s.config.Globals.Moving(ctx, before, after)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/clusterapi"
 	"github.com/axle-cd/axle/hub/console/enrollment"
 	"github.com/axle-cd/axle/hub/console/fleetapi"
 	"github.com/axle-cd/axle/hub/console/management"
@@ -38,6 +39,17 @@ func (s *Server) cluster(v fleet.ClusterView) *hubv1.Cluster {
 		Registered: v.Registered(), Pending: v.Pending, Freshness: string(v.Freshness), PolledAt: v.PolledAt, PingedAt: v.PingedAt, CreatedAt: v.CreatedAt,
 		Services: int32(v.Services), ServicesHealthy: int32(v.ServicesHealthy), ServicesFailed: int32(v.ServicesFailed),
 		PollIntervalMicros: v.PollInterval, Tunnel: tunnel, TunnelSince: since, Message: v.Message, ManagedBy: management.Out(v.ManagedBy),
+		Origin: origin(v.Origin),
+	}
+}
+
+// origin is nil for a cluster that was not made from a template.
+func origin(o fleet.Origin) *hubv1.ClusterOrigin {
+	if !o.Known() {
+		return nil
+	}
+	return &hubv1.ClusterOrigin{
+		Template: o.Template, Commit: o.Commit, Version: o.Version, Variables: o.Variables, ManagementCluster: o.Management, Service: o.Service, Namespace: o.Namespace, Destroying: o.Destroying,
 	}
 }
 
@@ -89,12 +101,16 @@ func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateCl
 		return nil, err // before there is a cluster without a token
 	}
 	have, err := s.config.Fleet.Cluster(ctx, r.Msg.GetName())
-	switch {
+	wanted := fleet.NewCluster{
+		Name: r.Msg.GetName(), Handle: r.Msg.GetHandle(), Project: r.Msg.GetProject(), Tags: r.Msg.GetTags(), Metadata: r.Msg.GetMetadata(), FleetWide: s.fleetWide(ctx),
+	}
+	switch from := r.Msg.GetFromTemplate(); {
+	case errcode.Is(err, errcode.NotFound) && from != nil:
+		return s.make(ctx, wanted, from)
 	case errcode.Is(err, errcode.NotFound):
-		_, err = s.config.Fleet.CreateCluster(ctx, caller(ctx).By(), fleet.NewCluster{
-			Name: r.Msg.GetName(), Handle: r.Msg.GetHandle(), Project: r.Msg.GetProject(), Tags: r.Msg.GetTags(), Metadata: r.Msg.GetMetadata(),
-			FleetWide: s.fleetWide(ctx),
-		})
+		_, err = s.config.Fleet.CreateCluster(ctx, caller(ctx).By(), wanted)
+	case err == nil && from != nil:
+		err = errcode.New(errcode.Conflict, "cluster %q exists; choose another name", have.Name)
 	case err == nil && !r.Msg.GetRenewToken():
 		err = errcode.New(errcode.Conflict, "cluster %q exists; choose another name, or ask for a new token for it (axle clusters create --renew-token)", have.Name)
 	case err == nil && have.Registered() && have.Freshness == fleet.Fresh:
@@ -115,6 +131,43 @@ func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateCl
 	return connect.NewResponse(&hubv1.CreateClusterResponse{
 		Cluster: s.cluster(have), BootstrapToken: made.Secret, BootstrapExpiresAt: made.ExpiresAt, HubUrl: s.config.AgentsURL, CaPem: s.config.CAPEM,
 	}), nil
+}
+
+// make makes a cluster from a template. An agent has nothing to run on yet, so there is no
+// token: one is made once the cluster is up (renew_token).
+func (s *clusters) make(ctx context.Context, wanted fleet.NewCluster, from *hubv1.FromTemplate) (*connect.Response[hubv1.CreateClusterResponse], error) {
+	made, err := s.config.Made.Create(ctx, caller(ctx).By(), clusterapi.Request{
+		NewCluster: wanted, Template: from.GetTemplate(), Management: from.GetManagementCluster(),
+		Wish: clusterapi.Wish{Variables: from.GetVariables(), Texts: from.GetSet()},
+	})
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.config.Fleet.Cluster(ctx, made.Name)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.CreateClusterResponse{Cluster: s.cluster(v)}), nil
+}
+
+// Destroy removes the machines of a cluster that was made from a template.
+func (s *clusters) Destroy(ctx context.Context, r *connect.Request[hubv1.DestroyClusterRequest]) (*connect.Response[hubv1.Cluster], error) {
+	have, err := s.config.Fleet.ClusterNamed(ctx, r.Msg.GetName())
+	if err == nil {
+		err = s.unused(ctx, have)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.config.Fleet.DestroyCluster(ctx, caller(ctx).By(), have.Name); err != nil {
+		return nil, err
+	}
+	return s.answer(ctx, have.Name)
+}
+
+// unused returns Conflict for a cluster that an object names, such as a cluster template.
+func (s *clusters) unused(ctx context.Context, c fleet.Cluster) error {
+	return s.config.Objects.Unused(ctx, "cluster "+c.Name, c.ID)
 }
 
 func (s *clusters) Update(ctx context.Context, r *connect.Request[hubv1.UpdateClusterRequest]) (*connect.Response[hubv1.Cluster], error) {
@@ -174,6 +227,9 @@ func (s *clusters) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteCl
 		return nil, err
 	}
 	err = s.config.AgentKeys.RevokeClusterWith(ctx, have.ID, func(ctx context.Context) error {
+		if err := s.unused(ctx, have.Cluster); err != nil {
+			return err
+		}
 		return s.config.Fleet.DeleteCluster(ctx, caller(ctx).By(), have.Name, r.Msg.GetDetach())
 	})
 	if err != nil {

@@ -109,6 +109,13 @@ func (s *projects) Update(ctx context.Context, r *connect.Request[hubv1.UpdatePr
 }
 
 func (s *projects) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteProjectRequest]) (*connect.Response[hubv1.DeleteProjectResponse], error) {
+	scope, err := s.config.Fleet.ProjectScope(ctx, r.Msg.GetName())
+	if err == nil {
+		err = s.config.Objects.Unused(ctx, "project "+r.Msg.GetName(), scope.Project)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if err := s.config.Fleet.DeleteProject(ctx, caller(ctx).By(), r.Msg.GetName()); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	"github.com/axle-cd/axle/hub/clusterapi"
 	"github.com/axle-cd/axle/hub/console"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet/globals"
@@ -54,7 +55,7 @@ func behind(t *testing.T, b *bed) (origin string, late *still, manual *clock.Man
 		t.Fatal(err)
 	}
 	parts := b.Parts()
-	s, err := console.New(console.Config{Identity: parts.Identity, Accounts: parts.Accounts, AgentKeys: parts.AgentKeys, Trusts: parts.Trusts, Fleet: parts.Fleet, Index: parts.Index, Globals: globals.New(globals.Config{}), Namespaces: namespaces.New(namespaces.Config{}), Notifier: &notify.Notifier{}, Objects: &objects.Objects{}, Cache: parts.Cache, Feed: feed, Events: late.Events, Lives: late})
+	s, err := console.New(console.Config{Identity: parts.Identity, Accounts: parts.Accounts, AgentKeys: parts.AgentKeys, Trusts: parts.Trusts, Fleet: parts.Fleet, Index: parts.Index, Globals: globals.New(globals.Config{}), Namespaces: namespaces.New(namespaces.Config{}), Notifier: &notify.Notifier{}, Objects: &objects.Objects{}, Made: &clusterapi.Clusters{}, Cache: parts.Cache, Feed: feed, Events: late.Events, Lives: late})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/atrisk"
 	"github.com/axle-cd/axle/hub/backup"
+	"github.com/axle-cd/axle/hub/clusterapi"
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/console/agentsapi"
 	"github.com/axle-cd/axle/hub/console/auditapi"
@@ -92,7 +93,9 @@ type Config struct {
 	// Notifier has the sinks and routers of notifications.
 	Notifier *notify.Notifier
 	// Objects are those of the kinds without a table of their own.
-	Objects  *objects.Objects
+	Objects *objects.Objects
+	// Made makes clusters from templates.
+	Made     *clusterapi.Clusters
 	Cache    *gitcache.Cache
 	Previews *preview.Previews
 	Agents   agentsapi.Upgrades
@@ -173,7 +176,7 @@ type Server struct {
 
 // New returns an error when a required part is missing.
 func New(c Config) (*Server, error) {
-	if c.Identity == nil || c.Accounts == nil || c.AgentKeys == nil || c.Trusts == nil || c.Fleet == nil || c.Index == nil || c.Globals == nil || c.Namespaces == nil || c.Notifier == nil || c.Objects == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
+	if c.Identity == nil || c.Accounts == nil || c.AgentKeys == nil || c.Trusts == nil || c.Fleet == nil || c.Index == nil || c.Globals == nil || c.Namespaces == nil || c.Notifier == nil || c.Objects == nil || c.Made == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
 		return nil, errors.New("console: a part is missing")
 	}
 	if c.Clock == nil {

@@ -37,6 +37,9 @@ type Builtin struct {
 	Size    int64
 	// Configuration are the values of its templates.
 	Configuration map[string]string
+	// Contained is set for files that are applied as they are, only into the namespace of
+	// the service, which goes with it.
+	Contained bool
 }
 
 // Builtin reports whether the hub itself declared the service.
@@ -93,6 +96,10 @@ func (f *builtins) PutBuiltin(ctx context.Context, clusterID string, b Builtin) 
 		spec := Spec{
 			Namespace: b.Namespace, Configuration: b.Configuration, Protect: true, Adopt: true, Version: b.Version,
 			SyncConfig: &SyncConfig{CreateNamespace: &noNamespace},
+		}
+		if b.Contained {
+			asTheyAre := false
+			spec.Adopt, spec.Templated, spec.SyncConfig = false, &asTheyAre, &SyncConfig{EnforceNamespace: true, DeleteNamespace: true}
 		}
 		same := !fresh && before.Deleting == "" && before.Desired.Digest == b.Digest &&
 			before.Spec.Namespace == b.Namespace && maps.Equal(before.Spec.Configuration, b.Configuration)

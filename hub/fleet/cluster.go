@@ -41,6 +41,10 @@ type Cluster struct {
 	// Installation describes how the agent is installed; zero when the agent
 	// cannot replace itself.
 	Installation installed.Agent
+	// Origin is zero for a cluster that somebody else made; ManagementID is the cluster that
+	// holds its objects.
+	Origin       Origin
+	ManagementID string
 	PingedAt     int64
 	CreatedAt    int64
 	UpdatedAt    int64

@@ -78,7 +78,14 @@ func (c *Cluster) check() error {
 // CreateCluster creates a cluster before its agent registers. Conflict when it
 // exists.
 func (f *clusters) CreateCluster(ctx context.Context, by string, n NewCluster) (Cluster, error) {
-	c := Cluster{ID: identity.NewID("cl_"), Name: n.Name, Handle: n.Handle, Metadata: n.Metadata, ManagedBy: managed.Created(ctx), CreatedAt: f.now(), UpdatedAt: f.now()}
+	return f.createCluster(ctx, by, n, Origin{}, "")
+}
+
+func (f *clusters) createCluster(ctx context.Context, by string, n NewCluster, origin Origin, managementID string) (Cluster, error) {
+	c := Cluster{
+		ID: identity.NewID("cl_"), Name: n.Name, Handle: n.Handle, Metadata: n.Metadata, ManagedBy: managed.Created(ctx), CreatedAt: f.now(), UpdatedAt: f.now(),
+		Origin: origin, ManagementID: managementID,
+	}
 	err := cmp.Or(c.setTags(ctx, n.Tags, n.FleetWide), c.check())
 	if err != nil {
 		return Cluster{}, err
@@ -201,7 +208,7 @@ func (c Cluster) equalButTags(o Cluster) bool {
 	return c.Handle == o.Handle && c.ManagedBy == o.ManagedBy && c.ProjectID == o.ProjectID && c.Metadata == o.Metadata && c.Distro == o.Distro &&
 		c.KubernetesVersion == o.KubernetesVersion && c.AgentVersion == o.AgentVersion && c.Nodes == o.Nodes &&
 		c.ClusterUID == o.ClusterUID && c.RegisteredAt == o.RegisteredAt && c.Pending == o.Pending &&
-		c.Message == o.Message && c.PollInterval == o.PollInterval && c.Installation.Equal(o.Installation)
+		c.Message == o.Message && c.Origin == o.Origin && c.PollInterval == o.PollInterval && c.Installation.Equal(o.Installation)
 }
 
 // Data returns the closed list of facts that templates may use.
@@ -332,6 +339,9 @@ func (f *clusters) DeleteCluster(ctx context.Context, by, name string, detach bo
 		if _, err := managed.Write(ctx, "cluster "+name, c.ManagedBy, true); err != nil {
 			return err
 		}
+		if err := f.leaves(ctx, c, by, detach); err != nil {
+			return err
+		}
 		if err := dependOnServices(ctx, c); err != nil {
 			return err
 		}
@@ -346,19 +356,30 @@ func (f *clusters) DeleteCluster(ctx context.Context, by, name string, detach bo
 			if s.Spec.Protect && !s.Builtin() {
 				return errcode.New(errcode.Conflict, "service %s is protected; unset protect first", s.Ref())
 			}
-			if err := forgetService(ctx, f.store, s.Service, by, "with its cluster"); err != nil {
-				return err
-			}
 		}
-		if err := f.store.DeleteCluster(ctx, c.ID); err != nil {
+		return f.forget(ctx, c, services, by, "cluster.deleted")
+	})
+	if err == nil {
+		f.forgotten(id)
+	}
+	return err
+}
+
+// forget deletes the rows of a cluster and of its services, with an event of a kind.
+func (f *clusters) forget(ctx context.Context, c Cluster, services []StoredService, by, kind string) error {
+	for _, s := range services {
+		if err := forgetService(ctx, f.store, s.Service, by, "with its cluster"); err != nil {
 			return err
 		}
-		return recordCluster(ctx, c, "cluster.deleted", by, "")
-	})
-	if err != nil {
+	}
+	if err := f.store.DeleteCluster(ctx, c.ID); err != nil {
 		return err
 	}
+	return recordCluster(ctx, c, kind, by, "")
+}
+
+// forgotten removes what is in memory of a cluster that is gone.
+func (f *clusters) forgotten(id string) {
 	f.live.Polls.Forget(id)
 	f.live.Hashes.Forget(id)
-	return nil
 }

@@ -174,6 +174,9 @@ func (f *Fleet) DeleteService(ctx context.Context, by string, ref Ref, detach bo
 		if err != nil || s.Deleting == Detach || s.Deleting != "" && !detach {
 			return s, err
 		}
+		if s.Builtin() {
+			return s, errcode.New(errcode.Conflict, "service %s is protected: it belongs to the hub itself", ref)
+		}
 		if s.Spec.Protect && s.Deleting == "" {
 			return s, errcode.New(errcode.Conflict, "service %s is protected; set protect to false first", ref)
 		}

@@ -41,14 +41,20 @@ func (s *Objects) Apply(ctx context.Context, k Kind, by string, w Wanted) (out S
 	if len(w.Spec) > MaxSpec {
 		return out, "", errcode.New(errcode.Invalid, "%s %s: its settings have %d bytes; at most %d are allowed", k.Noun, w.Name, len(w.Spec), MaxSpec)
 	}
+	var pinned json.RawMessage
+	if prepare := s.config.Prepares[k.Name]; prepare != nil {
+		if pinned, err = prepare(ctx, w.Spec, w.References); err != nil {
+			return out, "", err
+		}
+	}
 	err = s.config.Writer.Write(ctx, func(ctx context.Context) error {
-		out, outcome, err = s.apply(ctx, k, by, w)
+		out, outcome, err = s.apply(ctx, k, by, w, pinned)
 		return err
 	})
 	return out, outcome, err
 }
 
-func (s *Objects) apply(ctx context.Context, k Kind, by string, w Wanted) (out Shown, outcome Outcome, err error) {
+func (s *Objects) apply(ctx context.Context, k Kind, by string, w Wanted, pinned json.RawMessage) (out Shown, outcome Outcome, err error) {
 	before, exists, err := s.config.Store.Object(ctx, k.Name, w.Name)
 	if err != nil {
 		return out, "", err
@@ -69,7 +75,7 @@ func (s *Objects) apply(ctx context.Context, k Kind, by string, w Wanted) (out S
 			return out, "", err
 		}
 	}
-	changes := !bytes.Equal(w.Spec, before.Spec) || !slices.EqualFunc(references, had, sameTarget)
+	changes := !bytes.Equal(w.Spec, before.Spec) || !bytes.Equal(pinned, before.Pinned) || !slices.EqualFunc(references, had, sameTarget)
 	next := before
 	if outcome = Created; exists {
 		if next.ManagedBy, err = managed.Write(ctx, k.Noun+" "+w.Name, before.ManagedBy, changes); err != nil {
@@ -84,6 +90,7 @@ func (s *Objects) apply(ctx context.Context, k Kind, by string, w Wanted) (out S
 		}
 		next = Object{ID: identity.NewID(k.Prefix), Kind: k.Name, Name: w.Name, ManagedBy: managed.Created(ctx), CreatedAt: clock.Micros(s.config.Clock.Now())}
 	}
+	next.Pinned = pinned
 	next.Spec, next.Revision, next.DeclaredBy, next.UpdatedAt = w.Spec, before.Revision+1, by, clock.Micros(s.config.Clock.Now())
 	if !w.DryRun {
 		err = s.put(ctx, k, before, next, references, outcome)
@@ -109,9 +116,15 @@ func (s *Objects) put(ctx context.Context, k Kind, before, next Object, referenc
 	if err := s.config.Store.PutReferences(ctx, next.ID, references); err != nil {
 		return err
 	}
-	return event.Record(ctx, event.Entry{
+	return record(ctx, next, event.Entry{
 		Kind: k.Topic + "." + string(outcome), Object: k.Noun + " " + next.Name, By: next.DeclaredBy, Message: managed.TookOver(before.ManagedBy, next.ManagedBy),
 	})
+}
+
+// record adds what happened to an object to the event log, and its change to the feed: what
+// was read of it in a transaction may not hold any more.
+func record(ctx context.Context, o Object, e event.Entry) error {
+	return cmp.Or(event.Append(ctx, event.Change{Kind: event.KindObject, Key: o.ID}), event.Record(ctx, e))
 }
 
 // room returns Conflict when no further object may be made.

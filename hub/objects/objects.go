@@ -42,6 +42,8 @@ type Object struct {
 	Revision, CreatedAt, UpdatedAt int64
 	ManagedBy                      managed.Manager
 	DeclaredBy                     string
+	// Pinned is what the part of the kind found for the settings, as JSON of its own.
+	Pinned json.RawMessage
 }
 
 // Reference is a field of an object that names another one.
@@ -89,16 +91,22 @@ type Target struct {
 // Check is what a part of the hub requires of its kind, beyond the rules of the fields.
 type Check func(ctx context.Context, spec json.RawMessage, references []Reference) error
 
-// Config has what Objects needs. Checks and Clock are optional.
+// Prepare is what a part of the hub looks up for an object before it is declared, such as the
+// commit of a branch. References have names. It runs outside of the transaction, and what it
+// returns is stored with the object; another result is a change of the object.
+type Prepare func(ctx context.Context, spec json.RawMessage, references []Reference) (pinned json.RawMessage, err error)
+
+// Config has what Objects needs. Checks, Prepares and Clock are optional.
 type Config struct {
 	Store  Store
 	Writer interface {
 		Write(ctx context.Context, fn func(ctx context.Context) error) error
 	}
-	// Targets are those of each kind that is named, and Checks those of a kind.
-	Targets map[string]Target
-	Checks  map[string]Check
-	Clock   clock.Clock
+	// Targets are those of each kind that is named, Checks and Prepares those of a kind.
+	Targets  map[string]Target
+	Checks   map[string]Check
+	Prepares map[string]Prepare
+	Clock    clock.Clock
 }
 
 // Objects keeps the objects. Its methods are safe for concurrent use.
@@ -202,12 +210,8 @@ func (s *Objects) Delete(ctx context.Context, k Kind, by, name string) error {
 		if _, err := managed.Write(ctx, k.Noun+" "+name, o.ManagedBy, true); err != nil {
 			return err
 		}
-		users, total, err := s.config.Store.ObjectUsers(ctx, o.ID)
-		if err != nil {
+		if err := s.Unused(ctx, k.Noun+" "+name, o.ID); err != nil {
 			return err
-		}
-		if total > 0 {
-			return errcode.New(errcode.Conflict, "%s %s is used by %s %s; change or delete it first (%d in all)", k.Noun, name, users[0].Kind, users[0].Name, total)
 		}
 		held, err := s.config.Store.DeleteObject(ctx, o)
 		if err == nil && !held {
@@ -216,8 +220,17 @@ func (s *Objects) Delete(ctx context.Context, k Kind, by, name string) error {
 		if err != nil {
 			return err
 		}
-		return event.Record(ctx, event.Entry{Kind: k.Topic + ".deleted", Object: k.Noun + " " + name, By: by})
+		return record(ctx, o, event.Entry{Kind: k.Topic + ".deleted", Object: k.Noun + " " + name, By: by})
 	})
+}
+
+// Unused returns Conflict while objects refer to a target, which what names for people.
+func (s *Objects) Unused(ctx context.Context, what, targetID string) error {
+	users, total, err := s.config.Store.ObjectUsers(ctx, targetID)
+	if err != nil || total == 0 {
+		return err
+	}
+	return errcode.New(errcode.Conflict, "%s is used by %s %s; change or delete it first (%d in all)", what, users[0].Kind, users[0].Name, total)
 }
 
 // changed is the error of a write that was overtaken by another one.

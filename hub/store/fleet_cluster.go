@@ -33,6 +33,8 @@ var (
 		rows.Col(c, "created_at", &v.CreatedAt)
 		rows.Col(c, "updated_at", &v.UpdatedAt)
 		rows.Sparse(c, "installation", &v.Installation, "{}")
+		rows.Sparse(c, "origin", &v.Origin, "{}")
+		rows.Col(c, "management_id", &v.ManagementID)
 		rows.Col(c, "managed_by_tool", &v.ManagedBy.Tool)
 		rows.Col(c, "managed_by_id", &v.ManagedBy.ID)
 	})
@@ -164,6 +166,20 @@ func (s *Store) Clusters(ctx context.Context, projectID string) ([]fleet.Cluster
 		return rowsOf(ctx, s, clusterTable.Reader(), selectClusters+"ORDER BY c.name")
 	}
 	return rowsOf(ctx, s, clusterTable.Reader(), selectClusters+"WHERE c.project_id = $1 ORDER BY c.name", projectID)
+}
+
+// The queries of MadeClusters, for a test of their plans.
+var (
+	selectMade   = selectClusters + "WHERE c.management_id <> '' AND c.management_id > '' ORDER BY c.management_id"
+	selectMadeOn = selectClusters + "WHERE c.management_id <> '' AND c.management_id = $1 ORDER BY c.name"
+)
+
+// MadeClusters implements fleet.ClusterLister.
+func (s *Store) MadeClusters(ctx context.Context, managementID string) ([]fleet.Cluster, error) {
+	if managementID == "" {
+		return rowsOf(ctx, s, clusterTable.Reader(), selectMade)
+	}
+	return rowsOf(ctx, s, clusterTable.Reader(), selectMadeOn, managementID)
 }
 
 // ClusterTallies implements fleet.ClusterLister.

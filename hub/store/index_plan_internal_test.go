@@ -26,6 +26,8 @@ func TestTheIndexOfTheFleetReadsWhatChanged(t *testing.T) {
 			"recent changes": {selectEvents + "WHERE id > $1 AND id < $3 ORDER BY id DESC LIMIT $2", []any{0, 100, 5000}},
 			"of a cluster":   {selectEvents + "WHERE id > $1 AND id < $3 AND cluster = $4 ORDER BY id DESC LIMIT $2", []any{0, 100, 5000, "a"}},
 			"window":         {selectServices + "WHERE s.id IN (" + query.Placeholders(1, 2) + ") ORDER BY s.id", []any{"a", "b"}},
+			"made":           {selectMade, nil},
+			"made on":        {selectMadeOn, []any{"a"}},
 			"clusters shown": {selectClusters + "WHERE c.id IN (" + query.Placeholders(1, 2) + ")", []any{"a", "b"}},
 		}
 		for name, text := range indexed.ObjectsByID(2) {

@@ -52,6 +52,8 @@ var (
 	Group = text(`^[A-Za-z0-9]([A-Za-z0-9 ._/@+-]{0,197}[A-Za-z0-9._/@+-])?$`, "up to 199 letters, digits, spaces and . _ / @ + -, with a letter or digit at the beginning and no space at the end")
 	// Folder is for folders of a repository.
 	Folder = text(`^[a-zA-Z0-9_][-a-zA-Z0-9_.]*([/][a-zA-Z0-9_][-a-zA-Z0-9_.]*)*$`, "the path of a folder in the repository, without a slash at the ends, such as deploy/clusters/eks")
+	// Commit is the whole id of a commit of Git, which is more exact than any other ref.
+	Commit = text(`^[0-9a-f]{40}([0-9a-f]{24})?$`, "the 40 or 64 hexadecimal digits of a commit")
 	// GroupKind is for kinds of Kubernetes with their groups.
 	GroupKind = text(`^[A-Z][a-zA-Z0-9]{0,62}(\.[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$`, "Kind.group, such as Cluster.cluster.x-k8s.io, or the Kind for the core group")
 	// Tool is for tools of the renderer EXEC.

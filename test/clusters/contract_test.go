@@ -47,7 +47,7 @@ func TestTemplatesHoldTheContract(t *testing.T) {
 			if made.Name != name || made.Description == "" || made.Provider.Name == "" {
 				t.Errorf("template.yaml has the name %q, the description %q, the provider %q", made.Name, made.Description, made.Provider.Name)
 			}
-			if err := made.static(); err != nil {
+			if err := made.static(t.Context()); err != nil {
 				t.Error(err)
 			}
 			if err := s.judge(t.Context(), made); err != nil {
@@ -61,7 +61,7 @@ func TestTemplatesHoldTheContract(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", own, err)
 		}
-		if err := errors.Join(made.static(), s.judge(t.Context(), made)); err != nil {
+		if err := errors.Join(made.static(t.Context()), s.judge(t.Context(), made)); err != nil {
 			t.Fatalf("%s: %v", own, err)
 		}
 		t.Logf("%s holds the contract, with %d sets of variables", own, len(made.variants()))

@@ -2,6 +2,7 @@ package clusters
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,16 +11,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/cel-go/cel"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/axle-cd/axle/internal/clustercheck"
 	"github.com/axle-cd/axle/internal/clustertopology"
 )
 
 // static is what can be said of a template without an API server.
-func (t *template) static() error {
+func (t *template) static(ctx context.Context) error {
 	_, unplaced := t.places()
-	return errors.Join(t.kinds(), t.order(), t.patches(), t.variables(), t.valid(), t.checks(), unplaced)
+	return errors.Join(t.kinds(), t.order(), t.patches(), t.variables(), t.valid(), t.checks(ctx), unplaced)
 }
 
 // kinds compares the list of kinds with the objects of the folder and the Cluster.
@@ -181,31 +182,22 @@ func (t *template) compile() (*jsonschema.Schema, error) {
 }
 
 // checks compiles the checks, and wants that variants pass those before a create.
-func (t *template) checks() error {
-	env, err := cel.NewEnv(cel.Variable("variables", cel.DynType), cel.Variable("status", cel.DynType))
-	if err != nil {
-		return err
-	}
+func (t *template) checks(ctx context.Context) error {
 	var failed []error
 	for _, c := range t.Checks {
 		if c.Name == "" || c.Message == "" || (c.When != "before" && c.When != "after") {
 			failed = append(failed, fmt.Errorf("the check %q has no name, message, or moment", c.Name))
 		}
-		ast, issues := env.Compile(c.Expression)
-		if issues.Err() != nil {
-			failed = append(failed, fmt.Errorf("check %s: %w", c.Name, issues.Err()))
-			continue
-		}
-		program, err := env.Program(ast)
+		compiled, err := clustercheck.Compile(c.Expression)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("check %s: %w", c.Name, err))
 			continue
 		}
 		for label, variables := range t.variants() {
 			for _, s := range moments(c.When) {
-				out, _, err := program.Eval(object{"variables": plain(variables), "status": s.status})
-				if err != nil || out.Value() != s.holds {
-					failed = append(failed, fmt.Errorf("check %s of %s: %v, %w", c.Name, label, out, err))
+				holds, err := compiled.Holds(ctx, variables, s.status)
+				if err != nil || holds != s.holds {
+					failed = append(failed, fmt.Errorf("check %s of %s: %v, %w", c.Name, label, holds, err))
 				}
 			}
 		}

@@ -45,7 +45,7 @@ func mutations(t *testing.T, s *server) {
 		t.Run(m.name, func(t *testing.T) {
 			made, err := read(mutated(t, m))
 			if err == nil {
-				if err = made.static(); err == nil || !strings.Contains(err.Error(), m.want) {
+				if err = made.static(t.Context()); err == nil || !strings.Contains(err.Error(), m.want) {
 					err = s.judge(t.Context(), made)
 				}
 			}

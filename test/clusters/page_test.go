@@ -46,7 +46,7 @@ git -C fleet config user.email ann@example.com
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := forked.static(); err != nil {
+	if err := forked.static(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := install(t).judge(t.Context(), forked); err != nil {

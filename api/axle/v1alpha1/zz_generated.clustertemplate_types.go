@@ -8,7 +8,7 @@ import (
 	"github.com/axle-cd/axle/api/v1alpha1"
 )
 
-// ClusterTemplate declares an object of the hub. A template of clusters: a folder in Git with a ClusterClass of Cluster API, its defaults and the schema of its variables. No cluster is created from it: the hub does not create clusters yet.
+// ClusterTemplate declares an object of the hub. A template of clusters: a folder in Git with a ClusterClass of Cluster API, its defaults and the schema of its variables.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axct
@@ -40,7 +40,7 @@ type ClusterTemplateSpec struct {
 	// Repository by name, of the type git. It holds credentials of providers, so it is one that only administrators change.
 	// +kubebuilder:validation:MinLength=1
 	Repository string `json:"repository"`
-	// Commit, tag or branch. Nothing follows a branch: a template moves when it is applied again.
+	// Commit, tag or branch. Nothing follows a branch: applying the template pins the commit, and a template moves when it is applied again. Clusters stay what they were made of.
 	// +kubebuilder:validation:MinLength=1
 	Ref string `json:"ref"`
 	// Folder in the repository, such as deploy/clusters/eks.
@@ -53,6 +53,10 @@ type ClusterTemplateSpec struct {
 	Kinds []string `json:"kinds"`
 	// For people.
 	Description *string `json:"description,omitempty"`
+	// Management clusters on which its clusters may be made, by name. With none the template is only stored: nothing is read from Git, and nobody can use it.
+	ManagementClusters []string `json:"managementClusters,omitempty"`
+	// Projects in which clusters may be made from it, beside the default one, by name. The folder has the credentials of providers, which whoever may create clusters there uses.
+	Projects []string `json:"projects,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *v1alpha1.Reconciliation `json:"reconciliation,omitempty"`
 }

@@ -30,15 +30,21 @@ type ClusterTemplateSettings struct {
 	// Repository by name, of the type git. It holds credentials of providers, so it is one
 	// that only administrators change.
 	Repository string `protobuf:"bytes,1,opt,name=repository,proto3" json:"repository,omitempty"`
-	// Commit, tag or branch. Nothing follows a branch: a template moves when it is applied
-	// again.
+	// Commit, tag or branch. Nothing follows a branch: applying the template pins the commit,
+	// and a template moves when it is applied again. Clusters stay what they were made of.
 	Ref string `protobuf:"bytes,2,opt,name=ref,proto3" json:"ref,omitempty"`
 	// Folder in the repository, such as deploy/clusters/eks.
 	Folder string `protobuf:"bytes,3,opt,name=folder,proto3" json:"folder,omitempty"`
 	// Kinds that the folder may make, as Kind.group. Objects of other kinds are refused.
 	Kinds []string `protobuf:"bytes,4,rep,name=kinds,proto3" json:"kinds,omitempty"`
 	// For people.
-	Description   string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
+	Description string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
+	// Management clusters on which its clusters may be made, by name. With none the template is
+	// only stored: nothing is read from Git, and nobody can use it.
+	ManagementClusters []string `protobuf:"bytes,6,rep,name=management_clusters,json=managementClusters,proto3" json:"management_clusters,omitempty"`
+	// Projects in which clusters may be made from it, beside the default one, by name. The
+	// folder has the credentials of providers, which whoever may create clusters there uses.
+	Projects      []string `protobuf:"bytes,7,rep,name=projects,proto3" json:"projects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -108,11 +114,25 @@ func (x *ClusterTemplateSettings) GetDescription() string {
 	return ""
 }
 
+func (x *ClusterTemplateSettings) GetManagementClusters() []string {
+	if x != nil {
+		return x.ManagementClusters
+	}
+	return nil
+}
+
+func (x *ClusterTemplateSettings) GetProjects() []string {
+	if x != nil {
+		return x.Projects
+	}
+	return nil
+}
+
 var File_hub_v1_clustertemplate_proto protoreflect.FileDescriptor
 
 const file_hub_v1_clustertemplate_proto_rawDesc = "" +
 	"\n" +
-	"\x1chub/v1/clustertemplate.proto\x12\vaxle.hub.v1\"\x9b\x01\n" +
+	"\x1chub/v1/clustertemplate.proto\x12\vaxle.hub.v1\"\xe8\x01\n" +
 	"\x17ClusterTemplateSettings\x12\x1e\n" +
 	"\n" +
 	"repository\x18\x01 \x01(\tR\n" +
@@ -120,7 +140,9 @@ const file_hub_v1_clustertemplate_proto_rawDesc = "" +
 	"\x03ref\x18\x02 \x01(\tR\x03ref\x12\x16\n" +
 	"\x06folder\x18\x03 \x01(\tR\x06folder\x12\x14\n" +
 	"\x05kinds\x18\x04 \x03(\tR\x05kinds\x12 \n" +
-	"\vdescription\x18\x05 \x01(\tR\vdescriptionB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
+	"\vdescription\x18\x05 \x01(\tR\vdescription\x12/\n" +
+	"\x13management_clusters\x18\x06 \x03(\tR\x12managementClusters\x12\x1a\n" +
+	"\bprojects\x18\a \x03(\tR\bprojectsB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
 
 var (
 	file_hub_v1_clustertemplate_proto_rawDescOnce sync.Once

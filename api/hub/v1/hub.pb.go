@@ -1034,6 +1034,8 @@ type Cluster struct {
 	// Keys of tags that do not count for global services of all projects, because no
 	// administrator set them.
 	UncountedTags []string `protobuf:"bytes,25,rep,name=uncounted_tags,json=uncountedTags,proto3" json:"uncounted_tags,omitempty"`
+	// Set for a cluster that the hub made from a template.
+	Origin        *ClusterOrigin `protobuf:"bytes,26,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1243,6 +1245,13 @@ func (x *Cluster) GetUncountedTags() []string {
 	return nil
 }
 
+func (x *Cluster) GetOrigin() *ClusterOrigin {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
 // ListClustersRequest selects clusters; Topics.cluster_list follows what it
 // selects.
 type ListClustersRequest struct {
@@ -1446,8 +1455,10 @@ type CreateClusterRequest struct {
 	Tags     map[string]string      `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Metadata string                 `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// Creates a new bootstrap token when the cluster exists and has no agent.
-	RenewToken    bool        `protobuf:"varint,6,opt,name=renew_token,json=renewToken,proto3" json:"renew_token,omitempty"`
-	Management    *Management `protobuf:"bytes,7,opt,name=management,proto3" json:"management,omitempty"`
+	RenewToken bool        `protobuf:"varint,6,opt,name=renew_token,json=renewToken,proto3" json:"renew_token,omitempty"`
+	Management *Management `protobuf:"bytes,7,opt,name=management,proto3" json:"management,omitempty"`
+	// Makes the cluster from a template, instead of waiting for one that somebody else makes.
+	FromTemplate  *FromTemplate `protobuf:"bytes,8,opt,name=from_template,json=fromTemplate,proto3" json:"from_template,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1531,6 +1542,244 @@ func (x *CreateClusterRequest) GetManagement() *Management {
 	return nil
 }
 
+func (x *CreateClusterRequest) GetFromTemplate() *FromTemplate {
+	if x != nil {
+		return x.FromTemplate
+	}
+	return nil
+}
+
+// FromTemplate says how the hub makes a cluster.
+type FromTemplate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Cluster template by name.
+	Template string `protobuf:"bytes,1,opt,name=template,proto3" json:"template,omitempty"`
+	// JSON object with the variables of the template.
+	Variables string `protobuf:"bytes,2,opt,name=variables,proto3" json:"variables,omitempty"`
+	// More variables as texts, each read as the type that the template's schema gives it.
+	Set map[string]string `protobuf:"bytes,3,rep,name=set,proto3" json:"set,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Management cluster by name, one of the template's. Empty if it has only one.
+	ManagementCluster string `protobuf:"bytes,4,opt,name=management_cluster,json=managementCluster,proto3" json:"management_cluster,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *FromTemplate) Reset() {
+	*x = FromTemplate{}
+	mi := &file_hub_v1_hub_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FromTemplate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FromTemplate) ProtoMessage() {}
+
+func (x *FromTemplate) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FromTemplate.ProtoReflect.Descriptor instead.
+func (*FromTemplate) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *FromTemplate) GetTemplate() string {
+	if x != nil {
+		return x.Template
+	}
+	return ""
+}
+
+func (x *FromTemplate) GetVariables() string {
+	if x != nil {
+		return x.Variables
+	}
+	return ""
+}
+
+func (x *FromTemplate) GetSet() map[string]string {
+	if x != nil {
+		return x.Set
+	}
+	return nil
+}
+
+func (x *FromTemplate) GetManagementCluster() string {
+	if x != nil {
+		return x.ManagementCluster
+	}
+	return ""
+}
+
+// ClusterOrigin is how a cluster came to be that the hub made from a template.
+type ClusterOrigin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The template's name when the cluster was created, and the commit that it was made of.
+	Template string `protobuf:"bytes,1,opt,name=template,proto3" json:"template,omitempty"`
+	Commit   string `protobuf:"bytes,2,opt,name=commit,proto3" json:"commit,omitempty"`
+	// Version of Kubernetes, which is one of the variables.
+	Version string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	// JSON object, with the defaults of the template.
+	Variables string `protobuf:"bytes,4,opt,name=variables,proto3" json:"variables,omitempty"`
+	// The management cluster that holds its objects, and the service and the namespace there.
+	ManagementCluster string `protobuf:"bytes,5,opt,name=management_cluster,json=managementCluster,proto3" json:"management_cluster,omitempty"`
+	Service           string `protobuf:"bytes,6,opt,name=service,proto3" json:"service,omitempty"`
+	Namespace         string `protobuf:"bytes,7,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Its machines are being removed.
+	Destroying    bool `protobuf:"varint,8,opt,name=destroying,proto3" json:"destroying,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterOrigin) Reset() {
+	*x = ClusterOrigin{}
+	mi := &file_hub_v1_hub_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterOrigin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterOrigin) ProtoMessage() {}
+
+func (x *ClusterOrigin) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterOrigin.ProtoReflect.Descriptor instead.
+func (*ClusterOrigin) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ClusterOrigin) GetTemplate() string {
+	if x != nil {
+		return x.Template
+	}
+	return ""
+}
+
+func (x *ClusterOrigin) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *ClusterOrigin) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *ClusterOrigin) GetVariables() string {
+	if x != nil {
+		return x.Variables
+	}
+	return ""
+}
+
+func (x *ClusterOrigin) GetManagementCluster() string {
+	if x != nil {
+		return x.ManagementCluster
+	}
+	return ""
+}
+
+func (x *ClusterOrigin) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
+func (x *ClusterOrigin) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ClusterOrigin) GetDestroying() bool {
+	if x != nil {
+		return x.Destroying
+	}
+	return false
+}
+
+type DestroyClusterRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Management    *Management            `protobuf:"bytes,2,opt,name=management,proto3" json:"management,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DestroyClusterRequest) Reset() {
+	*x = DestroyClusterRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DestroyClusterRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DestroyClusterRequest) ProtoMessage() {}
+
+func (x *DestroyClusterRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DestroyClusterRequest.ProtoReflect.Descriptor instead.
+func (*DestroyClusterRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *DestroyClusterRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DestroyClusterRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type CreateClusterResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Cluster *Cluster               `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
@@ -1546,7 +1795,7 @@ type CreateClusterResponse struct {
 
 func (x *CreateClusterResponse) Reset() {
 	*x = CreateClusterResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[20]
+	mi := &file_hub_v1_hub_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1558,7 +1807,7 @@ func (x *CreateClusterResponse) String() string {
 func (*CreateClusterResponse) ProtoMessage() {}
 
 func (x *CreateClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[20]
+	mi := &file_hub_v1_hub_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1571,7 +1820,7 @@ func (x *CreateClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateClusterResponse.ProtoReflect.Descriptor instead.
 func (*CreateClusterResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{20}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CreateClusterResponse) GetCluster() *Cluster {
@@ -1638,7 +1887,7 @@ type AgentManifestsRequest struct {
 
 func (x *AgentManifestsRequest) Reset() {
 	*x = AgentManifestsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[21]
+	mi := &file_hub_v1_hub_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1650,7 +1899,7 @@ func (x *AgentManifestsRequest) String() string {
 func (*AgentManifestsRequest) ProtoMessage() {}
 
 func (x *AgentManifestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[21]
+	mi := &file_hub_v1_hub_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1663,7 +1912,7 @@ func (x *AgentManifestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentManifestsRequest.ProtoReflect.Descriptor instead.
 func (*AgentManifestsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{21}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AgentManifestsRequest) GetBootstrapToken() string {
@@ -1748,7 +1997,7 @@ type AgentManifestsResponse struct {
 
 func (x *AgentManifestsResponse) Reset() {
 	*x = AgentManifestsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[22]
+	mi := &file_hub_v1_hub_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1760,7 +2009,7 @@ func (x *AgentManifestsResponse) String() string {
 func (*AgentManifestsResponse) ProtoMessage() {}
 
 func (x *AgentManifestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[22]
+	mi := &file_hub_v1_hub_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1773,7 +2022,7 @@ func (x *AgentManifestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentManifestsResponse.ProtoReflect.Descriptor instead.
 func (*AgentManifestsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{22}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AgentManifestsResponse) GetManifests() string {
@@ -1805,7 +2054,7 @@ type UpdateClusterRequest struct {
 
 func (x *UpdateClusterRequest) Reset() {
 	*x = UpdateClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[23]
+	mi := &file_hub_v1_hub_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +2066,7 @@ func (x *UpdateClusterRequest) String() string {
 func (*UpdateClusterRequest) ProtoMessage() {}
 
 func (x *UpdateClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[23]
+	mi := &file_hub_v1_hub_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +2079,7 @@ func (x *UpdateClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateClusterRequest.ProtoReflect.Descriptor instead.
 func (*UpdateClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{23}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UpdateClusterRequest) GetName() string {
@@ -1898,7 +2147,7 @@ type MoveClusterRequest struct {
 
 func (x *MoveClusterRequest) Reset() {
 	*x = MoveClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[24]
+	mi := &file_hub_v1_hub_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1910,7 +2159,7 @@ func (x *MoveClusterRequest) String() string {
 func (*MoveClusterRequest) ProtoMessage() {}
 
 func (x *MoveClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[24]
+	mi := &file_hub_v1_hub_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1923,7 +2172,7 @@ func (x *MoveClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveClusterRequest.ProtoReflect.Descriptor instead.
 func (*MoveClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{24}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MoveClusterRequest) GetName() string {
@@ -1972,7 +2221,7 @@ type MoveClusterResponse struct {
 
 func (x *MoveClusterResponse) Reset() {
 	*x = MoveClusterResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[25]
+	mi := &file_hub_v1_hub_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1984,7 +2233,7 @@ func (x *MoveClusterResponse) String() string {
 func (*MoveClusterResponse) ProtoMessage() {}
 
 func (x *MoveClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[25]
+	mi := &file_hub_v1_hub_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1997,7 +2246,7 @@ func (x *MoveClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveClusterResponse.ProtoReflect.Descriptor instead.
 func (*MoveClusterResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{25}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *MoveClusterResponse) GetCluster() *Cluster {
@@ -2030,7 +2279,7 @@ type MoveChange struct {
 
 func (x *MoveChange) Reset() {
 	*x = MoveChange{}
-	mi := &file_hub_v1_hub_proto_msgTypes[26]
+	mi := &file_hub_v1_hub_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2042,7 +2291,7 @@ func (x *MoveChange) String() string {
 func (*MoveChange) ProtoMessage() {}
 
 func (x *MoveChange) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[26]
+	mi := &file_hub_v1_hub_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2055,7 +2304,7 @@ func (x *MoveChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveChange.ProtoReflect.Descriptor instead.
 func (*MoveChange) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{26}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *MoveChange) GetKind() string {
@@ -2095,7 +2344,7 @@ type EnrollmentRequest struct {
 
 func (x *EnrollmentRequest) Reset() {
 	*x = EnrollmentRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[27]
+	mi := &file_hub_v1_hub_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2107,7 +2356,7 @@ func (x *EnrollmentRequest) String() string {
 func (*EnrollmentRequest) ProtoMessage() {}
 
 func (x *EnrollmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[27]
+	mi := &file_hub_v1_hub_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2120,7 +2369,7 @@ func (x *EnrollmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollmentRequest.ProtoReflect.Descriptor instead.
 func (*EnrollmentRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{27}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *EnrollmentRequest) GetName() string {
@@ -2142,7 +2391,7 @@ type EnrollmentResponse struct {
 
 func (x *EnrollmentResponse) Reset() {
 	*x = EnrollmentResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[28]
+	mi := &file_hub_v1_hub_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2154,7 +2403,7 @@ func (x *EnrollmentResponse) String() string {
 func (*EnrollmentResponse) ProtoMessage() {}
 
 func (x *EnrollmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[28]
+	mi := &file_hub_v1_hub_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2167,7 +2416,7 @@ func (x *EnrollmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollmentResponse.ProtoReflect.Descriptor instead.
 func (*EnrollmentResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{28}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *EnrollmentResponse) GetSteps() []*EnrollmentStep {
@@ -2201,7 +2450,7 @@ type EnrollmentStep struct {
 
 func (x *EnrollmentStep) Reset() {
 	*x = EnrollmentStep{}
-	mi := &file_hub_v1_hub_proto_msgTypes[29]
+	mi := &file_hub_v1_hub_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2213,7 +2462,7 @@ func (x *EnrollmentStep) String() string {
 func (*EnrollmentStep) ProtoMessage() {}
 
 func (x *EnrollmentStep) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[29]
+	mi := &file_hub_v1_hub_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2226,7 +2475,7 @@ func (x *EnrollmentStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollmentStep.ProtoReflect.Descriptor instead.
 func (*EnrollmentStep) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{29}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EnrollmentStep) GetName() string {
@@ -2273,7 +2522,7 @@ type ApproveClusterRequest struct {
 
 func (x *ApproveClusterRequest) Reset() {
 	*x = ApproveClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[30]
+	mi := &file_hub_v1_hub_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2285,7 +2534,7 @@ func (x *ApproveClusterRequest) String() string {
 func (*ApproveClusterRequest) ProtoMessage() {}
 
 func (x *ApproveClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[30]
+	mi := &file_hub_v1_hub_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2298,7 +2547,7 @@ func (x *ApproveClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveClusterRequest.ProtoReflect.Descriptor instead.
 func (*ApproveClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{30}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ApproveClusterRequest) GetName() string {
@@ -2319,7 +2568,7 @@ type DeleteClusterRequest struct {
 
 func (x *DeleteClusterRequest) Reset() {
 	*x = DeleteClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[31]
+	mi := &file_hub_v1_hub_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2331,7 +2580,7 @@ func (x *DeleteClusterRequest) String() string {
 func (*DeleteClusterRequest) ProtoMessage() {}
 
 func (x *DeleteClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[31]
+	mi := &file_hub_v1_hub_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2344,7 +2593,7 @@ func (x *DeleteClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteClusterRequest.ProtoReflect.Descriptor instead.
 func (*DeleteClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{31}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DeleteClusterRequest) GetName() string {
@@ -2376,7 +2625,7 @@ type DeleteClusterResponse struct {
 
 func (x *DeleteClusterResponse) Reset() {
 	*x = DeleteClusterResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[32]
+	mi := &file_hub_v1_hub_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2388,7 +2637,7 @@ func (x *DeleteClusterResponse) String() string {
 func (*DeleteClusterResponse) ProtoMessage() {}
 
 func (x *DeleteClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[32]
+	mi := &file_hub_v1_hub_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2401,7 +2650,7 @@ func (x *DeleteClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteClusterResponse.ProtoReflect.Descriptor instead.
 func (*DeleteClusterResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{32}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{35}
 }
 
 type Repository struct {
@@ -2444,7 +2693,7 @@ type Repository struct {
 
 func (x *Repository) Reset() {
 	*x = Repository{}
-	mi := &file_hub_v1_hub_proto_msgTypes[33]
+	mi := &file_hub_v1_hub_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2456,7 +2705,7 @@ func (x *Repository) String() string {
 func (*Repository) ProtoMessage() {}
 
 func (x *Repository) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[33]
+	mi := &file_hub_v1_hub_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2469,7 +2718,7 @@ func (x *Repository) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Repository.ProtoReflect.Descriptor instead.
 func (*Repository) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{33}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Repository) GetId() string {
@@ -2663,7 +2912,7 @@ type RepositoryOptions struct {
 
 func (x *RepositoryOptions) Reset() {
 	*x = RepositoryOptions{}
-	mi := &file_hub_v1_hub_proto_msgTypes[34]
+	mi := &file_hub_v1_hub_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2675,7 +2924,7 @@ func (x *RepositoryOptions) String() string {
 func (*RepositoryOptions) ProtoMessage() {}
 
 func (x *RepositoryOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[34]
+	mi := &file_hub_v1_hub_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2688,7 +2937,7 @@ func (x *RepositoryOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepositoryOptions.ProtoReflect.Descriptor instead.
 func (*RepositoryOptions) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{34}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RepositoryOptions) GetProxy() string {
@@ -2769,7 +3018,7 @@ type Verification struct {
 
 func (x *Verification) Reset() {
 	*x = Verification{}
-	mi := &file_hub_v1_hub_proto_msgTypes[35]
+	mi := &file_hub_v1_hub_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2781,7 +3030,7 @@ func (x *Verification) String() string {
 func (*Verification) ProtoMessage() {}
 
 func (x *Verification) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[35]
+	mi := &file_hub_v1_hub_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2794,7 +3043,7 @@ func (x *Verification) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verification.ProtoReflect.Descriptor instead.
 func (*Verification) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{35}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Verification) GetMode() string {
@@ -2829,7 +3078,7 @@ type Head struct {
 
 func (x *Head) Reset() {
 	*x = Head{}
-	mi := &file_hub_v1_hub_proto_msgTypes[36]
+	mi := &file_hub_v1_hub_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2841,7 +3090,7 @@ func (x *Head) String() string {
 func (*Head) ProtoMessage() {}
 
 func (x *Head) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[36]
+	mi := &file_hub_v1_hub_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2854,7 +3103,7 @@ func (x *Head) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Head.ProtoReflect.Descriptor instead.
 func (*Head) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{36}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Head) GetRef() string {
@@ -2927,7 +3176,7 @@ type ListRepositoriesRequest struct {
 
 func (x *ListRepositoriesRequest) Reset() {
 	*x = ListRepositoriesRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	mi := &file_hub_v1_hub_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2939,7 +3188,7 @@ func (x *ListRepositoriesRequest) String() string {
 func (*ListRepositoriesRequest) ProtoMessage() {}
 
 func (x *ListRepositoriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	mi := &file_hub_v1_hub_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2952,7 +3201,7 @@ func (x *ListRepositoriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRepositoriesRequest.ProtoReflect.Descriptor instead.
 func (*ListRepositoriesRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{37}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListRepositoriesRequest) GetProject() string {
@@ -2993,7 +3242,7 @@ type ListRepositoriesResponse struct {
 
 func (x *ListRepositoriesResponse) Reset() {
 	*x = ListRepositoriesResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[38]
+	mi := &file_hub_v1_hub_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3005,7 +3254,7 @@ func (x *ListRepositoriesResponse) String() string {
 func (*ListRepositoriesResponse) ProtoMessage() {}
 
 func (x *ListRepositoriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[38]
+	mi := &file_hub_v1_hub_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3018,7 +3267,7 @@ func (x *ListRepositoriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRepositoriesResponse.ProtoReflect.Descriptor instead.
 func (*ListRepositoriesResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{38}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListRepositoriesResponse) GetRepositories() []*Repository {
@@ -3044,7 +3293,7 @@ type GetRepositoryRequest struct {
 
 func (x *GetRepositoryRequest) Reset() {
 	*x = GetRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[39]
+	mi := &file_hub_v1_hub_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3056,7 +3305,7 @@ func (x *GetRepositoryRequest) String() string {
 func (*GetRepositoryRequest) ProtoMessage() {}
 
 func (x *GetRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[39]
+	mi := &file_hub_v1_hub_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3069,7 +3318,7 @@ func (x *GetRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*GetRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{39}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *GetRepositoryRequest) GetName() string {
@@ -3113,7 +3362,7 @@ type RepositoryCredentials struct {
 
 func (x *RepositoryCredentials) Reset() {
 	*x = RepositoryCredentials{}
-	mi := &file_hub_v1_hub_proto_msgTypes[40]
+	mi := &file_hub_v1_hub_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3125,7 +3374,7 @@ func (x *RepositoryCredentials) String() string {
 func (*RepositoryCredentials) ProtoMessage() {}
 
 func (x *RepositoryCredentials) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[40]
+	mi := &file_hub_v1_hub_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3138,7 +3387,7 @@ func (x *RepositoryCredentials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepositoryCredentials.ProtoReflect.Descriptor instead.
 func (*RepositoryCredentials) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{40}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RepositoryCredentials) GetUsername() string {
@@ -3298,7 +3547,7 @@ type CreateRepositoryRequest struct {
 
 func (x *CreateRepositoryRequest) Reset() {
 	*x = CreateRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[41]
+	mi := &file_hub_v1_hub_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3310,7 +3559,7 @@ func (x *CreateRepositoryRequest) String() string {
 func (*CreateRepositoryRequest) ProtoMessage() {}
 
 func (x *CreateRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[41]
+	mi := &file_hub_v1_hub_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3323,7 +3572,7 @@ func (x *CreateRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*CreateRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{41}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CreateRepositoryRequest) GetName() string {
@@ -3403,7 +3652,7 @@ type UpdateRepositoryRequest struct {
 
 func (x *UpdateRepositoryRequest) Reset() {
 	*x = UpdateRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[42]
+	mi := &file_hub_v1_hub_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3415,7 +3664,7 @@ func (x *UpdateRepositoryRequest) String() string {
 func (*UpdateRepositoryRequest) ProtoMessage() {}
 
 func (x *UpdateRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[42]
+	mi := &file_hub_v1_hub_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3428,7 +3677,7 @@ func (x *UpdateRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{42}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *UpdateRepositoryRequest) GetName() string {
@@ -3484,7 +3733,7 @@ type RefreshRepositoryRequest struct {
 
 func (x *RefreshRepositoryRequest) Reset() {
 	*x = RefreshRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[43]
+	mi := &file_hub_v1_hub_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3496,7 +3745,7 @@ func (x *RefreshRepositoryRequest) String() string {
 func (*RefreshRepositoryRequest) ProtoMessage() {}
 
 func (x *RefreshRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[43]
+	mi := &file_hub_v1_hub_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3509,7 +3758,7 @@ func (x *RefreshRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*RefreshRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{43}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RefreshRepositoryRequest) GetName() string {
@@ -3536,7 +3785,7 @@ type DeleteRepositoryRequest struct {
 
 func (x *DeleteRepositoryRequest) Reset() {
 	*x = DeleteRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[44]
+	mi := &file_hub_v1_hub_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3548,7 +3797,7 @@ func (x *DeleteRepositoryRequest) String() string {
 func (*DeleteRepositoryRequest) ProtoMessage() {}
 
 func (x *DeleteRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[44]
+	mi := &file_hub_v1_hub_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3561,7 +3810,7 @@ func (x *DeleteRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{44}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DeleteRepositoryRequest) GetName() string {
@@ -3586,7 +3835,7 @@ type DeleteRepositoryResponse struct {
 
 func (x *DeleteRepositoryResponse) Reset() {
 	*x = DeleteRepositoryResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[45]
+	mi := &file_hub_v1_hub_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3598,7 +3847,7 @@ func (x *DeleteRepositoryResponse) String() string {
 func (*DeleteRepositoryResponse) ProtoMessage() {}
 
 func (x *DeleteRepositoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[45]
+	mi := &file_hub_v1_hub_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3611,7 +3860,7 @@ func (x *DeleteRepositoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRepositoryResponse.ProtoReflect.Descriptor instead.
 func (*DeleteRepositoryResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{45}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{48}
 }
 
 type Webhook struct {
@@ -3637,7 +3886,7 @@ type Webhook struct {
 
 func (x *Webhook) Reset() {
 	*x = Webhook{}
-	mi := &file_hub_v1_hub_proto_msgTypes[46]
+	mi := &file_hub_v1_hub_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3649,7 +3898,7 @@ func (x *Webhook) String() string {
 func (*Webhook) ProtoMessage() {}
 
 func (x *Webhook) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[46]
+	mi := &file_hub_v1_hub_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3662,7 +3911,7 @@ func (x *Webhook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Webhook.ProtoReflect.Descriptor instead.
 func (*Webhook) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{46}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Webhook) GetId() string {
@@ -3736,7 +3985,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[47]
+	mi := &file_hub_v1_hub_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3748,7 +3997,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[47]
+	mi := &file_hub_v1_hub_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3761,7 +4010,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{47}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{50}
 }
 
 type ListWebhooksResponse struct {
@@ -3773,7 +4022,7 @@ type ListWebhooksResponse struct {
 
 func (x *ListWebhooksResponse) Reset() {
 	*x = ListWebhooksResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[48]
+	mi := &file_hub_v1_hub_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3785,7 +4034,7 @@ func (x *ListWebhooksResponse) String() string {
 func (*ListWebhooksResponse) ProtoMessage() {}
 
 func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[48]
+	mi := &file_hub_v1_hub_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3798,7 +4047,7 @@ func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksResponse.ProtoReflect.Descriptor instead.
 func (*ListWebhooksResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{48}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ListWebhooksResponse) GetWebhooks() []*Webhook {
@@ -3822,7 +4071,7 @@ type CreateWebhookRequest struct {
 
 func (x *CreateWebhookRequest) Reset() {
 	*x = CreateWebhookRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	mi := &file_hub_v1_hub_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3834,7 +4083,7 @@ func (x *CreateWebhookRequest) String() string {
 func (*CreateWebhookRequest) ProtoMessage() {}
 
 func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	mi := &file_hub_v1_hub_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3847,7 +4096,7 @@ func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{49}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CreateWebhookRequest) GetName() string {
@@ -3896,7 +4145,7 @@ type CreatedWebhook struct {
 
 func (x *CreatedWebhook) Reset() {
 	*x = CreatedWebhook{}
-	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	mi := &file_hub_v1_hub_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3908,7 +4157,7 @@ func (x *CreatedWebhook) String() string {
 func (*CreatedWebhook) ProtoMessage() {}
 
 func (x *CreatedWebhook) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	mi := &file_hub_v1_hub_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3921,7 +4170,7 @@ func (x *CreatedWebhook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedWebhook.ProtoReflect.Descriptor instead.
 func (*CreatedWebhook) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{50}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CreatedWebhook) GetWebhook() *Webhook {
@@ -3948,7 +4197,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	mi := &file_hub_v1_hub_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3960,7 +4209,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	mi := &file_hub_v1_hub_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3973,7 +4222,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{51}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DeleteWebhookRequest) GetName() string {
@@ -3998,7 +4247,7 @@ type DeleteWebhookResponse struct {
 
 func (x *DeleteWebhookResponse) Reset() {
 	*x = DeleteWebhookResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[52]
+	mi := &file_hub_v1_hub_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4010,7 +4259,7 @@ func (x *DeleteWebhookResponse) String() string {
 func (*DeleteWebhookResponse) ProtoMessage() {}
 
 func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[52]
+	mi := &file_hub_v1_hub_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4023,7 +4272,7 @@ func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{52}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{55}
 }
 
 type Service struct {
@@ -4077,7 +4326,7 @@ type Service struct {
 
 func (x *Service) Reset() {
 	*x = Service{}
-	mi := &file_hub_v1_hub_proto_msgTypes[53]
+	mi := &file_hub_v1_hub_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4089,7 +4338,7 @@ func (x *Service) String() string {
 func (*Service) ProtoMessage() {}
 
 func (x *Service) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[53]
+	mi := &file_hub_v1_hub_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4102,7 +4351,7 @@ func (x *Service) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Service.ProtoReflect.Descriptor instead.
 func (*Service) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{53}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Service) GetId() string {
@@ -4367,7 +4616,7 @@ type ServiceSource struct {
 
 func (x *ServiceSource) Reset() {
 	*x = ServiceSource{}
-	mi := &file_hub_v1_hub_proto_msgTypes[54]
+	mi := &file_hub_v1_hub_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4379,7 +4628,7 @@ func (x *ServiceSource) String() string {
 func (*ServiceSource) ProtoMessage() {}
 
 func (x *ServiceSource) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[54]
+	mi := &file_hub_v1_hub_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4392,7 +4641,7 @@ func (x *ServiceSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceSource.ProtoReflect.Descriptor instead.
 func (*ServiceSource) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{54}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ServiceSource) GetField() string {
@@ -4512,7 +4761,7 @@ type ServiceError struct {
 
 func (x *ServiceError) Reset() {
 	*x = ServiceError{}
-	mi := &file_hub_v1_hub_proto_msgTypes[55]
+	mi := &file_hub_v1_hub_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4524,7 +4773,7 @@ func (x *ServiceError) String() string {
 func (*ServiceError) ProtoMessage() {}
 
 func (x *ServiceError) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[55]
+	mi := &file_hub_v1_hub_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4537,7 +4786,7 @@ func (x *ServiceError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceError.ProtoReflect.Descriptor instead.
 func (*ServiceError) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{55}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ServiceError) GetSource() string {
@@ -4590,7 +4839,7 @@ type Component struct {
 
 func (x *Component) Reset() {
 	*x = Component{}
-	mi := &file_hub_v1_hub_proto_msgTypes[56]
+	mi := &file_hub_v1_hub_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4602,7 +4851,7 @@ func (x *Component) String() string {
 func (*Component) ProtoMessage() {}
 
 func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[56]
+	mi := &file_hub_v1_hub_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4615,7 +4864,7 @@ func (x *Component) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Component.ProtoReflect.Descriptor instead.
 func (*Component) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{56}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Component) GetGroup() string {
@@ -4704,7 +4953,7 @@ type DriftedField struct {
 
 func (x *DriftedField) Reset() {
 	*x = DriftedField{}
-	mi := &file_hub_v1_hub_proto_msgTypes[57]
+	mi := &file_hub_v1_hub_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4716,7 +4965,7 @@ func (x *DriftedField) String() string {
 func (*DriftedField) ProtoMessage() {}
 
 func (x *DriftedField) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[57]
+	mi := &file_hub_v1_hub_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4729,7 +4978,7 @@ func (x *DriftedField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftedField.ProtoReflect.Descriptor instead.
 func (*DriftedField) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{57}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *DriftedField) GetPath() string {
@@ -4764,7 +5013,7 @@ type ComponentList struct {
 
 func (x *ComponentList) Reset() {
 	*x = ComponentList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[58]
+	mi := &file_hub_v1_hub_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4776,7 +5025,7 @@ func (x *ComponentList) String() string {
 func (*ComponentList) ProtoMessage() {}
 
 func (x *ComponentList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[58]
+	mi := &file_hub_v1_hub_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4789,7 +5038,7 @@ func (x *ComponentList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentList.ProtoReflect.Descriptor instead.
 func (*ComponentList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{58}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ComponentList) GetComponents() []*Component {
@@ -4819,7 +5068,7 @@ type ComponentCounts struct {
 
 func (x *ComponentCounts) Reset() {
 	*x = ComponentCounts{}
-	mi := &file_hub_v1_hub_proto_msgTypes[59]
+	mi := &file_hub_v1_hub_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4831,7 +5080,7 @@ func (x *ComponentCounts) String() string {
 func (*ComponentCounts) ProtoMessage() {}
 
 func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[59]
+	mi := &file_hub_v1_hub_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4844,7 +5093,7 @@ func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentCounts.ProtoReflect.Descriptor instead.
 func (*ComponentCounts) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{59}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ComponentCounts) GetTotal() int32 {
@@ -4891,7 +5140,7 @@ type GetServiceTreeRequest struct {
 
 func (x *GetServiceTreeRequest) Reset() {
 	*x = GetServiceTreeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[60]
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4903,7 +5152,7 @@ func (x *GetServiceTreeRequest) String() string {
 func (*GetServiceTreeRequest) ProtoMessage() {}
 
 func (x *GetServiceTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[60]
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4916,7 +5165,7 @@ func (x *GetServiceTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceTreeRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceTreeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{60}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *GetServiceTreeRequest) GetRef() *ServiceRef {
@@ -4944,7 +5193,7 @@ type ServiceTree struct {
 
 func (x *ServiceTree) Reset() {
 	*x = ServiceTree{}
-	mi := &file_hub_v1_hub_proto_msgTypes[61]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4956,7 +5205,7 @@ func (x *ServiceTree) String() string {
 func (*ServiceTree) ProtoMessage() {}
 
 func (x *ServiceTree) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[61]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4969,7 +5218,7 @@ func (x *ServiceTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceTree.ProtoReflect.Descriptor instead.
 func (*ServiceTree) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{61}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ServiceTree) GetObjects() []*TreeNode {
@@ -5015,7 +5264,7 @@ type TreeNode struct {
 
 func (x *TreeNode) Reset() {
 	*x = TreeNode{}
-	mi := &file_hub_v1_hub_proto_msgTypes[62]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5027,7 +5276,7 @@ func (x *TreeNode) String() string {
 func (*TreeNode) ProtoMessage() {}
 
 func (x *TreeNode) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[62]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5040,7 +5289,7 @@ func (x *TreeNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeNode.ProtoReflect.Descriptor instead.
 func (*TreeNode) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{62}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *TreeNode) GetObject() *Component {
@@ -5081,7 +5330,7 @@ type ServiceRef struct {
 
 func (x *ServiceRef) Reset() {
 	*x = ServiceRef{}
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5093,7 +5342,7 @@ func (x *ServiceRef) String() string {
 func (*ServiceRef) ProtoMessage() {}
 
 func (x *ServiceRef) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5106,7 +5355,7 @@ func (x *ServiceRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceRef.ProtoReflect.Descriptor instead.
 func (*ServiceRef) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ServiceRef) GetCluster() string {
@@ -5149,7 +5398,7 @@ type ListServicesRequest struct {
 
 func (x *ListServicesRequest) Reset() {
 	*x = ListServicesRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5161,7 +5410,7 @@ func (x *ListServicesRequest) String() string {
 func (*ListServicesRequest) ProtoMessage() {}
 
 func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5174,7 +5423,7 @@ func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServicesRequest.ProtoReflect.Descriptor instead.
 func (*ListServicesRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ListServicesRequest) GetCluster() string {
@@ -5253,7 +5502,7 @@ type ListServicesResponse struct {
 
 func (x *ListServicesResponse) Reset() {
 	*x = ListServicesResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5265,7 +5514,7 @@ func (x *ListServicesResponse) String() string {
 func (*ListServicesResponse) ProtoMessage() {}
 
 func (x *ListServicesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5278,7 +5527,7 @@ func (x *ListServicesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServicesResponse.ProtoReflect.Descriptor instead.
 func (*ListServicesResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ListServicesResponse) GetServices() []*Service {
@@ -5311,7 +5560,7 @@ type GetServiceRequest struct {
 
 func (x *GetServiceRequest) Reset() {
 	*x = GetServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5323,7 +5572,7 @@ func (x *GetServiceRequest) String() string {
 func (*GetServiceRequest) ProtoMessage() {}
 
 func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5336,7 +5585,7 @@ func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *GetServiceRequest) GetRef() *ServiceRef {
@@ -5360,7 +5609,7 @@ type CreateServiceRequest struct {
 
 func (x *CreateServiceRequest) Reset() {
 	*x = CreateServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5372,7 +5621,7 @@ func (x *CreateServiceRequest) String() string {
 func (*CreateServiceRequest) ProtoMessage() {}
 
 func (x *CreateServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5385,7 +5634,7 @@ func (x *CreateServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateServiceRequest.ProtoReflect.Descriptor instead.
 func (*CreateServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *CreateServiceRequest) GetRef() *ServiceRef {
@@ -5438,7 +5687,7 @@ type UpdateServiceRequest struct {
 
 func (x *UpdateServiceRequest) Reset() {
 	*x = UpdateServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5450,7 +5699,7 @@ func (x *UpdateServiceRequest) String() string {
 func (*UpdateServiceRequest) ProtoMessage() {}
 
 func (x *UpdateServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5463,7 +5712,7 @@ func (x *UpdateServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateServiceRequest.ProtoReflect.Descriptor instead.
 func (*UpdateServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *UpdateServiceRequest) GetRef() *ServiceRef {
@@ -5515,7 +5764,7 @@ type ApplyServiceRequest struct {
 
 func (x *ApplyServiceRequest) Reset() {
 	*x = ApplyServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5527,7 +5776,7 @@ func (x *ApplyServiceRequest) String() string {
 func (*ApplyServiceRequest) ProtoMessage() {}
 
 func (x *ApplyServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5540,7 +5789,7 @@ func (x *ApplyServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServiceRequest.ProtoReflect.Descriptor instead.
 func (*ApplyServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ApplyServiceRequest) GetRef() *ServiceRef {
@@ -5596,7 +5845,7 @@ type ApplyServiceResponse struct {
 
 func (x *ApplyServiceResponse) Reset() {
 	*x = ApplyServiceResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[70]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5608,7 +5857,7 @@ func (x *ApplyServiceResponse) String() string {
 func (*ApplyServiceResponse) ProtoMessage() {}
 
 func (x *ApplyServiceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[70]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5621,7 +5870,7 @@ func (x *ApplyServiceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServiceResponse.ProtoReflect.Descriptor instead.
 func (*ApplyServiceResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{70}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ApplyServiceResponse) GetService() *Service {
@@ -5649,7 +5898,7 @@ type SyncServiceRequest struct {
 
 func (x *SyncServiceRequest) Reset() {
 	*x = SyncServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[71]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5661,7 +5910,7 @@ func (x *SyncServiceRequest) String() string {
 func (*SyncServiceRequest) ProtoMessage() {}
 
 func (x *SyncServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[71]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5674,7 +5923,7 @@ func (x *SyncServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncServiceRequest.ProtoReflect.Descriptor instead.
 func (*SyncServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{71}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *SyncServiceRequest) GetRef() *ServiceRef {
@@ -5702,7 +5951,7 @@ type DiffServiceRequest struct {
 
 func (x *DiffServiceRequest) Reset() {
 	*x = DiffServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[72]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5714,7 +5963,7 @@ func (x *DiffServiceRequest) String() string {
 func (*DiffServiceRequest) ProtoMessage() {}
 
 func (x *DiffServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[72]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5727,7 +5976,7 @@ func (x *DiffServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffServiceRequest.ProtoReflect.Descriptor instead.
 func (*DiffServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{72}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *DiffServiceRequest) GetRef() *ServiceRef {
@@ -5768,7 +6017,7 @@ type PreviewServiceRequest struct {
 
 func (x *PreviewServiceRequest) Reset() {
 	*x = PreviewServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[73]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5780,7 +6029,7 @@ func (x *PreviewServiceRequest) String() string {
 func (*PreviewServiceRequest) ProtoMessage() {}
 
 func (x *PreviewServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[73]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5793,7 +6042,7 @@ func (x *PreviewServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewServiceRequest.ProtoReflect.Descriptor instead.
 func (*PreviewServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{73}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *PreviewServiceRequest) GetRef() *ServiceRef {
@@ -5876,7 +6125,7 @@ type ServiceDiff struct {
 
 func (x *ServiceDiff) Reset() {
 	*x = ServiceDiff{}
-	mi := &file_hub_v1_hub_proto_msgTypes[74]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5888,7 +6137,7 @@ func (x *ServiceDiff) String() string {
 func (*ServiceDiff) ProtoMessage() {}
 
 func (x *ServiceDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[74]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5901,7 +6150,7 @@ func (x *ServiceDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDiff.ProtoReflect.Descriptor instead.
 func (*ServiceDiff) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{74}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ServiceDiff) GetRequested() int64 {
@@ -6000,7 +6249,7 @@ type ServiceDifferenceList struct {
 
 func (x *ServiceDifferenceList) Reset() {
 	*x = ServiceDifferenceList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[75]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6012,7 +6261,7 @@ func (x *ServiceDifferenceList) String() string {
 func (*ServiceDifferenceList) ProtoMessage() {}
 
 func (x *ServiceDifferenceList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[75]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6025,7 +6274,7 @@ func (x *ServiceDifferenceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDifferenceList.ProtoReflect.Descriptor instead.
 func (*ServiceDifferenceList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{75}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ServiceDifferenceList) GetDifferences() []*ServiceDifference {
@@ -6067,7 +6316,7 @@ type ServiceDifference struct {
 
 func (x *ServiceDifference) Reset() {
 	*x = ServiceDifference{}
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6079,7 +6328,7 @@ func (x *ServiceDifference) String() string {
 func (*ServiceDifference) ProtoMessage() {}
 
 func (x *ServiceDifference) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6092,7 +6341,7 @@ func (x *ServiceDifference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDifference.ProtoReflect.Descriptor instead.
 func (*ServiceDifference) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ServiceDifference) GetGroup() string {
@@ -6169,7 +6418,7 @@ type PauseServiceRequest struct {
 
 func (x *PauseServiceRequest) Reset() {
 	*x = PauseServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6181,7 +6430,7 @@ func (x *PauseServiceRequest) String() string {
 func (*PauseServiceRequest) ProtoMessage() {}
 
 func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6194,7 +6443,7 @@ func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseServiceRequest.ProtoReflect.Descriptor instead.
 func (*PauseServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *PauseServiceRequest) GetRef() *ServiceRef {
@@ -6220,7 +6469,7 @@ type ResumeServiceRequest struct {
 
 func (x *ResumeServiceRequest) Reset() {
 	*x = ResumeServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[78]
+	mi := &file_hub_v1_hub_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6232,7 +6481,7 @@ func (x *ResumeServiceRequest) String() string {
 func (*ResumeServiceRequest) ProtoMessage() {}
 
 func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[78]
+	mi := &file_hub_v1_hub_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6245,7 +6494,7 @@ func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeServiceRequest.ProtoReflect.Descriptor instead.
 func (*ResumeServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{78}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ResumeServiceRequest) GetRef() *ServiceRef {
@@ -6268,7 +6517,7 @@ type RollbackServiceRequest struct {
 
 func (x *RollbackServiceRequest) Reset() {
 	*x = RollbackServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[79]
+	mi := &file_hub_v1_hub_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6280,7 +6529,7 @@ func (x *RollbackServiceRequest) String() string {
 func (*RollbackServiceRequest) ProtoMessage() {}
 
 func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[79]
+	mi := &file_hub_v1_hub_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6293,7 +6542,7 @@ func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackServiceRequest.ProtoReflect.Descriptor instead.
 func (*RollbackServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{79}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *RollbackServiceRequest) GetRef() *ServiceRef {
@@ -6326,7 +6575,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[80]
+	mi := &file_hub_v1_hub_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6338,7 +6587,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[80]
+	mi := &file_hub_v1_hub_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6351,7 +6600,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{80}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ListRevisionsRequest) GetRef() *ServiceRef {
@@ -6370,7 +6619,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[81]
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6382,7 +6631,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[81]
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6395,7 +6644,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{81}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -6429,7 +6678,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_hub_v1_hub_proto_msgTypes[82]
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6441,7 +6690,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[82]
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6454,7 +6703,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{82}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Revision) GetNumber() int64 {
@@ -6557,7 +6806,7 @@ type ApprovePruneRequest struct {
 
 func (x *ApprovePruneRequest) Reset() {
 	*x = ApprovePruneRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[83]
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6569,7 +6818,7 @@ func (x *ApprovePruneRequest) String() string {
 func (*ApprovePruneRequest) ProtoMessage() {}
 
 func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[83]
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6582,7 +6831,7 @@ func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovePruneRequest.ProtoReflect.Descriptor instead.
 func (*ApprovePruneRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{83}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ApprovePruneRequest) GetRef() *ServiceRef {
@@ -6604,7 +6853,7 @@ type DeleteServiceRequest struct {
 
 func (x *DeleteServiceRequest) Reset() {
 	*x = DeleteServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6616,7 +6865,7 @@ func (x *DeleteServiceRequest) String() string {
 func (*DeleteServiceRequest) ProtoMessage() {}
 
 func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6629,7 +6878,7 @@ func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteServiceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{84}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *DeleteServiceRequest) GetRef() *ServiceRef {
@@ -6680,7 +6929,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6692,7 +6941,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6705,7 +6954,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{85}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Token) GetId() string {
@@ -6817,7 +7066,7 @@ type CreatedToken struct {
 
 func (x *CreatedToken) Reset() {
 	*x = CreatedToken{}
-	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6829,7 +7078,7 @@ func (x *CreatedToken) String() string {
 func (*CreatedToken) ProtoMessage() {}
 
 func (x *CreatedToken) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6842,7 +7091,7 @@ func (x *CreatedToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedToken.ProtoReflect.Descriptor instead.
 func (*CreatedToken) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{86}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *CreatedToken) GetToken() *Token {
@@ -6867,7 +7116,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6879,7 +7128,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6892,7 +7141,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{87}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{90}
 }
 
 type ListTokensResponse struct {
@@ -6904,7 +7153,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6916,7 +7165,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6929,7 +7178,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{88}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -6954,7 +7203,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6966,7 +7215,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6979,7 +7228,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{89}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -7023,7 +7272,7 @@ type CreateBootstrapTokenRequest struct {
 
 func (x *CreateBootstrapTokenRequest) Reset() {
 	*x = CreateBootstrapTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7035,7 +7284,7 @@ func (x *CreateBootstrapTokenRequest) String() string {
 func (*CreateBootstrapTokenRequest) ProtoMessage() {}
 
 func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7048,7 +7297,7 @@ func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBootstrapTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateBootstrapTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{90}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *CreateBootstrapTokenRequest) GetProject() string {
@@ -7109,7 +7358,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7121,7 +7370,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7134,7 +7383,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{91}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -7152,7 +7401,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7164,7 +7413,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7177,7 +7426,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{92}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
 }
 
 type Event struct {
@@ -7197,7 +7446,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7209,7 +7458,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7222,7 +7471,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{93}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *Event) GetAt() int64 {
@@ -7295,7 +7544,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7307,7 +7556,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7320,7 +7569,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *ListEventsRequest) GetCluster() string {
@@ -7360,7 +7609,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7372,7 +7621,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7385,7 +7634,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -7403,7 +7652,7 @@ type GetSyncWindowsRequest struct {
 
 func (x *GetSyncWindowsRequest) Reset() {
 	*x = GetSyncWindowsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7415,7 +7664,7 @@ func (x *GetSyncWindowsRequest) String() string {
 func (*GetSyncWindowsRequest) ProtoMessage() {}
 
 func (x *GetSyncWindowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7428,7 +7677,7 @@ func (x *GetSyncWindowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSyncWindowsRequest.ProtoReflect.Descriptor instead.
 func (*GetSyncWindowsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
 }
 
 type SyncWindowList struct {
@@ -7444,7 +7693,7 @@ type SyncWindowList struct {
 
 func (x *SyncWindowList) Reset() {
 	*x = SyncWindowList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7456,7 +7705,7 @@ func (x *SyncWindowList) String() string {
 func (*SyncWindowList) ProtoMessage() {}
 
 func (x *SyncWindowList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7469,7 +7718,7 @@ func (x *SyncWindowList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncWindowList.ProtoReflect.Descriptor instead.
 func (*SyncWindowList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *SyncWindowList) GetSyncWindows() []*SyncWindow {
@@ -7501,7 +7750,7 @@ type HubStatusRequest struct {
 
 func (x *HubStatusRequest) Reset() {
 	*x = HubStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7513,7 +7762,7 @@ func (x *HubStatusRequest) String() string {
 func (*HubStatusRequest) ProtoMessage() {}
 
 func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7526,7 +7775,7 @@ func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatusRequest.ProtoReflect.Descriptor instead.
 func (*HubStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
 }
 
 type HubStatus struct {
@@ -7550,7 +7799,7 @@ type HubStatus struct {
 
 func (x *HubStatus) Reset() {
 	*x = HubStatus{}
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7562,7 +7811,7 @@ func (x *HubStatus) String() string {
 func (*HubStatus) ProtoMessage() {}
 
 func (x *HubStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7575,7 +7824,7 @@ func (x *HubStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatus.ProtoReflect.Descriptor instead.
 func (*HubStatus) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *HubStatus) GetVersion() string {
@@ -7672,7 +7921,7 @@ type Backups struct {
 
 func (x *Backups) Reset() {
 	*x = Backups{}
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7684,7 +7933,7 @@ func (x *Backups) String() string {
 func (*Backups) ProtoMessage() {}
 
 func (x *Backups) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7697,7 +7946,7 @@ func (x *Backups) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backups.ProtoReflect.Descriptor instead.
 func (*Backups) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Backups) GetTo() string {
@@ -7793,7 +8042,7 @@ type Replica struct {
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7805,7 +8054,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7818,7 +8067,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Replica) GetName() string {
@@ -7937,7 +8186,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7949,7 +8198,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7962,7 +8211,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *DrainRequest) GetReplica() string {
@@ -7987,7 +8236,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7999,7 +8248,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8012,7 +8261,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
 }
 
 type RotateSigningKeyRequest struct {
@@ -8023,7 +8272,7 @@ type RotateSigningKeyRequest struct {
 
 func (x *RotateSigningKeyRequest) Reset() {
 	*x = RotateSigningKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8035,7 +8284,7 @@ func (x *RotateSigningKeyRequest) String() string {
 func (*RotateSigningKeyRequest) ProtoMessage() {}
 
 func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8048,7 +8297,7 @@ func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
 }
 
 type RotateSigningKeyResponse struct {
@@ -8062,7 +8311,7 @@ type RotateSigningKeyResponse struct {
 
 func (x *RotateSigningKeyResponse) Reset() {
 	*x = RotateSigningKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8074,7 +8323,7 @@ func (x *RotateSigningKeyResponse) String() string {
 func (*RotateSigningKeyResponse) ProtoMessage() {}
 
 func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8087,7 +8336,7 @@ func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *RotateSigningKeyResponse) GetKeyId() string {
@@ -8114,7 +8363,7 @@ type AtRiskRequest struct {
 
 func (x *AtRiskRequest) Reset() {
 	*x = AtRiskRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8126,7 +8375,7 @@ func (x *AtRiskRequest) String() string {
 func (*AtRiskRequest) ProtoMessage() {}
 
 func (x *AtRiskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8139,7 +8388,7 @@ func (x *AtRiskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtRiskRequest.ProtoReflect.Descriptor instead.
 func (*AtRiskRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *AtRiskRequest) GetLimit() int32 {
@@ -8161,7 +8410,7 @@ type AtRiskResponse struct {
 
 func (x *AtRiskResponse) Reset() {
 	*x = AtRiskResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8173,7 +8422,7 @@ func (x *AtRiskResponse) String() string {
 func (*AtRiskResponse) ProtoMessage() {}
 
 func (x *AtRiskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8186,7 +8435,7 @@ func (x *AtRiskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtRiskResponse.ProtoReflect.Descriptor instead.
 func (*AtRiskResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *AtRiskResponse) GetRisks() []*Risk {
@@ -8218,7 +8467,7 @@ type Risk struct {
 
 func (x *Risk) Reset() {
 	*x = Risk{}
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8230,7 +8479,7 @@ func (x *Risk) String() string {
 func (*Risk) ProtoMessage() {}
 
 func (x *Risk) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8243,7 +8492,7 @@ func (x *Risk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Risk.ProtoReflect.Descriptor instead.
 func (*Risk) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *Risk) GetKind() string {
@@ -8282,7 +8531,7 @@ type ConfirmRestoreRequest struct {
 
 func (x *ConfirmRestoreRequest) Reset() {
 	*x = ConfirmRestoreRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8294,7 +8543,7 @@ func (x *ConfirmRestoreRequest) String() string {
 func (*ConfirmRestoreRequest) ProtoMessage() {}
 
 func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8307,7 +8556,7 @@ func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
 }
 
 type ConfirmRestoreResponse struct {
@@ -8319,7 +8568,7 @@ type ConfirmRestoreResponse struct {
 
 func (x *ConfirmRestoreResponse) Reset() {
 	*x = ConfirmRestoreResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8331,7 +8580,7 @@ func (x *ConfirmRestoreResponse) String() string {
 func (*ConfirmRestoreResponse) ProtoMessage() {}
 
 func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8344,7 +8593,7 @@ func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ConfirmRestoreResponse) GetIncarnation() string {
@@ -8362,7 +8611,7 @@ type UpgradeStatusRequest struct {
 
 func (x *UpgradeStatusRequest) Reset() {
 	*x = UpgradeStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8374,7 +8623,7 @@ func (x *UpgradeStatusRequest) String() string {
 func (*UpgradeStatusRequest) ProtoMessage() {}
 
 func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8387,7 +8636,7 @@ func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeStatusRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
 }
 
 type StartUpgradeRequest struct {
@@ -8411,7 +8660,7 @@ type StartUpgradeRequest struct {
 
 func (x *StartUpgradeRequest) Reset() {
 	*x = StartUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8423,7 +8672,7 @@ func (x *StartUpgradeRequest) String() string {
 func (*StartUpgradeRequest) ProtoMessage() {}
 
 func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8436,7 +8685,7 @@ func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*StartUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *StartUpgradeRequest) GetVersion() string {
@@ -8489,7 +8738,7 @@ type PauseUpgradeRequest struct {
 
 func (x *PauseUpgradeRequest) Reset() {
 	*x = PauseUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8501,7 +8750,7 @@ func (x *PauseUpgradeRequest) String() string {
 func (*PauseUpgradeRequest) ProtoMessage() {}
 
 func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8514,7 +8763,7 @@ func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*PauseUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
 }
 
 type ResumeUpgradeRequest struct {
@@ -8525,7 +8774,7 @@ type ResumeUpgradeRequest struct {
 
 func (x *ResumeUpgradeRequest) Reset() {
 	*x = ResumeUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8537,7 +8786,7 @@ func (x *ResumeUpgradeRequest) String() string {
 func (*ResumeUpgradeRequest) ProtoMessage() {}
 
 func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8550,7 +8799,7 @@ func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
 }
 
 type AbortUpgradeRequest struct {
@@ -8561,7 +8810,7 @@ type AbortUpgradeRequest struct {
 
 func (x *AbortUpgradeRequest) Reset() {
 	*x = AbortUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8573,7 +8822,7 @@ func (x *AbortUpgradeRequest) String() string {
 func (*AbortUpgradeRequest) ProtoMessage() {}
 
 func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8586,7 +8835,7 @@ func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*AbortUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
 }
 
 type AgentUpgrade struct {
@@ -8616,7 +8865,7 @@ type AgentUpgrade struct {
 
 func (x *AgentUpgrade) Reset() {
 	*x = AgentUpgrade{}
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8628,7 +8877,7 @@ func (x *AgentUpgrade) String() string {
 func (*AgentUpgrade) ProtoMessage() {}
 
 func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8641,7 +8890,7 @@ func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgrade.ProtoReflect.Descriptor instead.
 func (*AgentUpgrade) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *AgentUpgrade) GetId() string {
@@ -8758,7 +9007,7 @@ type AgentUpgradeTarget struct {
 
 func (x *AgentUpgradeTarget) Reset() {
 	*x = AgentUpgradeTarget{}
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8770,7 +9019,7 @@ func (x *AgentUpgradeTarget) String() string {
 func (*AgentUpgradeTarget) ProtoMessage() {}
 
 func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8783,7 +9032,7 @@ func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgradeTarget.ProtoReflect.Descriptor instead.
 func (*AgentUpgradeTarget) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *AgentUpgradeTarget) GetCluster() string {
@@ -8844,7 +9093,7 @@ type GetServiceConfigRequest struct {
 
 func (x *GetServiceConfigRequest) Reset() {
 	*x = GetServiceConfigRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8856,7 +9105,7 @@ func (x *GetServiceConfigRequest) String() string {
 func (*GetServiceConfigRequest) ProtoMessage() {}
 
 func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8869,7 +9118,7 @@ func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceConfigRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceConfigRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *GetServiceConfigRequest) GetRef() *ServiceRef {
@@ -8889,7 +9138,7 @@ type ServiceConfig struct {
 
 func (x *ServiceConfig) Reset() {
 	*x = ServiceConfig{}
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8901,7 +9150,7 @@ func (x *ServiceConfig) String() string {
 func (*ServiceConfig) ProtoMessage() {}
 
 func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8914,7 +9163,7 @@ func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceConfig.ProtoReflect.Descriptor instead.
 func (*ServiceConfig) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *ServiceConfig) GetRevision() int64 {
@@ -8943,7 +9192,7 @@ type ConfigValue struct {
 
 func (x *ConfigValue) Reset() {
 	*x = ConfigValue{}
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8955,7 +9204,7 @@ func (x *ConfigValue) String() string {
 func (*ConfigValue) ProtoMessage() {}
 
 func (x *ConfigValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8968,7 +9217,7 @@ func (x *ConfigValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigValue.ProtoReflect.Descriptor instead.
 func (*ConfigValue) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *ConfigValue) GetKey() string {
@@ -9002,7 +9251,7 @@ type ConfigLayer struct {
 
 func (x *ConfigLayer) Reset() {
 	*x = ConfigLayer{}
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9014,7 +9263,7 @@ func (x *ConfigLayer) String() string {
 func (*ConfigLayer) ProtoMessage() {}
 
 func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9027,7 +9276,7 @@ func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigLayer.ProtoReflect.Descriptor instead.
 func (*ConfigLayer) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *ConfigLayer) GetLayer() string {
@@ -9089,7 +9338,7 @@ type Context struct {
 
 func (x *Context) Reset() {
 	*x = Context{}
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9101,7 +9350,7 @@ func (x *Context) String() string {
 func (*Context) ProtoMessage() {}
 
 func (x *Context) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9114,7 +9363,7 @@ func (x *Context) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Context.ProtoReflect.Descriptor instead.
 func (*Context) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *Context) GetName() string {
@@ -9190,7 +9439,7 @@ type ListContextsRequest struct {
 
 func (x *ListContextsRequest) Reset() {
 	*x = ListContextsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9202,7 +9451,7 @@ func (x *ListContextsRequest) String() string {
 func (*ListContextsRequest) ProtoMessage() {}
 
 func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9215,7 +9464,7 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *ListContextsRequest) GetManagedByTool() string {
@@ -9234,7 +9483,7 @@ type ListContextsResponse struct {
 
 func (x *ListContextsResponse) Reset() {
 	*x = ListContextsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9246,7 +9495,7 @@ func (x *ListContextsResponse) String() string {
 func (*ListContextsResponse) ProtoMessage() {}
 
 func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9259,7 +9508,7 @@ func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
 func (*ListContextsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *ListContextsResponse) GetContexts() []*Context {
@@ -9278,7 +9527,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9290,7 +9539,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9303,7 +9552,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *GetContextRequest) GetName() string {
@@ -9323,7 +9572,7 @@ type CreateContextRequest struct {
 
 func (x *CreateContextRequest) Reset() {
 	*x = CreateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9335,7 +9584,7 @@ func (x *CreateContextRequest) String() string {
 func (*CreateContextRequest) ProtoMessage() {}
 
 func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9348,7 +9597,7 @@ func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateContextRequest.ProtoReflect.Descriptor instead.
 func (*CreateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *CreateContextRequest) GetContext() *Context {
@@ -9381,7 +9630,7 @@ type UpdateContextRequest struct {
 
 func (x *UpdateContextRequest) Reset() {
 	*x = UpdateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9393,7 +9642,7 @@ func (x *UpdateContextRequest) String() string {
 func (*UpdateContextRequest) ProtoMessage() {}
 
 func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9406,7 +9655,7 @@ func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateContextRequest.ProtoReflect.Descriptor instead.
 func (*UpdateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *UpdateContextRequest) GetContext() *Context {
@@ -9454,7 +9703,7 @@ type DeleteContextRequest struct {
 
 func (x *DeleteContextRequest) Reset() {
 	*x = DeleteContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9466,7 +9715,7 @@ func (x *DeleteContextRequest) String() string {
 func (*DeleteContextRequest) ProtoMessage() {}
 
 func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9479,7 +9728,7 @@ func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextRequest.ProtoReflect.Descriptor instead.
 func (*DeleteContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *DeleteContextRequest) GetName() string {
@@ -9504,7 +9753,7 @@ type DeleteContextResponse struct {
 
 func (x *DeleteContextResponse) Reset() {
 	*x = DeleteContextResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9516,7 +9765,7 @@ func (x *DeleteContextResponse) String() string {
 func (*DeleteContextResponse) ProtoMessage() {}
 
 func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9529,7 +9778,7 @@ func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextResponse.ProtoReflect.Descriptor instead.
 func (*DeleteContextResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
 }
 
 type ListOutputsRequest struct {
@@ -9544,7 +9793,7 @@ type ListOutputsRequest struct {
 
 func (x *ListOutputsRequest) Reset() {
 	*x = ListOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9556,7 +9805,7 @@ func (x *ListOutputsRequest) String() string {
 func (*ListOutputsRequest) ProtoMessage() {}
 
 func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9569,7 +9818,7 @@ func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
 func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *ListOutputsRequest) GetManagedByTool() string {
@@ -9595,7 +9844,7 @@ type ListOutputsResponse struct {
 
 func (x *ListOutputsResponse) Reset() {
 	*x = ListOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9607,7 +9856,7 @@ func (x *ListOutputsResponse) String() string {
 func (*ListOutputsResponse) ProtoMessage() {}
 
 func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9620,7 +9869,7 @@ func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsResponse.ProtoReflect.Descriptor instead.
 func (*ListOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *ListOutputsResponse) GetOutputs() []*Context {
@@ -9643,7 +9892,7 @@ type PutOutputsRequest struct {
 
 func (x *PutOutputsRequest) Reset() {
 	*x = PutOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9655,7 +9904,7 @@ func (x *PutOutputsRequest) String() string {
 func (*PutOutputsRequest) ProtoMessage() {}
 
 func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9668,7 +9917,7 @@ func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOutputsRequest.ProtoReflect.Descriptor instead.
 func (*PutOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *PutOutputsRequest) GetOutputs() *Context {
@@ -9702,7 +9951,7 @@ type DeleteOutputsRequest struct {
 
 func (x *DeleteOutputsRequest) Reset() {
 	*x = DeleteOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9714,7 +9963,7 @@ func (x *DeleteOutputsRequest) String() string {
 func (*DeleteOutputsRequest) ProtoMessage() {}
 
 func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9727,7 +9976,7 @@ func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsRequest.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *DeleteOutputsRequest) GetName() string {
@@ -9752,7 +10001,7 @@ type DeleteOutputsResponse struct {
 
 func (x *DeleteOutputsResponse) Reset() {
 	*x = DeleteOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9764,7 +10013,7 @@ func (x *DeleteOutputsResponse) String() string {
 func (*DeleteOutputsResponse) ProtoMessage() {}
 
 func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9777,7 +10026,7 @@ func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsResponse.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
 }
 
 type Backend struct {
@@ -9796,7 +10045,7 @@ type Backend struct {
 
 func (x *Backend) Reset() {
 	*x = Backend{}
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9808,7 +10057,7 @@ func (x *Backend) String() string {
 func (*Backend) ProtoMessage() {}
 
 func (x *Backend) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9821,7 +10070,7 @@ func (x *Backend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backend.ProtoReflect.Descriptor instead.
 func (*Backend) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *Backend) GetName() string {
@@ -9874,7 +10123,7 @@ type ListBackendsRequest struct {
 
 func (x *ListBackendsRequest) Reset() {
 	*x = ListBackendsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9886,7 +10135,7 @@ func (x *ListBackendsRequest) String() string {
 func (*ListBackendsRequest) ProtoMessage() {}
 
 func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9899,7 +10148,7 @@ func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsRequest.ProtoReflect.Descriptor instead.
 func (*ListBackendsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{139}
 }
 
 type ListBackendsResponse struct {
@@ -9911,7 +10160,7 @@ type ListBackendsResponse struct {
 
 func (x *ListBackendsResponse) Reset() {
 	*x = ListBackendsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9923,7 +10172,7 @@ func (x *ListBackendsResponse) String() string {
 func (*ListBackendsResponse) ProtoMessage() {}
 
 func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9936,7 +10185,7 @@ func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsResponse.ProtoReflect.Descriptor instead.
 func (*ListBackendsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *ListBackendsResponse) GetBackends() []*Backend {
@@ -9956,7 +10205,7 @@ type MigrateRequest struct {
 
 func (x *MigrateRequest) Reset() {
 	*x = MigrateRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9968,7 +10217,7 @@ func (x *MigrateRequest) String() string {
 func (*MigrateRequest) ProtoMessage() {}
 
 func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9981,7 +10230,7 @@ func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MigrateRequest.ProtoReflect.Descriptor instead.
 func (*MigrateRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *MigrateRequest) GetFrom() string {
@@ -10006,7 +10255,7 @@ type GetMigrationRequest struct {
 
 func (x *GetMigrationRequest) Reset() {
 	*x = GetMigrationRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[139]
+	mi := &file_hub_v1_hub_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10018,7 +10267,7 @@ func (x *GetMigrationRequest) String() string {
 func (*GetMigrationRequest) ProtoMessage() {}
 
 func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[139]
+	mi := &file_hub_v1_hub_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10031,7 +10280,7 @@ func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMigrationRequest.ProtoReflect.Descriptor instead.
 func (*GetMigrationRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{139}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{142}
 }
 
 type Migration struct {
@@ -10052,7 +10301,7 @@ type Migration struct {
 
 func (x *Migration) Reset() {
 	*x = Migration{}
-	mi := &file_hub_v1_hub_proto_msgTypes[140]
+	mi := &file_hub_v1_hub_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10064,7 +10313,7 @@ func (x *Migration) String() string {
 func (*Migration) ProtoMessage() {}
 
 func (x *Migration) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[140]
+	mi := &file_hub_v1_hub_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10077,7 +10326,7 @@ func (x *Migration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Migration.ProtoReflect.Descriptor instead.
 func (*Migration) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{140}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *Migration) GetFrom() string {
@@ -10151,7 +10400,7 @@ type RotateKeyRequest struct {
 
 func (x *RotateKeyRequest) Reset() {
 	*x = RotateKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[141]
+	mi := &file_hub_v1_hub_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10163,7 +10412,7 @@ func (x *RotateKeyRequest) String() string {
 func (*RotateKeyRequest) ProtoMessage() {}
 
 func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[141]
+	mi := &file_hub_v1_hub_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10176,7 +10425,7 @@ func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{141}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{144}
 }
 
 type RotateKeyResponse struct {
@@ -10189,7 +10438,7 @@ type RotateKeyResponse struct {
 
 func (x *RotateKeyResponse) Reset() {
 	*x = RotateKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[142]
+	mi := &file_hub_v1_hub_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10201,7 +10450,7 @@ func (x *RotateKeyResponse) String() string {
 func (*RotateKeyResponse) ProtoMessage() {}
 
 func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[142]
+	mi := &file_hub_v1_hub_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10214,7 +10463,7 @@ func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{142}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *RotateKeyResponse) GetValues() int64 {
@@ -10242,7 +10491,7 @@ type ListTestsRequest struct {
 
 func (x *ListTestsRequest) Reset() {
 	*x = ListTestsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[143]
+	mi := &file_hub_v1_hub_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10254,7 +10503,7 @@ func (x *ListTestsRequest) String() string {
 func (*ListTestsRequest) ProtoMessage() {}
 
 func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[143]
+	mi := &file_hub_v1_hub_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10267,7 +10516,7 @@ func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsRequest.ProtoReflect.Descriptor instead.
 func (*ListTestsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{143}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *ListTestsRequest) GetRef() *ServiceRef {
@@ -10293,7 +10542,7 @@ type ListTestsResponse struct {
 
 func (x *ListTestsResponse) Reset() {
 	*x = ListTestsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[144]
+	mi := &file_hub_v1_hub_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10305,7 +10554,7 @@ func (x *ListTestsResponse) String() string {
 func (*ListTestsResponse) ProtoMessage() {}
 
 func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[144]
+	mi := &file_hub_v1_hub_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10318,7 +10567,7 @@ func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsResponse.ProtoReflect.Descriptor instead.
 func (*ListTestsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{144}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *ListTestsResponse) GetRuns() []*TestRun {
@@ -10351,7 +10600,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_hub_v1_hub_proto_msgTypes[145]
+	mi := &file_hub_v1_hub_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10363,7 +10612,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[145]
+	mi := &file_hub_v1_hub_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10376,7 +10625,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{145}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *TestRun) GetRevision() int64 {
@@ -10471,7 +10720,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_hub_v1_hub_proto_msgTypes[146]
+	mi := &file_hub_v1_hub_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10483,7 +10732,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[146]
+	mi := &file_hub_v1_hub_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10496,7 +10745,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{146}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -10590,7 +10839,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_hub_v1_hub_proto_msgTypes[147]
+	mi := &file_hub_v1_hub_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10602,7 +10851,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[147]
+	mi := &file_hub_v1_hub_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10615,7 +10864,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{147}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -10671,7 +10920,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_hub_v1_hub_proto_msgTypes[148]
+	mi := &file_hub_v1_hub_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10683,7 +10932,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[148]
+	mi := &file_hub_v1_hub_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10696,7 +10945,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{148}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -10803,7 +11052,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
 	"management\"\x17\n" +
-	"\x15DeleteProjectResponse\"\xee\x06\n" +
+	"\x15DeleteProjectResponse\"\xa2\a\n" +
 	"\aCluster\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -10834,7 +11083,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\ftunnel_since\x18\x17 \x01(\x03R\vtunnelSince\x123\n" +
 	"\n" +
 	"managed_by\x18\x18 \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x12%\n" +
-	"\x0euncounted_tags\x18\x19 \x03(\tR\runcountedTags\x1a7\n" +
+	"\x0euncounted_tags\x18\x19 \x03(\tR\runcountedTags\x122\n" +
+	"\x06origin\x18\x1a \x01(\v2\x1a.axle.hub.v1.ClusterOriginR\x06origin\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaa\x02\n" +
@@ -10854,7 +11104,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12!\n" +
 	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\"'\n" +
 	"\x11GetClusterRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\xcc\x02\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x8c\x03\n" +
 	"\x14CreateClusterRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\tR\x06handle\x12\x18\n" +
@@ -10865,10 +11115,35 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"renewToken\x127\n" +
 	"\n" +
 	"management\x18\a \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
-	"management\x1a7\n" +
+	"management\x12>\n" +
+	"\rfrom_template\x18\b \x01(\v2\x19.axle.hub.v1.FromTemplateR\ffromTemplate\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd2\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe5\x01\n" +
+	"\fFromTemplate\x12\x1a\n" +
+	"\btemplate\x18\x01 \x01(\tR\btemplate\x12\x1c\n" +
+	"\tvariables\x18\x02 \x01(\tR\tvariables\x124\n" +
+	"\x03set\x18\x03 \x03(\v2\".axle.hub.v1.FromTemplate.SetEntryR\x03set\x12-\n" +
+	"\x12management_cluster\x18\x04 \x01(\tR\x11managementCluster\x1a6\n" +
+	"\bSetEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x82\x02\n" +
+	"\rClusterOrigin\x12\x1a\n" +
+	"\btemplate\x18\x01 \x01(\tR\btemplate\x12\x16\n" +
+	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\tR\aversion\x12\x1c\n" +
+	"\tvariables\x18\x04 \x01(\tR\tvariables\x12-\n" +
+	"\x12management_cluster\x18\x05 \x01(\tR\x11managementCluster\x12\x18\n" +
+	"\aservice\x18\x06 \x01(\tR\aservice\x12\x1c\n" +
+	"\tnamespace\x18\a \x01(\tR\tnamespace\x12\x1e\n" +
+	"\n" +
+	"destroying\x18\b \x01(\bR\n" +
+	"destroying\"d\n" +
+	"\x15DestroyClusterRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
+	"\n" +
+	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\xd2\x01\n" +
 	"\x15CreateClusterResponse\x12.\n" +
 	"\acluster\x18\x01 \x01(\v2\x14.axle.hub.v1.ClusterR\acluster\x12'\n" +
 	"\x0fbootstrap_token\x18\x02 \x01(\tR\x0ebootstrapToken\x120\n" +
@@ -11674,7 +11949,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetProjectRequest\x1a\x14.axle.hub.v1.Project\x12A\n" +
 	"\x06Create\x12!.axle.hub.v1.CreateProjectRequest\x1a\x14.axle.hub.v1.Project\x12A\n" +
 	"\x06Update\x12!.axle.hub.v1.UpdateProjectRequest\x1a\x14.axle.hub.v1.Project\x12O\n" +
-	"\x06Delete\x12!.axle.hub.v1.DeleteProjectRequest\x1a\".axle.hub.v1.DeleteProjectResponse2\xff\x05\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteProjectRequest\x1a\".axle.hub.v1.DeleteProjectResponse2\xc4\x06\n" +
 	"\bClusters\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListClustersRequest\x1a!.axle.hub.v1.ListClustersResponse\x12;\n" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetClusterRequest\x1a\x14.axle.hub.v1.Cluster\x12O\n" +
@@ -11682,7 +11957,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x06Update\x12!.axle.hub.v1.UpdateClusterRequest\x1a\x14.axle.hub.v1.Cluster\x12I\n" +
 	"\x04Move\x12\x1f.axle.hub.v1.MoveClusterRequest\x1a .axle.hub.v1.MoveClusterResponse\x12C\n" +
 	"\aApprove\x12\".axle.hub.v1.ApproveClusterRequest\x1a\x14.axle.hub.v1.Cluster\x12O\n" +
-	"\x06Delete\x12!.axle.hub.v1.DeleteClusterRequest\x1a\".axle.hub.v1.DeleteClusterResponse\x12Y\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteClusterRequest\x1a\".axle.hub.v1.DeleteClusterResponse\x12C\n" +
+	"\aDestroy\x12\".axle.hub.v1.DestroyClusterRequest\x1a\x14.axle.hub.v1.Cluster\x12Y\n" +
 	"\x0eAgentManifests\x12\".axle.hub.v1.AgentManifestsRequest\x1a#.axle.hub.v1.AgentManifestsResponse\x12M\n" +
 	"\n" +
 	"Enrollment\x12\x1e.axle.hub.v1.EnrollmentRequest\x1a\x1f.axle.hub.v1.EnrollmentResponse\x12J\n" +
@@ -11765,7 +12041,7 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 155)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 159)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
 	(*Manager)(nil),                     // 1: axle.hub.v1.Manager
@@ -11787,412 +12063,422 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*ListClustersResponse)(nil),        // 17: axle.hub.v1.ListClustersResponse
 	(*GetClusterRequest)(nil),           // 18: axle.hub.v1.GetClusterRequest
 	(*CreateClusterRequest)(nil),        // 19: axle.hub.v1.CreateClusterRequest
-	(*CreateClusterResponse)(nil),       // 20: axle.hub.v1.CreateClusterResponse
-	(*AgentManifestsRequest)(nil),       // 21: axle.hub.v1.AgentManifestsRequest
-	(*AgentManifestsResponse)(nil),      // 22: axle.hub.v1.AgentManifestsResponse
-	(*UpdateClusterRequest)(nil),        // 23: axle.hub.v1.UpdateClusterRequest
-	(*MoveClusterRequest)(nil),          // 24: axle.hub.v1.MoveClusterRequest
-	(*MoveClusterResponse)(nil),         // 25: axle.hub.v1.MoveClusterResponse
-	(*MoveChange)(nil),                  // 26: axle.hub.v1.MoveChange
-	(*EnrollmentRequest)(nil),           // 27: axle.hub.v1.EnrollmentRequest
-	(*EnrollmentResponse)(nil),          // 28: axle.hub.v1.EnrollmentResponse
-	(*EnrollmentStep)(nil),              // 29: axle.hub.v1.EnrollmentStep
-	(*ApproveClusterRequest)(nil),       // 30: axle.hub.v1.ApproveClusterRequest
-	(*DeleteClusterRequest)(nil),        // 31: axle.hub.v1.DeleteClusterRequest
-	(*DeleteClusterResponse)(nil),       // 32: axle.hub.v1.DeleteClusterResponse
-	(*Repository)(nil),                  // 33: axle.hub.v1.Repository
-	(*RepositoryOptions)(nil),           // 34: axle.hub.v1.RepositoryOptions
-	(*Verification)(nil),                // 35: axle.hub.v1.Verification
-	(*Head)(nil),                        // 36: axle.hub.v1.Head
-	(*ListRepositoriesRequest)(nil),     // 37: axle.hub.v1.ListRepositoriesRequest
-	(*ListRepositoriesResponse)(nil),    // 38: axle.hub.v1.ListRepositoriesResponse
-	(*GetRepositoryRequest)(nil),        // 39: axle.hub.v1.GetRepositoryRequest
-	(*RepositoryCredentials)(nil),       // 40: axle.hub.v1.RepositoryCredentials
-	(*CreateRepositoryRequest)(nil),     // 41: axle.hub.v1.CreateRepositoryRequest
-	(*UpdateRepositoryRequest)(nil),     // 42: axle.hub.v1.UpdateRepositoryRequest
-	(*RefreshRepositoryRequest)(nil),    // 43: axle.hub.v1.RefreshRepositoryRequest
-	(*DeleteRepositoryRequest)(nil),     // 44: axle.hub.v1.DeleteRepositoryRequest
-	(*DeleteRepositoryResponse)(nil),    // 45: axle.hub.v1.DeleteRepositoryResponse
-	(*Webhook)(nil),                     // 46: axle.hub.v1.Webhook
-	(*ListWebhooksRequest)(nil),         // 47: axle.hub.v1.ListWebhooksRequest
-	(*ListWebhooksResponse)(nil),        // 48: axle.hub.v1.ListWebhooksResponse
-	(*CreateWebhookRequest)(nil),        // 49: axle.hub.v1.CreateWebhookRequest
-	(*CreatedWebhook)(nil),              // 50: axle.hub.v1.CreatedWebhook
-	(*DeleteWebhookRequest)(nil),        // 51: axle.hub.v1.DeleteWebhookRequest
-	(*DeleteWebhookResponse)(nil),       // 52: axle.hub.v1.DeleteWebhookResponse
-	(*Service)(nil),                     // 53: axle.hub.v1.Service
-	(*ServiceSource)(nil),               // 54: axle.hub.v1.ServiceSource
-	(*ServiceError)(nil),                // 55: axle.hub.v1.ServiceError
-	(*Component)(nil),                   // 56: axle.hub.v1.Component
-	(*DriftedField)(nil),                // 57: axle.hub.v1.DriftedField
-	(*ComponentList)(nil),               // 58: axle.hub.v1.ComponentList
-	(*ComponentCounts)(nil),             // 59: axle.hub.v1.ComponentCounts
-	(*GetServiceTreeRequest)(nil),       // 60: axle.hub.v1.GetServiceTreeRequest
-	(*ServiceTree)(nil),                 // 61: axle.hub.v1.ServiceTree
-	(*TreeNode)(nil),                    // 62: axle.hub.v1.TreeNode
-	(*ServiceRef)(nil),                  // 63: axle.hub.v1.ServiceRef
-	(*ListServicesRequest)(nil),         // 64: axle.hub.v1.ListServicesRequest
-	(*ListServicesResponse)(nil),        // 65: axle.hub.v1.ListServicesResponse
-	(*GetServiceRequest)(nil),           // 66: axle.hub.v1.GetServiceRequest
-	(*CreateServiceRequest)(nil),        // 67: axle.hub.v1.CreateServiceRequest
-	(*UpdateServiceRequest)(nil),        // 68: axle.hub.v1.UpdateServiceRequest
-	(*ApplyServiceRequest)(nil),         // 69: axle.hub.v1.ApplyServiceRequest
-	(*ApplyServiceResponse)(nil),        // 70: axle.hub.v1.ApplyServiceResponse
-	(*SyncServiceRequest)(nil),          // 71: axle.hub.v1.SyncServiceRequest
-	(*DiffServiceRequest)(nil),          // 72: axle.hub.v1.DiffServiceRequest
-	(*PreviewServiceRequest)(nil),       // 73: axle.hub.v1.PreviewServiceRequest
-	(*ServiceDiff)(nil),                 // 74: axle.hub.v1.ServiceDiff
-	(*ServiceDifferenceList)(nil),       // 75: axle.hub.v1.ServiceDifferenceList
-	(*ServiceDifference)(nil),           // 76: axle.hub.v1.ServiceDifference
-	(*PauseServiceRequest)(nil),         // 77: axle.hub.v1.PauseServiceRequest
-	(*ResumeServiceRequest)(nil),        // 78: axle.hub.v1.ResumeServiceRequest
-	(*RollbackServiceRequest)(nil),      // 79: axle.hub.v1.RollbackServiceRequest
-	(*ListRevisionsRequest)(nil),        // 80: axle.hub.v1.ListRevisionsRequest
-	(*ListRevisionsResponse)(nil),       // 81: axle.hub.v1.ListRevisionsResponse
-	(*Revision)(nil),                    // 82: axle.hub.v1.Revision
-	(*ApprovePruneRequest)(nil),         // 83: axle.hub.v1.ApprovePruneRequest
-	(*DeleteServiceRequest)(nil),        // 84: axle.hub.v1.DeleteServiceRequest
-	(*Token)(nil),                       // 85: axle.hub.v1.Token
-	(*CreatedToken)(nil),                // 86: axle.hub.v1.CreatedToken
-	(*ListTokensRequest)(nil),           // 87: axle.hub.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 88: axle.hub.v1.ListTokensResponse
-	(*CreateTokenRequest)(nil),          // 89: axle.hub.v1.CreateTokenRequest
-	(*CreateBootstrapTokenRequest)(nil), // 90: axle.hub.v1.CreateBootstrapTokenRequest
-	(*RevokeTokenRequest)(nil),          // 91: axle.hub.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),         // 92: axle.hub.v1.RevokeTokenResponse
-	(*Event)(nil),                       // 93: axle.hub.v1.Event
-	(*ListEventsRequest)(nil),           // 94: axle.hub.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),          // 95: axle.hub.v1.ListEventsResponse
-	(*GetSyncWindowsRequest)(nil),       // 96: axle.hub.v1.GetSyncWindowsRequest
-	(*SyncWindowList)(nil),              // 97: axle.hub.v1.SyncWindowList
-	(*HubStatusRequest)(nil),            // 98: axle.hub.v1.HubStatusRequest
-	(*HubStatus)(nil),                   // 99: axle.hub.v1.HubStatus
-	(*Backups)(nil),                     // 100: axle.hub.v1.Backups
-	(*Replica)(nil),                     // 101: axle.hub.v1.Replica
-	(*DrainRequest)(nil),                // 102: axle.hub.v1.DrainRequest
-	(*DrainResponse)(nil),               // 103: axle.hub.v1.DrainResponse
-	(*RotateSigningKeyRequest)(nil),     // 104: axle.hub.v1.RotateSigningKeyRequest
-	(*RotateSigningKeyResponse)(nil),    // 105: axle.hub.v1.RotateSigningKeyResponse
-	(*AtRiskRequest)(nil),               // 106: axle.hub.v1.AtRiskRequest
-	(*AtRiskResponse)(nil),              // 107: axle.hub.v1.AtRiskResponse
-	(*Risk)(nil),                        // 108: axle.hub.v1.Risk
-	(*ConfirmRestoreRequest)(nil),       // 109: axle.hub.v1.ConfirmRestoreRequest
-	(*ConfirmRestoreResponse)(nil),      // 110: axle.hub.v1.ConfirmRestoreResponse
-	(*UpgradeStatusRequest)(nil),        // 111: axle.hub.v1.UpgradeStatusRequest
-	(*StartUpgradeRequest)(nil),         // 112: axle.hub.v1.StartUpgradeRequest
-	(*PauseUpgradeRequest)(nil),         // 113: axle.hub.v1.PauseUpgradeRequest
-	(*ResumeUpgradeRequest)(nil),        // 114: axle.hub.v1.ResumeUpgradeRequest
-	(*AbortUpgradeRequest)(nil),         // 115: axle.hub.v1.AbortUpgradeRequest
-	(*AgentUpgrade)(nil),                // 116: axle.hub.v1.AgentUpgrade
-	(*AgentUpgradeTarget)(nil),          // 117: axle.hub.v1.AgentUpgradeTarget
-	(*GetServiceConfigRequest)(nil),     // 118: axle.hub.v1.GetServiceConfigRequest
-	(*ServiceConfig)(nil),               // 119: axle.hub.v1.ServiceConfig
-	(*ConfigValue)(nil),                 // 120: axle.hub.v1.ConfigValue
-	(*ConfigLayer)(nil),                 // 121: axle.hub.v1.ConfigLayer
-	(*Context)(nil),                     // 122: axle.hub.v1.Context
-	(*ListContextsRequest)(nil),         // 123: axle.hub.v1.ListContextsRequest
-	(*ListContextsResponse)(nil),        // 124: axle.hub.v1.ListContextsResponse
-	(*GetContextRequest)(nil),           // 125: axle.hub.v1.GetContextRequest
-	(*CreateContextRequest)(nil),        // 126: axle.hub.v1.CreateContextRequest
-	(*UpdateContextRequest)(nil),        // 127: axle.hub.v1.UpdateContextRequest
-	(*DeleteContextRequest)(nil),        // 128: axle.hub.v1.DeleteContextRequest
-	(*DeleteContextResponse)(nil),       // 129: axle.hub.v1.DeleteContextResponse
-	(*ListOutputsRequest)(nil),          // 130: axle.hub.v1.ListOutputsRequest
-	(*ListOutputsResponse)(nil),         // 131: axle.hub.v1.ListOutputsResponse
-	(*PutOutputsRequest)(nil),           // 132: axle.hub.v1.PutOutputsRequest
-	(*DeleteOutputsRequest)(nil),        // 133: axle.hub.v1.DeleteOutputsRequest
-	(*DeleteOutputsResponse)(nil),       // 134: axle.hub.v1.DeleteOutputsResponse
-	(*Backend)(nil),                     // 135: axle.hub.v1.Backend
-	(*ListBackendsRequest)(nil),         // 136: axle.hub.v1.ListBackendsRequest
-	(*ListBackendsResponse)(nil),        // 137: axle.hub.v1.ListBackendsResponse
-	(*MigrateRequest)(nil),              // 138: axle.hub.v1.MigrateRequest
-	(*GetMigrationRequest)(nil),         // 139: axle.hub.v1.GetMigrationRequest
-	(*Migration)(nil),                   // 140: axle.hub.v1.Migration
-	(*RotateKeyRequest)(nil),            // 141: axle.hub.v1.RotateKeyRequest
-	(*RotateKeyResponse)(nil),           // 142: axle.hub.v1.RotateKeyResponse
-	(*ListTestsRequest)(nil),            // 143: axle.hub.v1.ListTestsRequest
-	(*ListTestsResponse)(nil),           // 144: axle.hub.v1.ListTestsResponse
-	(*TestRun)(nil),                     // 145: axle.hub.v1.TestRun
-	(*TestResult)(nil),                  // 146: axle.hub.v1.TestResult
-	(*TestReport)(nil),                  // 147: axle.hub.v1.TestReport
-	(*TestCase)(nil),                    // 148: axle.hub.v1.TestCase
-	nil,                                 // 149: axle.hub.v1.Cluster.TagsEntry
-	nil,                                 // 150: axle.hub.v1.ListClustersRequest.TagsEntry
-	nil,                                 // 151: axle.hub.v1.CreateClusterRequest.TagsEntry
-	nil,                                 // 152: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 153: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	nil,                                 // 154: axle.hub.v1.Context.SecretsEntry
-	(*SyncWindow)(nil),                  // 155: axle.hub.v1.SyncWindow
-	(*ServiceSpec)(nil),                 // 156: axle.hub.v1.ServiceSpec
-	(*ReadinessRequest)(nil),            // 157: axle.hub.v1.ReadinessRequest
-	(*ReadinessResponse)(nil),           // 158: axle.hub.v1.ReadinessResponse
+	(*FromTemplate)(nil),                // 20: axle.hub.v1.FromTemplate
+	(*ClusterOrigin)(nil),               // 21: axle.hub.v1.ClusterOrigin
+	(*DestroyClusterRequest)(nil),       // 22: axle.hub.v1.DestroyClusterRequest
+	(*CreateClusterResponse)(nil),       // 23: axle.hub.v1.CreateClusterResponse
+	(*AgentManifestsRequest)(nil),       // 24: axle.hub.v1.AgentManifestsRequest
+	(*AgentManifestsResponse)(nil),      // 25: axle.hub.v1.AgentManifestsResponse
+	(*UpdateClusterRequest)(nil),        // 26: axle.hub.v1.UpdateClusterRequest
+	(*MoveClusterRequest)(nil),          // 27: axle.hub.v1.MoveClusterRequest
+	(*MoveClusterResponse)(nil),         // 28: axle.hub.v1.MoveClusterResponse
+	(*MoveChange)(nil),                  // 29: axle.hub.v1.MoveChange
+	(*EnrollmentRequest)(nil),           // 30: axle.hub.v1.EnrollmentRequest
+	(*EnrollmentResponse)(nil),          // 31: axle.hub.v1.EnrollmentResponse
+	(*EnrollmentStep)(nil),              // 32: axle.hub.v1.EnrollmentStep
+	(*ApproveClusterRequest)(nil),       // 33: axle.hub.v1.ApproveClusterRequest
+	(*DeleteClusterRequest)(nil),        // 34: axle.hub.v1.DeleteClusterRequest
+	(*DeleteClusterResponse)(nil),       // 35: axle.hub.v1.DeleteClusterResponse
+	(*Repository)(nil),                  // 36: axle.hub.v1.Repository
+	(*RepositoryOptions)(nil),           // 37: axle.hub.v1.RepositoryOptions
+	(*Verification)(nil),                // 38: axle.hub.v1.Verification
+	(*Head)(nil),                        // 39: axle.hub.v1.Head
+	(*ListRepositoriesRequest)(nil),     // 40: axle.hub.v1.ListRepositoriesRequest
+	(*ListRepositoriesResponse)(nil),    // 41: axle.hub.v1.ListRepositoriesResponse
+	(*GetRepositoryRequest)(nil),        // 42: axle.hub.v1.GetRepositoryRequest
+	(*RepositoryCredentials)(nil),       // 43: axle.hub.v1.RepositoryCredentials
+	(*CreateRepositoryRequest)(nil),     // 44: axle.hub.v1.CreateRepositoryRequest
+	(*UpdateRepositoryRequest)(nil),     // 45: axle.hub.v1.UpdateRepositoryRequest
+	(*RefreshRepositoryRequest)(nil),    // 46: axle.hub.v1.RefreshRepositoryRequest
+	(*DeleteRepositoryRequest)(nil),     // 47: axle.hub.v1.DeleteRepositoryRequest
+	(*DeleteRepositoryResponse)(nil),    // 48: axle.hub.v1.DeleteRepositoryResponse
+	(*Webhook)(nil),                     // 49: axle.hub.v1.Webhook
+	(*ListWebhooksRequest)(nil),         // 50: axle.hub.v1.ListWebhooksRequest
+	(*ListWebhooksResponse)(nil),        // 51: axle.hub.v1.ListWebhooksResponse
+	(*CreateWebhookRequest)(nil),        // 52: axle.hub.v1.CreateWebhookRequest
+	(*CreatedWebhook)(nil),              // 53: axle.hub.v1.CreatedWebhook
+	(*DeleteWebhookRequest)(nil),        // 54: axle.hub.v1.DeleteWebhookRequest
+	(*DeleteWebhookResponse)(nil),       // 55: axle.hub.v1.DeleteWebhookResponse
+	(*Service)(nil),                     // 56: axle.hub.v1.Service
+	(*ServiceSource)(nil),               // 57: axle.hub.v1.ServiceSource
+	(*ServiceError)(nil),                // 58: axle.hub.v1.ServiceError
+	(*Component)(nil),                   // 59: axle.hub.v1.Component
+	(*DriftedField)(nil),                // 60: axle.hub.v1.DriftedField
+	(*ComponentList)(nil),               // 61: axle.hub.v1.ComponentList
+	(*ComponentCounts)(nil),             // 62: axle.hub.v1.ComponentCounts
+	(*GetServiceTreeRequest)(nil),       // 63: axle.hub.v1.GetServiceTreeRequest
+	(*ServiceTree)(nil),                 // 64: axle.hub.v1.ServiceTree
+	(*TreeNode)(nil),                    // 65: axle.hub.v1.TreeNode
+	(*ServiceRef)(nil),                  // 66: axle.hub.v1.ServiceRef
+	(*ListServicesRequest)(nil),         // 67: axle.hub.v1.ListServicesRequest
+	(*ListServicesResponse)(nil),        // 68: axle.hub.v1.ListServicesResponse
+	(*GetServiceRequest)(nil),           // 69: axle.hub.v1.GetServiceRequest
+	(*CreateServiceRequest)(nil),        // 70: axle.hub.v1.CreateServiceRequest
+	(*UpdateServiceRequest)(nil),        // 71: axle.hub.v1.UpdateServiceRequest
+	(*ApplyServiceRequest)(nil),         // 72: axle.hub.v1.ApplyServiceRequest
+	(*ApplyServiceResponse)(nil),        // 73: axle.hub.v1.ApplyServiceResponse
+	(*SyncServiceRequest)(nil),          // 74: axle.hub.v1.SyncServiceRequest
+	(*DiffServiceRequest)(nil),          // 75: axle.hub.v1.DiffServiceRequest
+	(*PreviewServiceRequest)(nil),       // 76: axle.hub.v1.PreviewServiceRequest
+	(*ServiceDiff)(nil),                 // 77: axle.hub.v1.ServiceDiff
+	(*ServiceDifferenceList)(nil),       // 78: axle.hub.v1.ServiceDifferenceList
+	(*ServiceDifference)(nil),           // 79: axle.hub.v1.ServiceDifference
+	(*PauseServiceRequest)(nil),         // 80: axle.hub.v1.PauseServiceRequest
+	(*ResumeServiceRequest)(nil),        // 81: axle.hub.v1.ResumeServiceRequest
+	(*RollbackServiceRequest)(nil),      // 82: axle.hub.v1.RollbackServiceRequest
+	(*ListRevisionsRequest)(nil),        // 83: axle.hub.v1.ListRevisionsRequest
+	(*ListRevisionsResponse)(nil),       // 84: axle.hub.v1.ListRevisionsResponse
+	(*Revision)(nil),                    // 85: axle.hub.v1.Revision
+	(*ApprovePruneRequest)(nil),         // 86: axle.hub.v1.ApprovePruneRequest
+	(*DeleteServiceRequest)(nil),        // 87: axle.hub.v1.DeleteServiceRequest
+	(*Token)(nil),                       // 88: axle.hub.v1.Token
+	(*CreatedToken)(nil),                // 89: axle.hub.v1.CreatedToken
+	(*ListTokensRequest)(nil),           // 90: axle.hub.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 91: axle.hub.v1.ListTokensResponse
+	(*CreateTokenRequest)(nil),          // 92: axle.hub.v1.CreateTokenRequest
+	(*CreateBootstrapTokenRequest)(nil), // 93: axle.hub.v1.CreateBootstrapTokenRequest
+	(*RevokeTokenRequest)(nil),          // 94: axle.hub.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),         // 95: axle.hub.v1.RevokeTokenResponse
+	(*Event)(nil),                       // 96: axle.hub.v1.Event
+	(*ListEventsRequest)(nil),           // 97: axle.hub.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),          // 98: axle.hub.v1.ListEventsResponse
+	(*GetSyncWindowsRequest)(nil),       // 99: axle.hub.v1.GetSyncWindowsRequest
+	(*SyncWindowList)(nil),              // 100: axle.hub.v1.SyncWindowList
+	(*HubStatusRequest)(nil),            // 101: axle.hub.v1.HubStatusRequest
+	(*HubStatus)(nil),                   // 102: axle.hub.v1.HubStatus
+	(*Backups)(nil),                     // 103: axle.hub.v1.Backups
+	(*Replica)(nil),                     // 104: axle.hub.v1.Replica
+	(*DrainRequest)(nil),                // 105: axle.hub.v1.DrainRequest
+	(*DrainResponse)(nil),               // 106: axle.hub.v1.DrainResponse
+	(*RotateSigningKeyRequest)(nil),     // 107: axle.hub.v1.RotateSigningKeyRequest
+	(*RotateSigningKeyResponse)(nil),    // 108: axle.hub.v1.RotateSigningKeyResponse
+	(*AtRiskRequest)(nil),               // 109: axle.hub.v1.AtRiskRequest
+	(*AtRiskResponse)(nil),              // 110: axle.hub.v1.AtRiskResponse
+	(*Risk)(nil),                        // 111: axle.hub.v1.Risk
+	(*ConfirmRestoreRequest)(nil),       // 112: axle.hub.v1.ConfirmRestoreRequest
+	(*ConfirmRestoreResponse)(nil),      // 113: axle.hub.v1.ConfirmRestoreResponse
+	(*UpgradeStatusRequest)(nil),        // 114: axle.hub.v1.UpgradeStatusRequest
+	(*StartUpgradeRequest)(nil),         // 115: axle.hub.v1.StartUpgradeRequest
+	(*PauseUpgradeRequest)(nil),         // 116: axle.hub.v1.PauseUpgradeRequest
+	(*ResumeUpgradeRequest)(nil),        // 117: axle.hub.v1.ResumeUpgradeRequest
+	(*AbortUpgradeRequest)(nil),         // 118: axle.hub.v1.AbortUpgradeRequest
+	(*AgentUpgrade)(nil),                // 119: axle.hub.v1.AgentUpgrade
+	(*AgentUpgradeTarget)(nil),          // 120: axle.hub.v1.AgentUpgradeTarget
+	(*GetServiceConfigRequest)(nil),     // 121: axle.hub.v1.GetServiceConfigRequest
+	(*ServiceConfig)(nil),               // 122: axle.hub.v1.ServiceConfig
+	(*ConfigValue)(nil),                 // 123: axle.hub.v1.ConfigValue
+	(*ConfigLayer)(nil),                 // 124: axle.hub.v1.ConfigLayer
+	(*Context)(nil),                     // 125: axle.hub.v1.Context
+	(*ListContextsRequest)(nil),         // 126: axle.hub.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),        // 127: axle.hub.v1.ListContextsResponse
+	(*GetContextRequest)(nil),           // 128: axle.hub.v1.GetContextRequest
+	(*CreateContextRequest)(nil),        // 129: axle.hub.v1.CreateContextRequest
+	(*UpdateContextRequest)(nil),        // 130: axle.hub.v1.UpdateContextRequest
+	(*DeleteContextRequest)(nil),        // 131: axle.hub.v1.DeleteContextRequest
+	(*DeleteContextResponse)(nil),       // 132: axle.hub.v1.DeleteContextResponse
+	(*ListOutputsRequest)(nil),          // 133: axle.hub.v1.ListOutputsRequest
+	(*ListOutputsResponse)(nil),         // 134: axle.hub.v1.ListOutputsResponse
+	(*PutOutputsRequest)(nil),           // 135: axle.hub.v1.PutOutputsRequest
+	(*DeleteOutputsRequest)(nil),        // 136: axle.hub.v1.DeleteOutputsRequest
+	(*DeleteOutputsResponse)(nil),       // 137: axle.hub.v1.DeleteOutputsResponse
+	(*Backend)(nil),                     // 138: axle.hub.v1.Backend
+	(*ListBackendsRequest)(nil),         // 139: axle.hub.v1.ListBackendsRequest
+	(*ListBackendsResponse)(nil),        // 140: axle.hub.v1.ListBackendsResponse
+	(*MigrateRequest)(nil),              // 141: axle.hub.v1.MigrateRequest
+	(*GetMigrationRequest)(nil),         // 142: axle.hub.v1.GetMigrationRequest
+	(*Migration)(nil),                   // 143: axle.hub.v1.Migration
+	(*RotateKeyRequest)(nil),            // 144: axle.hub.v1.RotateKeyRequest
+	(*RotateKeyResponse)(nil),           // 145: axle.hub.v1.RotateKeyResponse
+	(*ListTestsRequest)(nil),            // 146: axle.hub.v1.ListTestsRequest
+	(*ListTestsResponse)(nil),           // 147: axle.hub.v1.ListTestsResponse
+	(*TestRun)(nil),                     // 148: axle.hub.v1.TestRun
+	(*TestResult)(nil),                  // 149: axle.hub.v1.TestResult
+	(*TestReport)(nil),                  // 150: axle.hub.v1.TestReport
+	(*TestCase)(nil),                    // 151: axle.hub.v1.TestCase
+	nil,                                 // 152: axle.hub.v1.Cluster.TagsEntry
+	nil,                                 // 153: axle.hub.v1.ListClustersRequest.TagsEntry
+	nil,                                 // 154: axle.hub.v1.CreateClusterRequest.TagsEntry
+	nil,                                 // 155: axle.hub.v1.FromTemplate.SetEntry
+	nil,                                 // 156: axle.hub.v1.UpdateClusterRequest.TagsEntry
+	nil,                                 // 157: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	nil,                                 // 158: axle.hub.v1.Context.SecretsEntry
+	(*SyncWindow)(nil),                  // 159: axle.hub.v1.SyncWindow
+	(*ServiceSpec)(nil),                 // 160: axle.hub.v1.ServiceSpec
+	(*ReadinessRequest)(nil),            // 161: axle.hub.v1.ReadinessRequest
+	(*ReadinessResponse)(nil),           // 162: axle.hub.v1.ReadinessResponse
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
 	7,   // 1: axle.hub.v1.Project.limits:type_name -> axle.hub.v1.ProjectLimits
 	1,   // 2: axle.hub.v1.Project.managed_by:type_name -> axle.hub.v1.Manager
 	1,   // 3: axle.hub.v1.Project.limits_managed_by:type_name -> axle.hub.v1.Manager
-	155, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	159, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	6,   // 5: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
 	7,   // 6: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 7: axle.hub.v1.CreateProjectRequest.management:type_name -> axle.hub.v1.Management
 	7,   // 8: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 9: axle.hub.v1.UpdateProjectRequest.management:type_name -> axle.hub.v1.Management
 	2,   // 10: axle.hub.v1.DeleteProjectRequest.management:type_name -> axle.hub.v1.Management
-	149, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	152, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
 	1,   // 12: axle.hub.v1.Cluster.managed_by:type_name -> axle.hub.v1.Manager
-	150, // 13: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
-	15,  // 14: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	151, // 15: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
-	2,   // 16: axle.hub.v1.CreateClusterRequest.management:type_name -> axle.hub.v1.Management
-	15,  // 17: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	152, // 18: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
-	2,   // 19: axle.hub.v1.UpdateClusterRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 20: axle.hub.v1.MoveClusterRequest.management:type_name -> axle.hub.v1.Management
-	15,  // 21: axle.hub.v1.MoveClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	26,  // 22: axle.hub.v1.MoveClusterResponse.changes:type_name -> axle.hub.v1.MoveChange
-	29,  // 23: axle.hub.v1.EnrollmentResponse.steps:type_name -> axle.hub.v1.EnrollmentStep
-	2,   // 24: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
-	36,  // 25: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
-	34,  // 26: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
-	1,   // 27: axle.hub.v1.Repository.managed_by:type_name -> axle.hub.v1.Manager
-	35,  // 28: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
-	33,  // 29: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
-	40,  // 30: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	34,  // 31: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	2,   // 32: axle.hub.v1.CreateRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	40,  // 33: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	34,  // 34: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	2,   // 35: axle.hub.v1.UpdateRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 36: axle.hub.v1.DeleteRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	1,   // 37: axle.hub.v1.Webhook.managed_by:type_name -> axle.hub.v1.Manager
-	46,  // 38: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
-	2,   // 39: axle.hub.v1.CreateWebhookRequest.management:type_name -> axle.hub.v1.Management
-	46,  // 40: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
-	2,   // 41: axle.hub.v1.DeleteWebhookRequest.management:type_name -> axle.hub.v1.Management
-	156, // 42: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
-	55,  // 43: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
-	56,  // 44: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
-	59,  // 45: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
-	54,  // 46: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
-	1,   // 47: axle.hub.v1.Service.managed_by:type_name -> axle.hub.v1.Manager
-	57,  // 48: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
-	56,  // 49: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
-	63,  // 50: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	62,  // 51: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
-	56,  // 52: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
-	62,  // 53: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
-	53,  // 54: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
-	63,  // 55: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	63,  // 56: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	156, // 57: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 58: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
-	63,  // 59: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	156, // 60: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 61: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
-	63,  // 62: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	156, // 63: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 64: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
-	53,  // 65: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
-	63,  // 66: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	63,  // 67: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	63,  // 68: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	76,  // 69: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
-	76,  // 70: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
-	63,  // 71: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	63,  // 72: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	63,  // 73: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	63,  // 74: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	82,  // 75: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
-	54,  // 76: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
-	63,  // 77: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	63,  // 78: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	2,   // 79: axle.hub.v1.DeleteServiceRequest.management:type_name -> axle.hub.v1.Management
-	1,   // 80: axle.hub.v1.Token.managed_by:type_name -> axle.hub.v1.Manager
-	85,  // 81: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
-	85,  // 82: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	153, // 83: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	2,   // 84: axle.hub.v1.CreateBootstrapTokenRequest.management:type_name -> axle.hub.v1.Management
-	93,  // 85: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	155, // 86: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
-	2,   // 87: axle.hub.v1.SyncWindowList.management:type_name -> axle.hub.v1.Management
-	1,   // 88: axle.hub.v1.SyncWindowList.managed_by:type_name -> axle.hub.v1.Manager
-	101, // 89: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
-	100, // 90: axle.hub.v1.HubStatus.backups:type_name -> axle.hub.v1.Backups
-	108, // 91: axle.hub.v1.AtRiskResponse.risks:type_name -> axle.hub.v1.Risk
-	2,   // 92: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
-	117, // 93: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
-	1,   // 94: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
-	63,  // 95: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	120, // 96: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
-	121, // 97: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
-	154, // 98: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
-	1,   // 99: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
-	122, // 100: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
-	122, // 101: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 102: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
-	122, // 103: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 104: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 105: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
-	122, // 106: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
-	122, // 107: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
-	2,   // 108: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 109: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
-	135, // 110: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
-	63,  // 111: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	145, // 112: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
-	146, // 113: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
-	147, // 114: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
-	148, // 115: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
-	3,   // 116: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	4,   // 117: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	8,   // 118: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	10,  // 119: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	11,  // 120: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	12,  // 121: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
-	13,  // 122: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	16,  // 123: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	18,  // 124: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	19,  // 125: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	23,  // 126: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	24,  // 127: axle.hub.v1.Clusters.Move:input_type -> axle.hub.v1.MoveClusterRequest
-	30,  // 128: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	31,  // 129: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	21,  // 130: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
-	27,  // 131: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
-	157, // 132: axle.hub.v1.Clusters.Readiness:input_type -> axle.hub.v1.ReadinessRequest
-	37,  // 133: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	39,  // 134: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	41,  // 135: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	42,  // 136: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	43,  // 137: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	44,  // 138: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	47,  // 139: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	49,  // 140: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	51,  // 141: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	64,  // 142: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	66,  // 143: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	67,  // 144: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	68,  // 145: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	69,  // 146: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	71,  // 147: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	77,  // 148: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	78,  // 149: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	79,  // 150: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	80,  // 151: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	83,  // 152: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	72,  // 153: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	73,  // 154: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	84,  // 155: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	143, // 156: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	118, // 157: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	60,  // 158: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	123, // 159: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	125, // 160: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	126, // 161: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	127, // 162: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	128, // 163: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	130, // 164: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	132, // 165: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	133, // 166: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	136, // 167: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	138, // 168: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	139, // 169: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	141, // 170: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	87,  // 171: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	89,  // 172: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	90,  // 173: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	91,  // 174: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	94,  // 175: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	111, // 176: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	112, // 177: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	113, // 178: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	114, // 179: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	115, // 180: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	98,  // 181: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	109, // 182: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	102, // 183: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	104, // 184: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	96,  // 185: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	97,  // 186: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	106, // 187: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
-	86,  // 188: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	5,   // 189: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	9,   // 190: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	6,   // 191: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	6,   // 192: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	6,   // 193: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	14,  // 194: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	17,  // 195: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	15,  // 196: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	20,  // 197: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	15,  // 198: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	25,  // 199: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
-	15,  // 200: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	32,  // 201: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	22,  // 202: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
-	28,  // 203: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
-	158, // 204: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
-	38,  // 205: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	33,  // 206: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	33,  // 207: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	33,  // 208: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	33,  // 209: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	45,  // 210: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	48,  // 211: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	50,  // 212: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	52,  // 213: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	65,  // 214: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	53,  // 215: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	53,  // 216: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	53,  // 217: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	70,  // 218: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	53,  // 219: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	53,  // 220: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	53,  // 221: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	53,  // 222: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	81,  // 223: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	53,  // 224: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	74,  // 225: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	74,  // 226: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	53,  // 227: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	144, // 228: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	119, // 229: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	61,  // 230: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	124, // 231: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	122, // 232: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	122, // 233: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	122, // 234: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	129, // 235: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	131, // 236: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	122, // 237: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	134, // 238: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	137, // 239: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	140, // 240: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	140, // 241: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	142, // 242: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	88,  // 243: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	86,  // 244: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	86,  // 245: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	92,  // 246: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	95,  // 247: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	116, // 248: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	116, // 249: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	116, // 250: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	116, // 251: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	116, // 252: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	99,  // 253: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	110, // 254: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	103, // 255: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	105, // 256: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	97,  // 257: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	97,  // 258: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	107, // 259: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
-	188, // [188:260] is the sub-list for method output_type
-	116, // [116:188] is the sub-list for method input_type
-	116, // [116:116] is the sub-list for extension type_name
-	116, // [116:116] is the sub-list for extension extendee
-	0,   // [0:116] is the sub-list for field type_name
+	21,  // 13: axle.hub.v1.Cluster.origin:type_name -> axle.hub.v1.ClusterOrigin
+	153, // 14: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	15,  // 15: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
+	154, // 16: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	2,   // 17: axle.hub.v1.CreateClusterRequest.management:type_name -> axle.hub.v1.Management
+	20,  // 18: axle.hub.v1.CreateClusterRequest.from_template:type_name -> axle.hub.v1.FromTemplate
+	155, // 19: axle.hub.v1.FromTemplate.set:type_name -> axle.hub.v1.FromTemplate.SetEntry
+	2,   // 20: axle.hub.v1.DestroyClusterRequest.management:type_name -> axle.hub.v1.Management
+	15,  // 21: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
+	156, // 22: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	2,   // 23: axle.hub.v1.UpdateClusterRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 24: axle.hub.v1.MoveClusterRequest.management:type_name -> axle.hub.v1.Management
+	15,  // 25: axle.hub.v1.MoveClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
+	29,  // 26: axle.hub.v1.MoveClusterResponse.changes:type_name -> axle.hub.v1.MoveChange
+	32,  // 27: axle.hub.v1.EnrollmentResponse.steps:type_name -> axle.hub.v1.EnrollmentStep
+	2,   // 28: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
+	39,  // 29: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
+	37,  // 30: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
+	1,   // 31: axle.hub.v1.Repository.managed_by:type_name -> axle.hub.v1.Manager
+	38,  // 32: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
+	36,  // 33: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
+	43,  // 34: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	37,  // 35: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	2,   // 36: axle.hub.v1.CreateRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	43,  // 37: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	37,  // 38: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	2,   // 39: axle.hub.v1.UpdateRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 40: axle.hub.v1.DeleteRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	1,   // 41: axle.hub.v1.Webhook.managed_by:type_name -> axle.hub.v1.Manager
+	49,  // 42: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
+	2,   // 43: axle.hub.v1.CreateWebhookRequest.management:type_name -> axle.hub.v1.Management
+	49,  // 44: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
+	2,   // 45: axle.hub.v1.DeleteWebhookRequest.management:type_name -> axle.hub.v1.Management
+	160, // 46: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	58,  // 47: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
+	59,  // 48: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
+	62,  // 49: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
+	57,  // 50: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
+	1,   // 51: axle.hub.v1.Service.managed_by:type_name -> axle.hub.v1.Manager
+	60,  // 52: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
+	59,  // 53: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
+	66,  // 54: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	65,  // 55: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
+	59,  // 56: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
+	65,  // 57: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
+	56,  // 58: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
+	66,  // 59: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	66,  // 60: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	160, // 61: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 62: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
+	66,  // 63: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	160, // 64: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 65: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
+	66,  // 66: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	160, // 67: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 68: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
+	56,  // 69: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
+	66,  // 70: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	66,  // 71: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	66,  // 72: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	79,  // 73: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
+	79,  // 74: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
+	66,  // 75: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	66,  // 76: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	66,  // 77: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	66,  // 78: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	85,  // 79: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
+	57,  // 80: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
+	66,  // 81: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	66,  // 82: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	2,   // 83: axle.hub.v1.DeleteServiceRequest.management:type_name -> axle.hub.v1.Management
+	1,   // 84: axle.hub.v1.Token.managed_by:type_name -> axle.hub.v1.Manager
+	88,  // 85: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
+	88,  // 86: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
+	157, // 87: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	2,   // 88: axle.hub.v1.CreateBootstrapTokenRequest.management:type_name -> axle.hub.v1.Management
+	96,  // 89: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
+	159, // 90: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	2,   // 91: axle.hub.v1.SyncWindowList.management:type_name -> axle.hub.v1.Management
+	1,   // 92: axle.hub.v1.SyncWindowList.managed_by:type_name -> axle.hub.v1.Manager
+	104, // 93: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
+	103, // 94: axle.hub.v1.HubStatus.backups:type_name -> axle.hub.v1.Backups
+	111, // 95: axle.hub.v1.AtRiskResponse.risks:type_name -> axle.hub.v1.Risk
+	2,   // 96: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
+	120, // 97: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
+	1,   // 98: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
+	66,  // 99: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	123, // 100: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
+	124, // 101: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
+	158, // 102: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	1,   // 103: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
+	125, // 104: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
+	125, // 105: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 106: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
+	125, // 107: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 108: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 109: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
+	125, // 110: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
+	125, // 111: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
+	2,   // 112: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 113: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
+	138, // 114: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
+	66,  // 115: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	148, // 116: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
+	149, // 117: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
+	150, // 118: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
+	151, // 119: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
+	3,   // 120: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	4,   // 121: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	8,   // 122: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	10,  // 123: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	11,  // 124: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	12,  // 125: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
+	13,  // 126: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	16,  // 127: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	18,  // 128: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	19,  // 129: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	26,  // 130: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	27,  // 131: axle.hub.v1.Clusters.Move:input_type -> axle.hub.v1.MoveClusterRequest
+	33,  // 132: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	34,  // 133: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	22,  // 134: axle.hub.v1.Clusters.Destroy:input_type -> axle.hub.v1.DestroyClusterRequest
+	24,  // 135: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
+	30,  // 136: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
+	161, // 137: axle.hub.v1.Clusters.Readiness:input_type -> axle.hub.v1.ReadinessRequest
+	40,  // 138: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	42,  // 139: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	44,  // 140: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	45,  // 141: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	46,  // 142: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	47,  // 143: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	50,  // 144: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	52,  // 145: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	54,  // 146: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	67,  // 147: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	69,  // 148: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	70,  // 149: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	71,  // 150: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	72,  // 151: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	74,  // 152: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	80,  // 153: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	81,  // 154: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	82,  // 155: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	83,  // 156: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	86,  // 157: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	75,  // 158: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	76,  // 159: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	87,  // 160: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	146, // 161: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	121, // 162: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	63,  // 163: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	126, // 164: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	128, // 165: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	129, // 166: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	130, // 167: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	131, // 168: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	133, // 169: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	135, // 170: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	136, // 171: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	139, // 172: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	141, // 173: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	142, // 174: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	144, // 175: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	90,  // 176: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	92,  // 177: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	93,  // 178: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	94,  // 179: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	97,  // 180: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	114, // 181: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	115, // 182: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	116, // 183: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	117, // 184: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	118, // 185: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	101, // 186: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	112, // 187: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	105, // 188: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	107, // 189: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	99,  // 190: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	100, // 191: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	109, // 192: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
+	89,  // 193: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 194: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 195: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 196: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 197: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 198: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 199: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	17,  // 200: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 201: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	23,  // 202: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	15,  // 203: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	28,  // 204: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
+	15,  // 205: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	35,  // 206: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	15,  // 207: axle.hub.v1.Clusters.Destroy:output_type -> axle.hub.v1.Cluster
+	25,  // 208: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
+	31,  // 209: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
+	162, // 210: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
+	41,  // 211: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	36,  // 212: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	36,  // 213: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	36,  // 214: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	36,  // 215: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	48,  // 216: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	51,  // 217: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	53,  // 218: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	55,  // 219: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	68,  // 220: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	56,  // 221: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	56,  // 222: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	56,  // 223: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	73,  // 224: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	56,  // 225: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	56,  // 226: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	56,  // 227: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	56,  // 228: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	84,  // 229: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	56,  // 230: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	77,  // 231: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	77,  // 232: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	56,  // 233: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	147, // 234: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	122, // 235: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	64,  // 236: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	127, // 237: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	125, // 238: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	125, // 239: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	125, // 240: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	132, // 241: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	134, // 242: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	125, // 243: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	137, // 244: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	140, // 245: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	143, // 246: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	143, // 247: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	145, // 248: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	91,  // 249: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	89,  // 250: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	89,  // 251: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	95,  // 252: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	98,  // 253: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	119, // 254: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	119, // 255: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	119, // 256: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	119, // 257: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	119, // 258: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	102, // 259: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	113, // 260: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	106, // 261: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	108, // 262: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	100, // 263: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	100, // 264: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	110, // 265: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
+	193, // [193:266] is the sub-list for method output_type
+	120, // [120:193] is the sub-list for method input_type
+	120, // [120:120] is the sub-list for extension type_name
+	120, // [120:120] is the sub-list for extension extendee
+	0,   // [0:120] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }
@@ -12209,7 +12495,7 @@ func file_hub_v1_hub_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   155,
+			NumMessages:   159,
 			NumExtensions: 0,
 			NumServices:   13,
 		},

@@ -6,7 +6,6 @@ package refs
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
@@ -14,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // New returns the previews of a hub.
@@ -45,8 +45,6 @@ func (f Fleet) Declared(ctx context.Context, ref fleet.Ref) (fleet.Service, erro
 func (f Fleet) SpecAt(ctx context.Context, now fleet.AgentSpec, revision int64) (fleet.AgentSpec, error) {
 	return fleet.SpecAt(ctx, f.Fleet, now, revision)
 }
-
-var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
 // ResolveAt implements preview.Sources.
 func (s Sources) ResolveAt(ctx context.Context, sourceID, ref string, refresh bool) (fleet.Content, error) {
@@ -82,7 +80,7 @@ func (s Sources) refresh(ctx context.Context, source gitcache.Source) error {
 		return err
 	}
 	commit := ""
-	if fullCommit.MatchString(source.Ref) {
+	if rule.Commit.Valid(source.Ref) {
 		commit = source.Ref
 	}
 	return s.Cache.RefreshAndWait(ctx, source.RepositoryID, commit)

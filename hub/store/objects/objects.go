@@ -38,11 +38,12 @@ var (
 		rows.Col(c, "declared_by", &o.DeclaredBy)
 		rows.Col(c, "created_at", &o.CreatedAt)
 		rows.Col(c, "updated_at", &o.UpdatedAt)
+		rows.Text(c, "pinned", &o.Pinned)
 	})
 	selectObjects = objectTable.Select()
 	insertObject  = objectTable.All().Insert("ON CONFLICT DO NOTHING")
 	updateObject  = objectTable.Except("kind", "name", "created_at").Statement("UPDATE objects SET spec = {spec}, revision = {revision}, managed_by_tool = {managed_by_tool}, " +
-		"managed_by_id = {managed_by_id}, declared_by = {declared_by}, updated_at = {updated_at} WHERE id = {id} AND revision = {revision} - 1")
+		"managed_by_id = {managed_by_id}, declared_by = {declared_by}, updated_at = {updated_at}, pinned = {pinned} WHERE id = {id} AND revision = {revision} - 1")
 
 	referenceTable = rows.Of("object_references", func(c *rows.Columns, r *objects.Reference) {
 		rows.Col(c, "object_id", &r.ObjectID)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -70,7 +69,8 @@ func TestEveryRuleIsCompared(t *testing.T) {
 	if n := strings.Count(string(source), "= []string{"); n != len(words) {
 		t.Errorf("internal/rule has %d lists, %d are known here", n, len(words))
 	}
-	if n := strings.Count(string(source), "= text("); n != len(rules)+1 || reflect.ValueOf(rule.Tool).IsNil() {
-		t.Errorf("internal/rule has %d patterns, %d are known here", n, len(rules)+1)
+	ofTheHub := []*rule.Text{rule.Tool, rule.Commit} // the console does not have them
+	if n := strings.Count(string(source), "= text("); n != len(rules)+len(ofTheHub) {
+		t.Errorf("internal/rule has %d patterns, %d are known here", n, len(rules)+len(ofTheHub))
 	}
 }

@@ -94,6 +94,8 @@ const (
 	ClustersApproveProcedure = "/axle.hub.v1.Clusters/Approve"
 	// ClustersDeleteProcedure is the fully-qualified name of the Clusters's Delete RPC.
 	ClustersDeleteProcedure = "/axle.hub.v1.Clusters/Delete"
+	// ClustersDestroyProcedure is the fully-qualified name of the Clusters's Destroy RPC.
+	ClustersDestroyProcedure = "/axle.hub.v1.Clusters/Destroy"
 	// ClustersAgentManifestsProcedure is the fully-qualified name of the Clusters's AgentManifests RPC.
 	ClustersAgentManifestsProcedure = "/axle.hub.v1.Clusters/AgentManifests"
 	// ClustersEnrollmentProcedure is the fully-qualified name of the Clusters's Enrollment RPC.
@@ -518,8 +520,12 @@ type ClustersClient interface {
 	// Approve lets a cluster that waits for approval get its services.
 	Approve(context.Context, *connect.Request[v1.ApproveClusterRequest]) (*connect.Response[v1.Cluster], error)
 	// Delete deletes the cluster and revokes its tokens, without draining
-	// anything. Its services must be gone, or detach must be set.
+	// anything. Its services must be gone, or detach must be set. The machines of a cluster
+	// that was made from a template stay, so it is only deleted with detach.
 	Delete(context.Context, *connect.Request[v1.DeleteClusterRequest]) (*connect.Response[v1.DeleteClusterResponse], error)
+	// Destroy removes the machines of a cluster that was made from a template, and its row
+	// once they are gone.
+	Destroy(context.Context, *connect.Request[v1.DestroyClusterRequest]) (*connect.Response[v1.Cluster], error)
 	// AgentManifests returns the objects that install an agent: of the hub's version,
 	// with its URL, its certificate authority and its registry. It is the one source
 	// for the command line, the chart and every other tool, and changes nothing.
@@ -584,6 +590,12 @@ func NewClustersClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			connect.WithSchema(clustersMethods.ByName("Delete")),
 			connect.WithClientOptions(opts...),
 		),
+		destroy: connect.NewClient[v1.DestroyClusterRequest, v1.Cluster](
+			httpClient,
+			baseURL+ClustersDestroyProcedure,
+			connect.WithSchema(clustersMethods.ByName("Destroy")),
+			connect.WithClientOptions(opts...),
+		),
 		agentManifests: connect.NewClient[v1.AgentManifestsRequest, v1.AgentManifestsResponse](
 			httpClient,
 			baseURL+ClustersAgentManifestsProcedure,
@@ -614,6 +626,7 @@ type clustersClient struct {
 	move           *connect.Client[v1.MoveClusterRequest, v1.MoveClusterResponse]
 	approve        *connect.Client[v1.ApproveClusterRequest, v1.Cluster]
 	delete         *connect.Client[v1.DeleteClusterRequest, v1.DeleteClusterResponse]
+	destroy        *connect.Client[v1.DestroyClusterRequest, v1.Cluster]
 	agentManifests *connect.Client[v1.AgentManifestsRequest, v1.AgentManifestsResponse]
 	enrollment     *connect.Client[v1.EnrollmentRequest, v1.EnrollmentResponse]
 	readiness      *connect.Client[v1.ReadinessRequest, v1.ReadinessResponse]
@@ -654,6 +667,11 @@ func (c *clustersClient) Delete(ctx context.Context, req *connect.Request[v1.Del
 	return c.delete.CallUnary(ctx, req)
 }
 
+// Destroy calls axle.hub.v1.Clusters.Destroy.
+func (c *clustersClient) Destroy(ctx context.Context, req *connect.Request[v1.DestroyClusterRequest]) (*connect.Response[v1.Cluster], error) {
+	return c.destroy.CallUnary(ctx, req)
+}
+
 // AgentManifests calls axle.hub.v1.Clusters.AgentManifests.
 func (c *clustersClient) AgentManifests(ctx context.Context, req *connect.Request[v1.AgentManifestsRequest]) (*connect.Response[v1.AgentManifestsResponse], error) {
 	return c.agentManifests.CallUnary(ctx, req)
@@ -687,8 +705,12 @@ type ClustersHandler interface {
 	// Approve lets a cluster that waits for approval get its services.
 	Approve(context.Context, *connect.Request[v1.ApproveClusterRequest]) (*connect.Response[v1.Cluster], error)
 	// Delete deletes the cluster and revokes its tokens, without draining
-	// anything. Its services must be gone, or detach must be set.
+	// anything. Its services must be gone, or detach must be set. The machines of a cluster
+	// that was made from a template stay, so it is only deleted with detach.
 	Delete(context.Context, *connect.Request[v1.DeleteClusterRequest]) (*connect.Response[v1.DeleteClusterResponse], error)
+	// Destroy removes the machines of a cluster that was made from a template, and its row
+	// once they are gone.
+	Destroy(context.Context, *connect.Request[v1.DestroyClusterRequest]) (*connect.Response[v1.Cluster], error)
 	// AgentManifests returns the objects that install an agent: of the hub's version,
 	// with its URL, its certificate authority and its registry. It is the one source
 	// for the command line, the chart and every other tool, and changes nothing.
@@ -749,6 +771,12 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 		connect.WithSchema(clustersMethods.ByName("Delete")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clustersDestroyHandler := connect.NewUnaryHandler(
+		ClustersDestroyProcedure,
+		svc.Destroy,
+		connect.WithSchema(clustersMethods.ByName("Destroy")),
+		connect.WithHandlerOptions(opts...),
+	)
 	clustersAgentManifestsHandler := connect.NewUnaryHandler(
 		ClustersAgentManifestsProcedure,
 		svc.AgentManifests,
@@ -783,6 +811,8 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 			clustersApproveHandler.ServeHTTP(w, r)
 		case ClustersDeleteProcedure:
 			clustersDeleteHandler.ServeHTTP(w, r)
+		case ClustersDestroyProcedure:
+			clustersDestroyHandler.ServeHTTP(w, r)
 		case ClustersAgentManifestsProcedure:
 			clustersAgentManifestsHandler.ServeHTTP(w, r)
 		case ClustersEnrollmentProcedure:
@@ -824,6 +854,10 @@ func (UnimplementedClustersHandler) Approve(context.Context, *connect.Request[v1
 
 func (UnimplementedClustersHandler) Delete(context.Context, *connect.Request[v1.DeleteClusterRequest]) (*connect.Response[v1.DeleteClusterResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.Delete is not implemented"))
+}
+
+func (UnimplementedClustersHandler) Destroy(context.Context, *connect.Request[v1.DestroyClusterRequest]) (*connect.Response[v1.Cluster], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.Destroy is not implemented"))
 }
 
 func (UnimplementedClustersHandler) AgentManifests(context.Context, *connect.Request[v1.AgentManifestsRequest]) (*connect.Response[v1.AgentManifestsResponse], error) {

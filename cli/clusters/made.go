@@ -1,0 +1,82 @@
+package clusters
+
+import (
+	"context"
+	"fmt"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/internal/flagvalue"
+	"github.com/axle-cd/axle/sdk"
+)
+
+// shortCommit is how much of a commit is shown.
+const shortCommit = 12
+
+// madeOf is what a cluster was made of, empty for one that somebody else made.
+func madeOf(c *hubv1.Cluster) string {
+	o := c.GetOrigin()
+	if o == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s at %.*s, Kubernetes %s", o.GetTemplate(), shortCommit, o.GetCommit(), o.GetVersion())
+}
+
+// madeOn is where the objects of such a cluster are.
+func madeOn(c *hubv1.Cluster) string {
+	o := c.GetOrigin()
+	if o == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s, service %s", o.GetManagementCluster(), o.GetService())
+}
+
+// templateFlags adds the flags of a cluster that is made from a template.
+func templateFlags(c *cobra.Command, from *hubv1.FromTemplate) {
+	c.Flags().StringVar(&from.Template, "template", "", "make the cluster from this cluster template")
+	flagvalue.Pairs(c.Flags(), &from.Set, "set", "variable of the template, KEY=VALUE, read as the type that the template gives it; a list or an object as JSON; may be repeated")
+	c.Flags().StringVar(&from.Variables, "variables", "", "JSON object with variables of the template, beside --set")
+	c.Flags().StringVar(&from.ManagementCluster, "on", "", "management cluster that makes it (default: the template's, if it has only one)")
+}
+
+// makeCluster makes a cluster from a template, and prints it.
+func makeCluster(ctx context.Context, a *command.App, client *sdk.Client, request *hubv1.CreateClusterRequest, from *hubv1.FromTemplate) error {
+	request.FromTemplate = from
+	made, err := client.Clusters.Create(ctx, connect.NewRequest(request))
+	if err != nil {
+		return err
+	}
+	if !output.Human(a.Output) {
+		return printCluster(a, made.Msg.GetCluster())
+	}
+	o := made.Msg.GetCluster().GetOrigin()
+	_, err = fmt.Fprintf(a.Err, "cluster %s is made on %s by service %s; axle clusters get %s shows how far it is\n", request.GetName(), o.GetManagementCluster(), o.GetService(), request.GetName())
+	return err
+}
+
+func destroyCommand(a *command.App) *cobra.Command {
+	management := command.Management()
+	c := &cobra.Command{
+		Use: "destroy NAME…", Short: "Destroy clusters that were made from a template, with their machines",
+		Long: `Destroy a cluster that was made from a template. Its management cluster deletes the
+Cluster object and waits until Cluster API has removed the machines; then the objects of
+the template and the namespace go, and the cluster leaves the hub. Volumes and load
+balancers that the cluster made at a provider are not removed by this: delete them in the
+cluster first.
+
+It is refused while a service on the cluster is protected. To keep the machines, and only
+remove the cluster from the hub: axle clusters delete NAME --detach.`,
+		Example: "  axle clusters destroy shop-1",
+		Args:    command.AtLeast(1),
+		RunE: command.Removes(a, "cluster", "is being destroyed", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Clusters.Destroy(ctx, connect.NewRequest(&hubv1.DestroyClusterRequest{Name: name, Management: management}))
+			return err
+		}),
+	}
+	command.TakeOverFlag(c, management)
+	return c
+}

@@ -1,0 +1,242 @@
+package clusterapi
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/axle-cd/axle/internal/bounded"
+	"github.com/axle-cd/axle/internal/clustertopology"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/similar"
+)
+
+const (
+	maxSchema = 64 << 10
+	// maxVariables limits the variables of one cluster, as JSON.
+	maxVariables = 64 << 10
+	// maxDecoded limits what one of these texts becomes in memory.
+	maxDecoded = 4 << 20
+	// maxMistakes are named in one error.
+	maxMistakes = 5
+)
+
+// kubernetesVersion is that of Cluster API.
+var kubernetesVersion = regexp.MustCompile(`^v(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})([-+][0-9A-Za-z.+-]{1,40})?$`)
+
+// schema is that of a template's variables.
+type schema struct {
+	compiled *jsonschema.Schema
+	// document is the schema as JSON, with exact numbers.
+	document map[string]any
+	// properties are the variables, by name, and ofPools those of a node pool.
+	properties, ofPools map[string]property
+}
+
+// property is what this package reads of a variable's schema.
+type property struct {
+	Type  any `json:"type"`
+	Items struct {
+		Properties map[string]property `json:"properties"`
+	} `json:"items"`
+}
+
+// isText reports whether a variable takes texts.
+func (p property) isText() bool {
+	types, _ := p.Type.([]any)
+	return p.Type == "string" || slices.Contains(types, any("string"))
+}
+
+// decode decodes JSON with exact numbers.
+func decode(text string) (any, error) {
+	if err := bounded.CheckJSON([]byte(text), nil, maxDecoded); err != nil {
+		return nil, err
+	}
+	return jsonschema.UnmarshalJSON(strings.NewReader(text))
+}
+
+// nowhere refuses every schema that is not in the file itself.
+type nowhere struct{}
+
+// Load implements jsonschema.URLLoader.
+func (nowhere) Load(url string) (any, error) {
+	return nil, fmt.Errorf("%.200s is not in the file, and nothing is fetched for a schema; copy what is needed into $defs", url)
+}
+
+// schemaURL names the schema in errors of the library.
+const schemaURL = "https://axle.invalid/" + schemaFile
+
+func newSchema(text string) (*schema, error) {
+	if len(text) > maxSchema {
+		return nil, wrong(schemaFile, "", "has %d KiB; at most %d are read", len(text)>>10, maxSchema>>10)
+	}
+	document, err := decode(text)
+	if err != nil {
+		return nil, wrong(schemaFile, "", "is not JSON: %v", err)
+	}
+	var top struct {
+		Type       any                 `json:"type"`
+		Properties map[string]property `json:"properties"`
+	}
+	if err := bounded.JSON([]byte(text), &top, maxDecoded); err != nil {
+		return nil, wrong(schemaFile, "properties", "each variable has an object: %v", err)
+	}
+	if top.Type != "object" {
+		return nil, wrong(schemaFile, "type", "is not object: the variables of a cluster are an object")
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	compiler.UseLoader(nowhere{})
+	if err := compiler.AddResource(schemaURL, document); err != nil {
+		return nil, wrong(schemaFile, "", "%v", err)
+	}
+	s := &schema{properties: top.Properties, ofPools: top.Properties[nodePools].Items.Properties}
+	s.document, _ = document.(map[string]any)
+	if s.compiled, err = compiler.Compile(schemaURL); err != nil {
+		return nil, wrong(schemaFile, "", "%s", strings.ReplaceAll(err.Error(), schemaURL, schemaFile))
+	}
+	return s, nil
+}
+
+// nodePools is the variable with the pools of machines, whose properties may be variables of
+// the ClusterClass as well.
+const nodePools = "nodePools"
+
+// matches requires that each variable of the schema has a place in the Cluster, as a variable
+// of the ClusterClass or by its name, and that the ClusterClass requires no others.
+func (s *schema) matches(class object) error {
+	spec, _ := class.Data["spec"].(map[string]any)
+	takes := map[string]bool{}
+	for _, one := range list(spec["variables"]) {
+		name, _ := one["name"].(string)
+		if _, pool := s.ofPools[name]; one["required"] == true && !pool && !s.has(name) {
+			return wrong(schemaFile, "properties", "variable %q is required by the ClusterClass in %s and is not here", name, class.Source)
+		}
+		takes[name] = true
+	}
+	if !s.has("version") {
+		return wrong(schemaFile, "properties", "variable \"version\" is missing: a cluster has a version of Kubernetes")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.properties)) {
+		if !takes[name] && !slices.Contains(clustertopology.Variables, name) {
+			return unplaced(class, "variable", name, clustertopology.Variables)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.ofPools)) {
+		if !takes[name] && !slices.Contains(clustertopology.OfPools, name) {
+			return unplaced(class, "property of "+nodePools, name, clustertopology.OfPools)
+		}
+	}
+	return nil
+}
+
+func unplaced(class object, what, name string, placed []string) error {
+	return wrong(class.Source, "spec.variables", "%s %q of %s is not a variable of the ClusterClass, and none of %s", what, name, schemaFile, strings.Join(placed, ", "))
+}
+
+func (s *schema) has(name string) bool {
+	_, has := s.properties[name]
+	return has
+}
+
+// values are the variables of a cluster: the given ones, the texts read by their schema, and
+// the defaults of the others, in node pools as well.
+func (s *schema) values(given string, texts map[string]string) (map[string]any, error) {
+	size := len(given)
+	for name, text := range texts {
+		size += len(name) + len(text)
+	}
+	if size > maxVariables {
+		return nil, errcode.New(errcode.Invalid, "variables: have %d KiB; at most %d are taken", size>>10, maxVariables>>10)
+	}
+	values := map[string]any{}
+	if given != "" {
+		decoded, err := decode(given)
+		object, isObject := decoded.(map[string]any)
+		switch {
+		case errors.Is(err, bounded.ErrTooLarge):
+			return nil, errcode.New(errcode.Invalid, "variables: %w", err)
+		case err != nil || !isObject:
+			return nil, errcode.New(errcode.Invalid, "variables: is not a JSON object")
+		}
+		values = object
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if _, twice := values[name]; twice {
+			return nil, errcode.New(errcode.Invalid, "variables.%s: is given twice", name)
+		}
+		value, err := s.read(name, texts[name])
+		if err != nil {
+			return nil, err
+		}
+		values[name] = value
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !s.has(name) {
+			return nil, unknown(name, "variables."+name, "a variable", s.properties)
+		}
+	}
+	for i, pool := range list(values[nodePools]) {
+		for _, name := range slices.Sorted(maps.Keys(pool)) {
+			if _, has := s.ofPools[name]; !has {
+				return nil, unknown(name, fmt.Sprintf("variables.%s.%d.%s", nodePools, i, name), "a property of node pools", s.ofPools)
+			}
+		}
+	}
+	values, _ = clustertopology.Complete(s.document, values).(map[string]any)
+	return values, s.validate(values)
+}
+
+// read reads the text of a variable as what its schema takes.
+func (s *schema) read(name, text string) (any, error) {
+	if s.properties[name].isText() {
+		return text, nil
+	}
+	value, err := decode(text)
+	switch {
+	case errors.Is(err, bounded.ErrTooLarge):
+		return nil, errcode.New(errcode.Invalid, "variables.%s: %w", name, err)
+	case err == nil:
+		return value, nil
+	case s.properties[name].Type == nil:
+		return text, nil
+	}
+	return nil, errcode.New(errcode.Invalid, "variables.%s: %.80q is not JSON, and the template takes no text for it", name, text)
+}
+
+// unknown is the error for a name that the schema has not, even where it allows more: what a
+// template does not name is not for whoever makes clusters.
+func unknown(name, at, what string, properties map[string]property) error {
+	known := slices.Sorted(maps.Keys(properties))
+	meant := "the template has " + strings.Join(known, ", ")
+	if near := similar.To(name, known); near != "" {
+		meant = "did you mean " + near + "?"
+	}
+	if len(known) == 0 {
+		meant = "the template has none"
+	}
+	return errcode.New(errcode.Invalid, "%.160s: is not %s of the template; %s", at, what, meant)
+}
+
+// validate returns an Invalid error that names the variables that the schema refuses.
+func (s *schema) validate(values map[string]any) error {
+	err := s.compiled.Validate(values)
+	var refused *jsonschema.ValidationError
+	if err == nil || !errors.As(err, &refused) {
+		return err
+	}
+	var mistakes []string
+	for _, unit := range refused.BasicOutput().Errors {
+		if unit.Error == nil || len(mistakes) >= maxMistakes {
+			continue
+		}
+		at := strings.ReplaceAll(strings.TrimPrefix(unit.InstanceLocation, "/"), "/", ".")
+		mistakes = append(mistakes, strings.TrimSuffix("variables."+at, ".")+": "+unit.Error.String())
+	}
+	return errcode.New(errcode.Invalid, "%s", strings.Join(mistakes, "; "))
+}

@@ -1,0 +1,134 @@
+package fleet_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/fleettest"
+	"github.com/axle-cd/axle/hub/store/storetest"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// made makes a cluster of a template on a management cluster.
+func made(env *fleettest.Fleet, name, on, project string) error {
+	env.T.Helper()
+	return madeAt(env, name, on, project, "cluster-"+name)
+}
+
+// madeAt is made with the name of the service and of its namespace.
+func madeAt(env *fleettest.Fleet, name, on, project, place string) error {
+	env.T.Helper()
+	management, err := env.ClusterNamed(env.T.Context(), on)
+	if err != nil {
+		return err
+	}
+	_, err = env.MakeCluster(env.T.Context(), "ann", fleet.MadeCluster{
+		NewCluster: fleet.NewCluster{Name: name, Project: project}, ManagementID: management.ID,
+		Origin:  fleet.Origin{TemplateID: "ctp_a", Template: "eks", Commit: "c", Version: "v1.37.0", Variables: "{}"},
+		Builtin: fleet.Builtin{Name: place, Namespace: place, Version: "c", Digest: "axle1:" + strings.Repeat("a", 64), Size: 9, Contained: true},
+	})
+	return err
+}
+
+// wantText checks that an error says something.
+func wantText(t *testing.T, err error, code errcode.Code, text string) {
+	t.Helper()
+	fleettest.WantCode(t, err, code)
+	if err != nil && !strings.Contains(err.Error(), text) {
+		t.Errorf("%q lacks %q", err, text)
+	}
+}
+
+// A management cluster stays while it holds clusters, and one of these is only destroyed when
+// nothing on it is protected. Its service and its row go in this order, once.
+func TestClustersOfTemplatesGoInOrder(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env, ctx := fleettest.New(t, d), t.Context()
+		quota(env, "shop", fleet.Limits{Clusters: 1})
+		if _, err := env.CreateCluster(ctx, "ann", fleet.NewCluster{Name: "hosts"}); err != nil { // without an agent
+			t.Fatal(err)
+		}
+		if err := made(env, "shop-1", "hosts", "shop"); err != nil {
+			t.Fatal(err)
+		}
+		wantFull(t, made(env, "shop-2", "hosts", "shop"), "project shop", "1 clusters", "--max-clusters")
+		if _, err := env.Service(ctx, fleet.Ref{Cluster: "hosts", Name: "cluster-shop-2"}); !errcode.Is(err, errcode.NotFound) {
+			t.Errorf("the cluster that was refused left a service: %v", err)
+		}
+		wantText(t, env.DeleteCluster(ctx, "ann", "hosts", true), errcode.Conflict, "holds the objects of 1 clusters that were made from templates (shop-1)")
+		wantText(t, env.DeleteCluster(ctx, "ann", "shop-1", false), errcode.Conflict, "axle clusters destroy shop-1")
+		_, err := env.DestroyCluster(ctx, "ann", "hosts")
+		wantText(t, err, errcode.Unprocessable, "was not made from a template")
+
+		spec := fleettest.Spec("web")
+		spec.Protect = true
+		env.Must(env.CreateService(ctx, "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "shop-1", Name: "web"}, Spec: spec, Project: "shop"}))
+		_, err = env.DestroyCluster(ctx, "ann", "shop-1")
+		wantText(t, err, errcode.Conflict, "service shop-1/web is protected")
+		spec.Protect = false
+		if _, _, err := env.ApplyService(ctx, "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "shop-1", Name: "web"}, Spec: spec, Project: "shop"}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // a repeated call changes nothing
+			c, err := env.DestroyCluster(ctx, "ann", "shop-1")
+			if err != nil || !c.Origin.Destroying {
+				t.Fatalf("%v, %v", c.Origin, err)
+			}
+		}
+		wantText(t, made(env, "shop-3", "shop-1", ""), errcode.Conflict, "is being destroyed")
+
+		env.Restart() // the next process finds what goes in the database
+		gone, going, err := env.Destroyed(ctx)
+		if err != nil || len(gone) != 1 || going != 0 || gone[0].Name != "shop-1" {
+			t.Fatalf("of a management cluster without an agent %v are gone and %d go: %v", gone, going, err)
+		}
+		if err := env.ForgetDestroyed(ctx, gone[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		fleettest.WantCode(t, env.ForgetDestroyed(ctx, gone[0].ID), errcode.NotFound)
+		if gone, going, err = env.Destroyed(ctx); err != nil || len(gone)+going != 0 {
+			t.Errorf("%v are gone and %d go: %v", gone, going, err)
+		}
+		if err := env.DeleteCluster(ctx, "ann", "hosts", true); err != nil {
+			t.Errorf("a management cluster that holds nothing: %v", err)
+		}
+	})
+}
+
+// Of clusters of one name one is made, and none leaves a service behind, whoever is first.
+func TestClustersOfOneNameAreOne(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env, ctx := fleettest.New(t, d), t.Context()
+		for _, name := range []string{"hosts", "taken"} {
+			if _, err := env.CreateCluster(ctx, "ann", fleet.NewCluster{Name: name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fleettest.WantCode(t, made(env, "taken", "hosts", ""), errcode.Conflict)
+		var all sync.WaitGroup
+		errs := make([]error, 6)
+		for n := range errs {
+			all.Go(func() { errs[n] = madeAt(env, "shop-1", "hosts", "", fmt.Sprintf("cluster-shop-1-%d", n)) })
+		}
+		all.Wait()
+		won := 0
+		for _, err := range errs {
+			if err == nil {
+				won++
+			} else {
+				fleettest.WantCode(t, err, errcode.Conflict)
+			}
+		}
+		page, err := env.Services(ctx, fleet.ServiceFilter{Cluster: "hosts", PageSize: 10})
+		if err != nil || won != 1 || len(page.Services) != 1 {
+			t.Fatalf("%d were made, with %d services: %v", won, len(page.Services), err)
+		}
+		c, err := env.ClusterNamed(ctx, "shop-1")
+		if err != nil || c.Origin.Service != page.Services[0].Name || c.Origin.Namespace != page.Services[0].Spec.Namespace {
+			t.Errorf("the cluster is of %s in %s, and the service is %s: %v", c.Origin.Service, c.Origin.Namespace, page.Services[0].Name, err)
+		}
+	})
+}
