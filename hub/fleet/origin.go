@@ -27,7 +27,7 @@ type Origin struct {
 	Service    string `json:"service,omitempty"`
 	Namespace  string `json:"namespace,omitempty"`
 	// Destroying is set when the machines are being removed.
-	Destroying bool `json:"destroying,omitempty"`
+	Destroying bool `json:"-"`
 }
 
 // Known reports whether the cluster was made from a template.
@@ -124,14 +124,11 @@ func (f *clusters) DestroyCluster(ctx context.Context, by, name string) (Cluster
 // Destroyed returns the clusters that are being destroyed and whose service is gone, and how
 // many there are whose service is not.
 func (f *clusters) Destroyed(ctx context.Context) (gone []Cluster, going int, err error) {
-	all, err := f.store.MadeClusters(ctx, "")
+	all, err := f.store.DestroyingClusters(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, c := range all {
-		if !c.Origin.Destroying {
-			continue
-		}
 		_, err := f.store.ServiceByRef(ctx, Ref{c.Origin.Management, c.Origin.Service})
 		switch {
 		case errcode.Is(err, errcode.NotFound):
@@ -170,7 +167,7 @@ func (f *clusters) ForgetDestroyed(ctx context.Context, id string) error {
 
 // free returns Conflict while clusters are made on a cluster.
 func (f *clusters) free(ctx context.Context, c Cluster) error {
-	on, err := f.store.MadeClusters(ctx, c.ID)
+	on, err := f.store.ClustersMadeOn(ctx, c.ID)
 	if err != nil || len(on) == 0 {
 		return err
 	}

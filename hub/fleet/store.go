@@ -94,9 +94,11 @@ type ClusterReader interface {
 type ClusterLister interface {
 	// Clusters returns all, or a project's (by id), in order of name.
 	Clusters(ctx context.Context, projectID string) ([]Cluster, error)
-	// MadeClusters returns those that were made on a management cluster from templates, or
-	// on any when the id is empty. Those on one are in order of name.
-	MadeClusters(ctx context.Context, managementID string) ([]Cluster, error)
+	// ClustersMadeOn returns those that were made on a management cluster from templates, in
+	// order of name.
+	ClustersMadeOn(ctx context.Context, managementID string) ([]Cluster, error)
+	// DestroyingClusters returns those whose machines are being removed.
+	DestroyingClusters(ctx context.Context) ([]Cluster, error)
 	// ClusterTallies counts services by cluster id, for one cluster or, when
 	// the id is empty, for all.
 	ClusterTallies(ctx context.Context, clusterID string) (map[string]Tally, error)

@@ -35,6 +35,7 @@ var (
 		rows.Sparse(c, "installation", &v.Installation, "{}")
 		rows.Sparse(c, "origin", &v.Origin, "{}")
 		rows.Col(c, "management_id", &v.ManagementID)
+		rows.Flag(c, "destroying", &v.Origin.Destroying)
 		rows.Col(c, "managed_by_tool", &v.ManagedBy.Tool)
 		rows.Col(c, "managed_by_id", &v.ManagedBy.ID)
 	})
@@ -168,18 +169,20 @@ func (s *Store) Clusters(ctx context.Context, projectID string) ([]fleet.Cluster
 	return rowsOf(ctx, s, clusterTable.Reader(), selectClusters+"WHERE c.project_id = $1 ORDER BY c.name", projectID)
 }
 
-// The queries of MadeClusters, for a test of their plans.
+// The queries about clusters of templates, for a test of their plans.
 var (
-	selectMade   = selectClusters + "WHERE c.management_id <> '' AND c.management_id > '' ORDER BY c.management_id"
-	selectMadeOn = selectClusters + "WHERE c.management_id <> '' AND c.management_id = $1 ORDER BY c.name"
+	selectMadeOn     = selectClusters + "WHERE c.management_id <> '' AND c.management_id = $1 ORDER BY c.name"
+	selectDestroying = selectClusters + "WHERE c.destroying <> 0 AND c.destroying > 0 ORDER BY c.destroying"
 )
 
-// MadeClusters implements fleet.ClusterLister.
-func (s *Store) MadeClusters(ctx context.Context, managementID string) ([]fleet.Cluster, error) {
-	if managementID == "" {
-		return rowsOf(ctx, s, clusterTable.Reader(), selectMade)
-	}
+// ClustersMadeOn implements fleet.ClusterLister.
+func (s *Store) ClustersMadeOn(ctx context.Context, managementID string) ([]fleet.Cluster, error) {
 	return rowsOf(ctx, s, clusterTable.Reader(), selectMadeOn, managementID)
+}
+
+// DestroyingClusters implements fleet.ClusterLister.
+func (s *Store) DestroyingClusters(ctx context.Context) ([]fleet.Cluster, error) {
+	return rowsOf(ctx, s, clusterTable.Reader(), selectDestroying)
 }
 
 // ClusterTallies implements fleet.ClusterLister.

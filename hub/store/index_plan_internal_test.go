@@ -26,7 +26,7 @@ func TestTheIndexOfTheFleetReadsWhatChanged(t *testing.T) {
 			"recent changes": {selectEvents + "WHERE id > $1 AND id < $3 ORDER BY id DESC LIMIT $2", []any{0, 100, 5000}},
 			"of a cluster":   {selectEvents + "WHERE id > $1 AND id < $3 AND cluster = $4 ORDER BY id DESC LIMIT $2", []any{0, 100, 5000, "a"}},
 			"window":         {selectServices + "WHERE s.id IN (" + query.Placeholders(1, 2) + ") ORDER BY s.id", []any{"a", "b"}},
-			"made":           {selectMade, nil},
+			"destroying":     {selectDestroying, nil},
 			"made on":        {selectMadeOn, []any{"a"}},
 			"clusters shown": {selectClusters + "WHERE c.id IN (" + query.Placeholders(1, 2) + ")", []any{"a", "b"}},
 		}
