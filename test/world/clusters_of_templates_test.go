@@ -1,6 +1,8 @@
 package world_test
 
 import (
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/world"
 )
 
 // clusterDefinitions are the kinds of a template, without a controller and with any content:
@@ -128,6 +131,8 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 		t.Errorf("the cluster has the class %s, and there is %s", have, class)
 	}
 
+	s.connects("shop-1", namespace)
+
 	// Nobody changes what the hub made but the hub, and running clusters keep their class.
 	refused("belongs to the hub itself", "services", "delete", "mgmt/"+service, "--yes")
 	refused("belongs to the hub itself", "services", "update", "mgmt/"+service, "--ref", "main")
@@ -189,4 +194,83 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 	if have := inCluster("shop-2", second, "{.metadata.name}{.metadata.deletionTimestamp}"); have != "shop-2" {
 		t.Errorf("the Cluster object is %q", have)
 	}
+}
+
+// noDeployments keeps a cluster from taking Deployments.
+const noDeployments = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-deployments}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}]}
+  validations: [{expression: "false", message: not yet}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: no-deployments}
+spec: {policyName: no-deployments, validationActions: [Deny]}
+`
+
+// connects plays Cluster API and a kubelet for a cluster of a template: its control plane
+// answers, and the agent that then comes into it runs. The agent of the management cluster is
+// killed between two of the objects that it writes there.
+func (s *stage) connects(name, namespace string) {
+	s.t.Helper()
+	workload, err := s.AddCluster(s.t.Context(), name)
+	s.must(err)
+	in := func(cluster string, args ...string) string {
+		out, err := s.Kubectl(s.t.Context(), cluster, args...)
+		if err != nil {
+			return err.Error()
+		}
+		return strings.TrimSpace(out.Out)
+	}
+	until := func(what string, check func() error) {
+		s.t.Helper()
+		eventually.For(s.t, 3*time.Minute, what, check)
+	}
+	file := filepath.Join(s.t.TempDir(), "policy.yaml")
+	s.must(os.WriteFile(file, []byte(noDeployments), 0o600))
+	in(name, "apply", "-f", file)
+	until("Deployments are refused", func() error {
+		if said := in(name, "create", "deployment", "a", "--image=a", "--dry-run=server"); !strings.Contains(said, "not yet") {
+			return fmt.Errorf("the API server says %s", said)
+		}
+		return nil
+	})
+	in("mgmt", "create", "secret", "generic", name+"-kubeconfig", "-n", namespace, "--type=cluster.x-k8s.io/secret", "--from-file=value="+workload.Kubeconfig())
+	token := func() string {
+		return in(name, "get", "secret", "axle-agent-bootstrap", "-n", "axle-system", "--ignore-not-found", "-o", "jsonpath={.data.token}")
+	}
+	first := ""
+	until("the token in the cluster", func() error {
+		if first = token(); first == "" {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+	if have := in(name, "get", "deployments", "-n", "axle-system", "-o", "name"); have != "" {
+		s.t.Errorf("before the rest, the cluster has %s", have)
+	}
+	s.must(s.agents["mgmt"].Kill())
+	in(name, "delete", "-f", file)
+	s.must(s.agents["mgmt"].Start())
+	until("the agent in the cluster", func() error {
+		if have := in(name, "get", "deployments", "-n", "axle-system", "-o", "name"); have != "deployment.apps/axle-agent" {
+			return fmt.Errorf("it has %q", have)
+		}
+		return nil
+	})
+	text, err := base64.StdEncoding.DecodeString(token())
+	s.must(err)
+	if token() == first {
+		s.t.Error("the agent that was started again used the token of before")
+	}
+	agent, err := s.ConnectProcess(s.t.Context(), name, world.AgentOptions{Token: string(text)})
+	s.must(err)
+	s.agents[name] = agent
+	s.deploy(name, "web", "app")
+	if have := in(name, "get", "configmap", "two", "-n", "web", "-o", "jsonpath={.data.word}"); have != "always" {
+		s.t.Errorf("the service wrote %q", have)
+	}
+	s.t.Cleanup(func() { _ = agent.Kill() })
 }

@@ -1411,6 +1411,9 @@ type ServiceSpec struct {
 	Hidden map[string]string `protobuf:"bytes,32,rep,name=hidden,proto3" json:"hidden,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What the service may touch, in addition to the limits of its account.
 	Tenancy *Tenancy `protobuf:"bytes,40,opt,name=tenancy,proto3" json:"tenancy,omitempty"`
+	// The name of the Cluster object of Cluster API that the service makes, in its
+	// namespace. Only services of the hub's own make clusters.
+	MakesCluster string `protobuf:"bytes,42,opt,name=makes_cluster,json=makesCluster,proto3" json:"makes_cluster,omitempty"`
 	// Requested previews, which are compared and never applied, in order of
 	// request. Each has a number of diff_request.
 	Previews []*Preview `protobuf:"bytes,41,rep,name=previews,proto3" json:"previews,omitempty"`
@@ -1637,6 +1640,13 @@ func (x *ServiceSpec) GetTenancy() *Tenancy {
 		return x.Tenancy
 	}
 	return nil
+}
+
+func (x *ServiceSpec) GetMakesCluster() string {
+	if x != nil {
+		return x.MakesCluster
+	}
+	return ""
 }
 
 func (x *ServiceSpec) GetPreviews() []*Preview {
@@ -3610,6 +3620,204 @@ func (*PingResponse) Descriptor() ([]byte, []int) {
 	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
+type EnrollChildRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	BootId string                 `protobuf:"bytes,1,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
+	// The service that makes the cluster; its name, project and tags are the
+	// hub's.
+	ServiceId     string `protobuf:"bytes,2,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnrollChildRequest) Reset() {
+	*x = EnrollChildRequest{}
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnrollChildRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnrollChildRequest) ProtoMessage() {}
+
+func (x *EnrollChildRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnrollChildRequest.ProtoReflect.Descriptor instead.
+func (*EnrollChildRequest) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *EnrollChildRequest) GetBootId() string {
+	if x != nil {
+		return x.BootId
+	}
+	return ""
+}
+
+func (x *EnrollChildRequest) GetServiceId() string {
+	if x != nil {
+		return x.ServiceId
+	}
+	return ""
+}
+
+type EnrollChildResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A Child, as bytes so that the signature needs no canonical form.
+	Child []byte `protobuf:"bytes,1,opt,name=child,proto3" json:"child,omitempty"`
+	// Ed25519 over "axle-child\n" + child.
+	Signature     []byte `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
+	KeyId         string `protobuf:"bytes,3,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnrollChildResponse) Reset() {
+	*x = EnrollChildResponse{}
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnrollChildResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnrollChildResponse) ProtoMessage() {}
+
+func (x *EnrollChildResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnrollChildResponse.ProtoReflect.Descriptor instead.
+func (*EnrollChildResponse) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *EnrollChildResponse) GetChild() []byte {
+	if x != nil {
+		return x.Child
+	}
+	return nil
+}
+
+func (x *EnrollChildResponse) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *EnrollChildResponse) GetKeyId() string {
+	if x != nil {
+		return x.KeyId
+	}
+	return ""
+}
+
+// Child is what connects a cluster that a service makes.
+type Child struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The cluster of the service.
+	ClusterId string `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	ServiceId string `protobuf:"bytes,2,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
+	// The name of the new cluster in the hub.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// YAML of the agent's objects, with a bootstrap token for that cluster, which
+	// is secret.
+	Manifests string `protobuf:"bytes,4,opt,name=manifests,proto3" json:"manifests,omitempty"`
+	// When the token ends; microseconds since 1970 UTC.
+	ExpiresAt     int64 `protobuf:"varint,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Child) Reset() {
+	*x = Child{}
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Child) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Child) ProtoMessage() {}
+
+func (x *Child) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Child.ProtoReflect.Descriptor instead.
+func (*Child) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *Child) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *Child) GetServiceId() string {
+	if x != nil {
+		return x.ServiceId
+	}
+	return ""
+}
+
+func (x *Child) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Child) GetManifests() string {
+	if x != nil {
+		return x.Manifests
+	}
+	return ""
+}
+
+func (x *Child) GetExpiresAt() int64 {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return 0
+}
+
 // ReportDiffRequest is what applying one service would change.
 type ReportDiffRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -3635,7 +3843,7 @@ type ReportDiffRequest struct {
 
 func (x *ReportDiffRequest) Reset() {
 	*x = ReportDiffRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3647,7 +3855,7 @@ func (x *ReportDiffRequest) String() string {
 func (*ReportDiffRequest) ProtoMessage() {}
 
 func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3660,7 +3868,7 @@ func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffRequest.ProtoReflect.Descriptor instead.
 func (*ReportDiffRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReportDiffRequest) GetBootId() string {
@@ -3748,7 +3956,7 @@ type ReportDiffResponse struct {
 
 func (x *ReportDiffResponse) Reset() {
 	*x = ReportDiffResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3760,7 +3968,7 @@ func (x *ReportDiffResponse) String() string {
 func (*ReportDiffResponse) ProtoMessage() {}
 
 func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3773,7 +3981,7 @@ func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffResponse.ProtoReflect.Descriptor instead.
 func (*ReportDiffResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 // Difference is one object that an apply would change, without secrets; values
@@ -3798,7 +4006,7 @@ type Difference struct {
 
 func (x *Difference) Reset() {
 	*x = Difference{}
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3810,7 +4018,7 @@ func (x *Difference) String() string {
 func (*Difference) ProtoMessage() {}
 
 func (x *Difference) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3823,7 +4031,7 @@ func (x *Difference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Difference.ProtoReflect.Descriptor instead.
 func (*Difference) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Difference) GetGroup() string {
@@ -3901,7 +4109,7 @@ type DifferenceList struct {
 
 func (x *DifferenceList) Reset() {
 	*x = DifferenceList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3913,7 +4121,7 @@ func (x *DifferenceList) String() string {
 func (*DifferenceList) ProtoMessage() {}
 
 func (x *DifferenceList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3926,7 +4134,7 @@ func (x *DifferenceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DifferenceList.ProtoReflect.Descriptor instead.
 func (*DifferenceList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DifferenceList) GetDifferences() []*Difference {
@@ -4073,8 +4281,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tsignature\x18\x05 \x01(\fR\tsignature\x12\x15\n" +
 	"\x06key_id\x18\x06 \x01(\tR\x05keyId\x12\x1d\n" +
 	"\n" +
-	"cluster_id\x18\a \x01(\tR\tclusterId\"\xee\n" +
-	"\n" +
+	"cluster_id\x18\a \x01(\tR\tclusterId\"\x93\v\n" +
 	"\vServiceSpec\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -4105,7 +4312,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\bcontexts\x18\x1e \x01(\tR\bcontexts\x12\x18\n" +
 	"\aimports\x18\x1f \x01(\tR\aimports\x12>\n" +
 	"\x06hidden\x18  \x03(\v2&.axle.agent.v1.ServiceSpec.HiddenEntryR\x06hidden\x120\n" +
-	"\atenancy\x18( \x01(\v2\x16.axle.agent.v1.TenancyR\atenancy\x122\n" +
+	"\atenancy\x18( \x01(\v2\x16.axle.agent.v1.TenancyR\atenancy\x12#\n" +
+	"\rmakes_cluster\x18* \x01(\tR\fmakesCluster\x122\n" +
 	"\bpreviews\x18) \x03(\v2\x16.axle.agent.v1.PreviewR\bpreviews\x123\n" +
 	"\bsettings\x182 \x01(\v2\x17.axle.agent.v1.SettingsR\bsettings\x1a@\n" +
 	"\x12ConfigurationEntry\x12\x10\n" +
@@ -4294,7 +4502,24 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\x12\x12\n" +
 	"\x04args\x18\x03 \x03(\tR\x04args\"\x0e\n" +
-	"\fPingResponse\"\xdd\x02\n" +
+	"\fPingResponse\"L\n" +
+	"\x12EnrollChildRequest\x12\x17\n" +
+	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x12\x1d\n" +
+	"\n" +
+	"service_id\x18\x02 \x01(\tR\tserviceId\"`\n" +
+	"\x13EnrollChildResponse\x12\x14\n" +
+	"\x05child\x18\x01 \x01(\fR\x05child\x12\x1c\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\x12\x15\n" +
+	"\x06key_id\x18\x03 \x01(\tR\x05keyId\"\x96\x01\n" +
+	"\x05Child\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1d\n" +
+	"\n" +
+	"service_id\x18\x02 \x01(\tR\tserviceId\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1c\n" +
+	"\tmanifests\x18\x04 \x01(\tR\tmanifests\x12\x1d\n" +
+	"\n" +
+	"expires_at\x18\x05 \x01(\x03R\texpiresAt\"\xdd\x02\n" +
 	"\x11ReportDiffRequest\x12\x17\n" +
 	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x12\x1d\n" +
 	"\n" +
@@ -4325,7 +4550,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x0eDifferenceList\x12;\n" +
 	"\vdifferences\x18\x01 \x03(\v2\x19.axle.agent.v1.DifferenceR\vdifferences\x12\x1c\n" +
 	"\tunchanged\x18\x02 \x01(\x05R\tunchanged\x12\x19\n" +
-	"\bleft_out\x18\x03 \x01(\x05R\aleftOut2\x9d\x04\n" +
+	"\bleft_out\x18\x03 \x01(\x05R\aleftOut2\xf3\x04\n" +
 	"\fAgentService\x12K\n" +
 	"\bRegister\x12\x1e.axle.agent.v1.RegisterRequest\x1a\x1f.axle.agent.v1.RegisterResponse\x12B\n" +
 	"\x05Renew\x12\x1b.axle.agent.v1.RenewRequest\x1a\x1c.axle.agent.v1.RenewResponse\x12K\n" +
@@ -4333,7 +4558,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x06Report\x12\x1c.axle.agent.v1.ReportRequest\x1a\x1d.axle.agent.v1.ReportResponse\x12T\n" +
 	"\vReportTests\x12!.axle.agent.v1.ReportTestsRequest\x1a\".axle.agent.v1.ReportTestsResponse\x12Q\n" +
 	"\n" +
-	"ReportDiff\x12 .axle.agent.v1.ReportDiffRequest\x1a!.axle.agent.v1.ReportDiffResponse\x12?\n" +
+	"ReportDiff\x12 .axle.agent.v1.ReportDiffRequest\x1a!.axle.agent.v1.ReportDiffResponse\x12T\n" +
+	"\vEnrollChild\x12!.axle.agent.v1.EnrollChildRequest\x1a\".axle.agent.v1.EnrollChildResponse\x12?\n" +
 	"\x04Ping\x12\x1a.axle.agent.v1.PingRequest\x1a\x1b.axle.agent.v1.PingResponseB.Z,github.com/axle-cd/axle/api/agent/v1;agentv1b\x06proto3"
 
 var (
@@ -4348,7 +4574,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*Position)(nil),            // 0: axle.agent.v1.Position
 	(*RegisterRequest)(nil),     // 1: axle.agent.v1.RegisterRequest
@@ -4391,25 +4617,28 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*PingRequest)(nil),         // 38: axle.agent.v1.PingRequest
 	(*Installation)(nil),        // 39: axle.agent.v1.Installation
 	(*PingResponse)(nil),        // 40: axle.agent.v1.PingResponse
-	(*ReportDiffRequest)(nil),   // 41: axle.agent.v1.ReportDiffRequest
-	(*ReportDiffResponse)(nil),  // 42: axle.agent.v1.ReportDiffResponse
-	(*Difference)(nil),          // 43: axle.agent.v1.Difference
-	(*DifferenceList)(nil),      // 44: axle.agent.v1.DifferenceList
-	nil,                         // 45: axle.agent.v1.RegisterRequest.TagsEntry
-	nil,                         // 46: axle.agent.v1.ServiceSpec.ConfigurationEntry
-	nil,                         // 47: axle.agent.v1.ServiceSpec.SecretsEntry
-	nil,                         // 48: axle.agent.v1.ServiceSpec.HiddenEntry
-	nil,                         // 49: axle.agent.v1.ClusterData.TagsEntry
-	(*SyncConfig)(nil),          // 50: axle.agent.v1.SyncConfig
-	(*Dependency)(nil),          // 51: axle.agent.v1.Dependency
-	(*SyncWindow)(nil),          // 52: axle.agent.v1.SyncWindow
-	(*Settings)(nil),            // 53: axle.agent.v1.Settings
-	(*Helm)(nil),                // 54: axle.agent.v1.Helm
-	(*Kustomize)(nil),           // 55: axle.agent.v1.Kustomize
-	(*Renderer)(nil),            // 56: axle.agent.v1.Renderer
+	(*EnrollChildRequest)(nil),  // 41: axle.agent.v1.EnrollChildRequest
+	(*EnrollChildResponse)(nil), // 42: axle.agent.v1.EnrollChildResponse
+	(*Child)(nil),               // 43: axle.agent.v1.Child
+	(*ReportDiffRequest)(nil),   // 44: axle.agent.v1.ReportDiffRequest
+	(*ReportDiffResponse)(nil),  // 45: axle.agent.v1.ReportDiffResponse
+	(*Difference)(nil),          // 46: axle.agent.v1.Difference
+	(*DifferenceList)(nil),      // 47: axle.agent.v1.DifferenceList
+	nil,                         // 48: axle.agent.v1.RegisterRequest.TagsEntry
+	nil,                         // 49: axle.agent.v1.ServiceSpec.ConfigurationEntry
+	nil,                         // 50: axle.agent.v1.ServiceSpec.SecretsEntry
+	nil,                         // 51: axle.agent.v1.ServiceSpec.HiddenEntry
+	nil,                         // 52: axle.agent.v1.ClusterData.TagsEntry
+	(*SyncConfig)(nil),          // 53: axle.agent.v1.SyncConfig
+	(*Dependency)(nil),          // 54: axle.agent.v1.Dependency
+	(*SyncWindow)(nil),          // 55: axle.agent.v1.SyncWindow
+	(*Settings)(nil),            // 56: axle.agent.v1.Settings
+	(*Helm)(nil),                // 57: axle.agent.v1.Helm
+	(*Kustomize)(nil),           // 58: axle.agent.v1.Kustomize
+	(*Renderer)(nil),            // 59: axle.agent.v1.Renderer
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	45, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
+	48, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	6,  // 2: axle.agent.v1.RegisterResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
 	3,  // 3: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
@@ -4424,23 +4653,23 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	16, // 12: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
 	0,  // 13: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
 	20, // 14: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
-	50, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	46, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	47, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
-	51, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
+	53, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
+	49, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	50, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	54, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
 	21, // 19: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
 	19, // 20: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
-	52, // 21: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
-	48, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
+	55, // 21: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
+	51, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
 	18, // 23: axle.agent.v1.ServiceSpec.tenancy:type_name -> axle.agent.v1.Tenancy
 	17, // 24: axle.agent.v1.ServiceSpec.previews:type_name -> axle.agent.v1.Preview
-	53, // 25: axle.agent.v1.ServiceSpec.settings:type_name -> axle.agent.v1.Settings
+	56, // 25: axle.agent.v1.ServiceSpec.settings:type_name -> axle.agent.v1.Settings
 	16, // 26: axle.agent.v1.Preview.spec:type_name -> axle.agent.v1.ServiceSpec
 	12, // 27: axle.agent.v1.Preview.parts:type_name -> axle.agent.v1.Part
-	54, // 28: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
-	55, // 29: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
-	56, // 30: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
-	49, // 31: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	57, // 28: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
+	58, // 29: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
+	59, // 30: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
+	52, // 31: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
 	25, // 32: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
 	23, // 33: axle.agent.v1.ReportRequest.heals:type_name -> axle.agent.v1.Heal
 	24, // 34: axle.agent.v1.Heal.fields:type_name -> axle.agent.v1.DriftedField
@@ -4454,23 +4683,25 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	36, // 42: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
 	37, // 43: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
 	39, // 44: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
-	43, // 45: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
+	46, // 45: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
 	1,  // 46: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
 	4,  // 47: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
 	14, // 48: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
 	22, // 49: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
 	32, // 50: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
-	41, // 51: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
-	38, // 52: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 53: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 54: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	15, // 55: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	26, // 56: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	33, // 57: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
-	42, // 58: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
-	40, // 59: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	53, // [53:60] is the sub-list for method output_type
-	46, // [46:53] is the sub-list for method input_type
+	44, // 51: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
+	41, // 52: axle.agent.v1.AgentService.EnrollChild:input_type -> axle.agent.v1.EnrollChildRequest
+	38, // 53: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 54: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 55: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	15, // 56: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	26, // 57: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	33, // 58: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
+	45, // 59: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
+	42, // 60: axle.agent.v1.AgentService.EnrollChild:output_type -> axle.agent.v1.EnrollChildResponse
+	40, // 61: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	54, // [54:62] is the sub-list for method output_type
+	46, // [46:54] is the sub-list for method input_type
 	46, // [46:46] is the sub-list for extension type_name
 	46, // [46:46] is the sub-list for extension extendee
 	0,  // [0:46] is the sub-list for field type_name
@@ -4489,7 +4720,7 @@ func file_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   50,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
