@@ -18,11 +18,10 @@ import (
 // budgets looks for PodDisruptionBudgets that let no pod go, however healthy all are: a node
 // under such a pod can never be drained.
 func (a *asked) budgets(ctx context.Context, r *result) error {
-	more := ""
-	for {
+	return paged(func(more string) (string, error) {
 		page, err := a.client.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{Limit: pageSize, Continue: more})
 		if err != nil {
-			return errcode.New(errcode.Unavailable, "the agent cannot list PodDisruptionBudgets: %w", err)
+			return "", errcode.New(errcode.Unavailable, "the agent cannot list PodDisruptionBudgets: %w", err)
 		}
 		for i := range page.Items {
 			b := &page.Items[i]
@@ -35,13 +34,11 @@ func (a *asked) budgets(ctx context.Context, r *result) error {
 				ServiceId: a.ownerOf("policy", "PodDisruptionBudget", b.Namespace, b.Name), Group: "policy", Version: "v1", Kind: "PodDisruptionBudget", Namespace: b.Namespace, Name: b.Name, Message: why,
 			}, "/apis/policy/v1/namespaces/"+b.Namespace+"/poddisruptionbudgets")
 			if err != nil {
-				return err
+				return "", err
 			}
 		}
-		if more = page.Continue; more == "" {
-			return nil
-		}
-	}
+		return page.Continue, nil
+	})
 }
 
 // stuck returns why a budget lets no pod go even when all are healthy, empty if it does. One
@@ -75,11 +72,10 @@ const (
 
 // nodes looks for kubelets and kube-proxies that are too old for the target, or newer.
 func (a *asked) nodes(ctx context.Context, r *result) error {
-	more := ""
-	for {
+	err := paged(func(more string) (string, error) {
 		page, err := a.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: pageSize, Continue: more})
 		if err != nil {
-			return errcode.New(errcode.Unavailable, "the agent cannot list nodes: %w", err)
+			return "", errcode.New(errcode.Unavailable, "the agent cannot list nodes: %w", err)
 		}
 		for i := range page.Items {
 			n := &page.Items[i]
@@ -89,13 +85,15 @@ func (a *asked) nodes(ctx context.Context, r *result) error {
 				continue
 			}
 			if err := r.found(ctx, &agentv1.ReadinessFinding{Version: "v1", Kind: "Node", Name: n.Name, Message: why}, "/api/v1/nodes"); err != nil {
-				return err
+				return "", err
 			}
 		}
-		if more = page.Continue; more == "" {
-			return a.proxies(ctx, r)
-		}
+		return page.Continue, nil
+	})
+	if err != nil {
+		return err
 	}
+	return a.proxies(ctx, r)
 }
 
 // proxies looks at the DaemonSets that run kube-proxy, by the tags of their images. A cluster
@@ -125,8 +123,7 @@ func (a *asked) proxies(ctx context.Context, r *result) error {
 // tag is that of a container's image, empty for one by digest only.
 func tag(c corev1.Container) string {
 	image, _, _ := strings.Cut(c.Image, "@")
-	_, name := image[:strings.LastIndex(image, "/")+1], image[strings.LastIndex(image, "/")+1:]
-	_, tag, _ := strings.Cut(name, ":")
+	_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
 	return tag
 }
 

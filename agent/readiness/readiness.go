@@ -127,6 +127,16 @@ func (c *Checker) Report(ctx context.Context, viewer Viewer, to string) (*agentv
 	return report, nil
 }
 
+// paged calls read with the place of each page. It returns that of the next one, which is
+// empty for the last.
+func paged(read func(more string) (next string, _ error)) error {
+	more, err := read("")
+	for err == nil && more != "" {
+		more, err = read(more)
+	}
+	return err
+}
+
 // route is the check of the version itself: control planes go from one minor version to the
 // next, never back, and nobody knows all that a later version will remove.
 func route(now string, to *version.Version) (*agentv1.ReadinessCheck, error) {

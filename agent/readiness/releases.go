@@ -120,13 +120,12 @@ func (a *asked) liveReleases(ctx context.Context) ([]place, error) {
 
 // revisions adds those that are kept in one resource.
 func (a *asked) revisions(ctx context.Context, kept, selector string, newest map[[2]string]place) error {
-	more := ""
-	for {
+	return paged(func(more string) (string, error) {
 		page, err := a.metadata.Resource(corev1.SchemeGroupVersion.WithResource(kept)).List(ctx, metav1.ListOptions{
 			FieldSelector: selector, LabelSelector: "owner=helm", Limit: pageSize, Continue: more,
 		})
 		if err != nil {
-			return errcode.New(errcode.Unavailable, "the agent cannot list Helm's releases: %w", err)
+			return "", errcode.New(errcode.Unavailable, "the agent cannot list Helm's releases: %w", err)
 		}
 		for _, o := range page.Items {
 			p := place{namespace: o.Namespace, name: o.Labels["name"], kept: kept, object: o.Name, status: o.Labels["status"]}
@@ -137,10 +136,8 @@ func (a *asked) revisions(ctx context.Context, kept, selector string, newest map
 				newest[[2]string{p.namespace, p.name}] = p
 			}
 		}
-		if more = page.Continue; more == "" {
-			return nil
-		}
-	}
+		return page.Continue, nil
+	})
 }
 
 // before reports whether p says more of what is in the cluster than another revision.

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
-	"slices"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -29,6 +27,7 @@ import (
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeapply"
+	"github.com/axle-cd/axle/internal/overlay"
 )
 
 // The marks by which Helm knows the objects of a release.
@@ -202,7 +201,7 @@ func capabilitiesOf(cluster *rest.Config) (*common.Capabilities, error) {
 // valuesOf reads the user's values: the files in order, then the single ones.
 func valuesOf(base map[string]any, files, sets []string) (map[string]any, error) {
 	values := map[string]any{}
-	merge(values, base)
+	overlay.Merge(values, base)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -212,7 +211,7 @@ func valuesOf(base map[string]any, files, sets []string) (map[string]any, error)
 		if err := yaml.UnmarshalStrict(text, &more); err != nil {
 			return nil, errcode.New(errcode.Invalid, "values file %s: %w", file, err)
 		}
-		merge(values, more)
+		overlay.Merge(values, more)
 	}
 	for _, set := range sets {
 		if err := strvals.ParseInto(set, values); err != nil {
@@ -220,22 +219,4 @@ func valuesOf(base map[string]any, files, sets []string) (map[string]any, error)
 		}
 	}
 	return values, nil
-}
-
-// merge lays values over others, map by map.
-func merge(into, from map[string]any) {
-	for _, key := range slices.Sorted(maps.Keys(from)) {
-		below, isMap := from[key].(map[string]any)
-		have, hasMap := into[key].(map[string]any)
-		switch {
-		case isMap && hasMap:
-			merge(have, below)
-		case isMap:
-			fresh := map[string]any{}
-			merge(fresh, below)
-			into[key] = fresh
-		default:
-			into[key] = from[key]
-		}
-	}
 }

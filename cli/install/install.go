@@ -21,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/deploy"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeapply"
+	"github.com/axle-cd/axle/internal/overlay"
 )
 
 // fieldManager is the one of stock Helm, so that it goes on without conflicts.
@@ -142,7 +143,7 @@ func (i *installer) config(base map[string]any) (map[string]any, error) {
 	if i.devCA {
 		over["tls"] = map[string]any{"mode": "devCA"}
 	}
-	merge(values, over)
+	overlay.Merge(values, over)
 	// As a release stores them, so that stored ones can be compared.
 	text, err := json.Marshal(values)
 	if err != nil {

@@ -113,11 +113,7 @@ func (g git) feed(ctx context.Context, in []byte, args ...string) (string, error
 	return strings.TrimSpace(string(out)), err
 }
 
-// raw is the output as it is.
-func (g git) raw(ctx context.Context, args ...string) ([]byte, error) {
-	return g.bytes(ctx, nil, args...)
-}
-
+// bytes is the output as it is.
 func (g git) bytes(ctx context.Context, in []byte, args ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, "git", args...)
 	var out, errs bytes.Buffer

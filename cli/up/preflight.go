@@ -51,9 +51,7 @@ func (b *builder) decide() error {
 		return err
 	}
 	if have == nil {
-		if err := b.ask(); err != nil {
-			return err
-		}
+		b.ask()
 		b.given.Login, b.given.OwnValues = b.login.given(), b.values != ""
 		b.given.complete()
 		have = &b.given
@@ -66,7 +64,7 @@ func (b *builder) decide() error {
 	if have.Login && !b.login.given() {
 		return errcode.New(errcode.Invalid, "%s asks for a login, which is stored in no file here: give --username and --password-file, or --ssh-key-file, again", have.Repository)
 	}
-	b.answers = have
+	b.answers, b.begun = have, have != &b.given
 	return nil
 }
 
@@ -76,12 +74,8 @@ func (b *builder) lookFolder(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	begun, err := readAnswers(b.dir)
-	if err != nil {
-		return err
-	}
 	b.git = git{dir: b.dir}
-	if begun == nil && (len(files) > 0 || b.git.top() && b.git.is(ctx, "rev-parse", "--verify", "--quiet", "HEAD")) {
+	if !b.begun && (len(files) > 0 || b.git.top() && b.git.is(ctx, "rev-parse", "--verify", "--quiet", "HEAD")) {
 		return errcode.New(errcode.Conflict, "the folder %s is not empty (%s) and has no %s: run axle up in an empty folder, or name one with --dir; what you have can be copied into the repository afterwards", b.dir, strings.Join(append(files, "…"), ", "), answersFile)
 	}
 	own, err := b.ownValues()
@@ -92,9 +86,9 @@ func (b *builder) lookFolder(ctx context.Context) error {
 	switch {
 	case err == nil && own != nil && !bytes.Equal(have, own):
 		return errcode.New(errcode.Conflict, "%s of the repository has other values than %s: leave --values out to go on with those; they are changed there, with a commit, and then with axle upgrade --values %s", hubValues, b.values, hubValues)
-	case err != nil && own == nil && begun != nil && begun.OwnValues:
+	case err != nil && own == nil && b.begun && b.answers.OwnValues:
 		return errcode.New(errcode.Invalid, "the values of the control plane are missing (%w): give --values again", err)
-	case begun != nil && begun.OwnValues && own == nil:
+	case b.begun && b.answers.OwnValues && own == nil:
 		own = have
 	}
 	from, err := skeleton()

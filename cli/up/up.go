@@ -44,10 +44,14 @@ type builder struct {
 
 	// What the preflight found.
 	answers *answers
-	files   map[string][]byte
-	git     git
-	remote  upstream
-	kube    *kubeapply.Applier
+	// begun is true if the folder has answers already.
+	begun  bool
+	files  map[string][]byte
+	git    git
+	remote upstream
+	kube   *kubeapply.Applier
+	// rows are what runs in the end.
+	rows []row
 }
 
 // Command returns the command axle up.
@@ -134,7 +138,7 @@ func (b *builder) local(ctx context.Context) error {
 		}
 		b.say("[%d/%d] %s: done in %.0f s", i+1, len(steps), s.name, time.Since(began).Seconds())
 	}
-	return b.finish(ctx)
+	return b.finish()
 }
 
 // stopped is the error of a step; its code is that of what stopped it.
@@ -150,9 +154,9 @@ func (s stopped) Error() string {
 func (s stopped) Unwrap() error { return s.error }
 
 // ask asks on a terminal for what no flag answered.
-func (b *builder) ask() error {
+func (b *builder) ask() {
 	if !b.app.Interactive() || !output.IsTerminal(b.app.Err) {
-		return nil
+		return
 	}
 	lines := bufio.NewReader(io.LimitReader(b.app.In, maxAnswer))
 	for _, q := range b.given.questions() {
@@ -163,11 +167,10 @@ func (b *builder) ask() error {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			fmt.Fprintln(b.app.Err)
-			return nil // what is missing is named next
+			return // what is missing is named next
 		}
 		*q.into = strings.TrimSpace(line)
 	}
-	return nil
 }
 
 // place finds the folder.

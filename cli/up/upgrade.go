@@ -85,7 +85,7 @@ func (u *upgrader) upgrade(ctx context.Context) error {
 func (u *upgrader) commit(ctx context.Context, g git, a *answers, base string) (newer string, same bool, err error) {
 	var own []byte
 	if a.OwnValues {
-		text, err := g.raw(ctx, "show", base+":"+hubValues)
+		text, err := g.bytes(ctx, nil, "show", base+":"+hubValues)
 		if err != nil {
 			return "", false, err
 		}

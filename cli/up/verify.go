@@ -46,7 +46,7 @@ func (b *builder) verify(ctx context.Context) error {
 			missing = err.Error()
 			return false, nil
 		}
-		missing = unhealthy(rows)
+		b.rows, missing = rows, unhealthy(rows)
 		if missing != "" {
 			progress.Say("waiting: %s", missing)
 		}
@@ -173,12 +173,8 @@ func (b *builder) running(ctx context.Context, in string) ([]row, error) {
 }
 
 // finish prints what runs, and how to log in.
-func (b *builder) finish(ctx context.Context) error {
-	rows, err := b.look(ctx)
-	if err != nil {
-		return err
-	}
-	err = command.PrintList(b.app, rows, func(r row) string { return r.Kind + "/" + r.Name },
+func (b *builder) finish() error {
+	err := command.PrintList(b.app, b.rows, func(r row) string { return r.Kind + "/" + r.Name },
 		command.Col("KIND", func(r row) string { return r.Kind }),
 		command.Col("NAMESPACE", func(r row) string { return r.Namespace }),
 		command.Col("NAME", func(r row) string { return r.Name }),

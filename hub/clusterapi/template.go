@@ -3,9 +3,11 @@ package clusterapi
 import (
 	"cmp"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
+	"github.com/axle-cd/axle/internal/aliases"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/manifest"
 	"github.com/axle-cd/axle/internal/rule"
@@ -85,6 +87,11 @@ func Read(files map[string]string, allowed []string) (Template, error) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if size += len(files[name]); len(files[name]) > maxFile || size > maxFolder {
 			return t, wrong(name, "", "is too large: a file has at most %d KiB, and a template %d KiB", maxFile>>10, maxFolder>>10)
+		}
+		if ext := path.Ext(name); ext == ".yaml" || ext == ".yml" {
+			if err := aliases.Check([]byte(files[name])); err != nil {
+				return t, wrong(name, "", "%v", err)
+			}
 		}
 	}
 	for _, name := range []string{templateFile, schemaFile} {

@@ -1,7 +1,6 @@
 package clusterapi
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/clustertopology"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/similar"
@@ -20,6 +20,8 @@ const (
 	maxSchema = 64 << 10
 	// maxVariables limits the variables of one cluster, as JSON.
 	maxVariables = 64 << 10
+	// maxDecoded limits what one of these texts becomes in memory.
+	maxDecoded = 4 << 20
 	// maxMistakes are named in one error.
 	maxMistakes = 5
 )
@@ -50,6 +52,14 @@ func (p property) isText() bool {
 	return p.Type == "string" || slices.Contains(types, any("string"))
 }
 
+// decode decodes JSON with exact numbers.
+func decode(text string) (any, error) {
+	if err := bounded.CheckJSON([]byte(text), nil, maxDecoded); err != nil {
+		return nil, err
+	}
+	return jsonschema.UnmarshalJSON(strings.NewReader(text))
+}
+
 // nowhere refuses every schema that is not in the file itself.
 type nowhere struct{}
 
@@ -65,7 +75,7 @@ func newSchema(text string) (*schema, error) {
 	if len(text) > maxSchema {
 		return nil, wrong(schemaFile, "", "has %d KiB; at most %d are read", len(text)>>10, maxSchema>>10)
 	}
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	document, err := decode(text)
 	if err != nil {
 		return nil, wrong(schemaFile, "", "is not JSON: %v", err)
 	}
@@ -73,7 +83,7 @@ func newSchema(text string) (*schema, error) {
 		Type       any                 `json:"type"`
 		Properties map[string]property `json:"properties"`
 	}
-	if err := json.Unmarshal([]byte(text), &top); err != nil {
+	if err := bounded.JSON([]byte(text), &top, maxDecoded); err != nil {
 		return nil, wrong(schemaFile, "properties", "each variable has an object: %v", err)
 	}
 	if top.Type != "object" {
@@ -146,9 +156,12 @@ func (s *schema) values(given string, texts map[string]string) (map[string]any, 
 	}
 	values := map[string]any{}
 	if given != "" {
-		decoded, err := jsonschema.UnmarshalJSON(strings.NewReader(given))
+		decoded, err := decode(given)
 		object, isObject := decoded.(map[string]any)
-		if err != nil || !isObject {
+		switch {
+		case errors.Is(err, bounded.ErrTooLarge):
+			return nil, errcode.New(errcode.Invalid, "variables: %w", err)
+		case err != nil || !isObject:
 			return nil, errcode.New(errcode.Invalid, "variables: is not a JSON object")
 		}
 		values = object
@@ -177,8 +190,10 @@ func (s *schema) read(name, text string) (any, error) {
 	if s.properties[name].isText() {
 		return text, nil
 	}
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	value, err := decode(text)
 	switch {
+	case errors.Is(err, bounded.ErrTooLarge):
+		return nil, errcode.New(errcode.Invalid, "variables.%s: %w", name, err)
 	case err == nil:
 		return value, nil
 	case s.properties[name].Type == nil:

@@ -14,6 +14,27 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
+// atOnce makes so many at the same time, and returns how many were made. The others have no
+// room, and their errors the words.
+func atOnce(t *testing.T, tries int, one func(n int) error, words ...string) (made int) {
+	t.Helper()
+	var all sync.WaitGroup
+	results := make(chan error, tries)
+	for n := range tries {
+		all.Go(func() { results <- one(n) })
+	}
+	all.Wait()
+	close(results)
+	for err := range results {
+		if err == nil {
+			made++
+		} else {
+			wantFull(t, err, words...)
+		}
+	}
+	return made
+}
+
 // wantFull checks that an error names the project, the limit and what is used.
 func wantFull(t *testing.T, err error, parts ...string) {
 	t.Helper()
@@ -41,24 +62,10 @@ func TestServicesOfAProjectAreCounted(t *testing.T) {
 		in := func(name, project string) fleet.ServiceRequest {
 			return fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "edge-1", Name: name}, Spec: fleettest.Spec("web"), Project: project}
 		}
-		var all sync.WaitGroup
-		made := make(chan error, 8)
-		for n := range cap(made) {
-			all.Go(func() {
-				_, err := env.CreateService(t.Context(), "ann", in(fmt.Sprintf("web-%d", n), "shop"))
-				made <- err
-			})
-		}
-		all.Wait()
-		close(made)
-		n := 0
-		for err := range made {
-			if err == nil {
-				n++
-			} else {
-				wantFull(t, err, "project shop", "3 services", "limit is 3", "--max-services")
-			}
-		}
+		n := atOnce(t, 8, func(n int) error {
+			_, err := env.CreateService(t.Context(), "ann", in(fmt.Sprintf("web-%d", n), "shop"))
+			return err
+		}, "project shop", "3 services", "limit is 3", "--max-services")
 		if n != 3 {
 			t.Errorf("%d services were made at once", n)
 		}
@@ -94,24 +101,10 @@ func TestClustersOfAProjectAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var all sync.WaitGroup
-		made := make(chan error, 5)
-		for n := range cap(made) {
-			all.Go(func() {
-				_, err := env.CreateCluster(t.Context(), "ann", fleet.NewCluster{Name: fmt.Sprintf("edge-%d", n), Project: "shop"})
-				made <- err
-			})
-		}
-		all.Wait()
-		close(made)
-		n := 0
-		for err := range made {
-			if err == nil {
-				n++
-			} else {
-				wantFull(t, err, "project shop", "2 clusters", "limit is 2", "--max-clusters")
-			}
-		}
+		n := atOnce(t, 5, func(n int) error {
+			_, err := env.CreateCluster(t.Context(), "ann", fleet.NewCluster{Name: fmt.Sprintf("edge-%d", n), Project: "shop"})
+			return err
+		}, "project shop", "2 clusters", "limit is 2", "--max-clusters")
 		if n != 2 {
 			t.Errorf("%d clusters were made at once", n)
 		}

@@ -28,7 +28,7 @@ var Events = []Event{
 	{"service.failed", []string{"service.failed"}, "A service could not be applied, or became Degraded."},
 	{"service.recovered", []string{"service.recovered"}, "A service that had failed or was Degraded is good again."},
 	{"cluster.create", []string{"cluster.created", "cluster.registered"}, "A cluster was created, or its agent registered."},
-	{"cluster.delete", []string{"cluster.deleted"}, "A cluster was deleted. Only routers of the hub as a whole get it."},
+	{"cluster.delete", []string{"cluster.deleted", "cluster.destroying", "cluster.destroyed"}, "A cluster was deleted, or its machines are being removed (`cluster.destroying`) or are gone (`cluster.destroyed`). Of a cluster that is gone, only routers of the hub as a whole get it."},
 	{"rollout.failed", []string{"rollout.stopped"}, "A rollout stopped because too many clusters failed. Only routers of the hub as a whole get it."},
 	{"rollout.finished", []string{"rollout.done", "rollout.aborted"}, "A rollout reached all clusters, or was aborted. Only routers of the hub as a whole get it."},
 	{"backup.failed", []string{"backup.failed"}, "A backup of the hub's database failed. Only routers of the hub as a whole get it."},
@@ -100,6 +100,8 @@ func family(kind string) string {
 		return "health"
 	case "cluster.registered":
 		return "cluster.created"
+	case "cluster.destroying":
+		return "cluster.destroyed"
 	}
 	return kind
 }

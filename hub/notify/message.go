@@ -97,6 +97,7 @@ func (b *Body) add(h Happened) {
 var verbs = map[string]string{
 	"service.applied": "applied a revision", "service.failed": "failed", "service.recovered": "recovered",
 	"cluster.created": "created", "cluster.registered": "registered", "cluster.deleted": "deleted",
+	"cluster.destroying": "began to be destroyed", "cluster.destroyed": "destroyed",
 	"rollout.stopped": "stopped", "rollout.done": "finished", "rollout.aborted": "aborted",
 	"backup.failed": "failed",
 }
@@ -163,7 +164,7 @@ func (n Named) object(now time.Time) send.Object {
 	switch {
 	case kind == "service" && n.Kind != "service.deleted":
 		o.Command = "axle services get " + name
-	case kind == "cluster" && n.Kind != "cluster.deleted":
+	case kind == "cluster" && n.Kind != "cluster.deleted" && n.Kind != "cluster.destroyed":
 		o.Command = "axle clusters get " + name
 	}
 	return o

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/internal/manifest"
+	"github.com/axle-cd/axle/internal/overlay"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -198,7 +199,7 @@ func (c *checker) values(dir, chart string, h helmChart) (string, error) {
 	}
 	switch h.ValuesMerge {
 	case "", "override", "replace":
-		merge(values, h.ValuesInline)
+		overlay.Merge(values, h.ValuesInline)
 	case "merge":
 		if file := path.Join(chart, "values.yaml"); h.ValuesFile == "" && c.tree.IsFile(file) {
 			if err := c.readValues(".", file, values); err != nil {
@@ -206,8 +207,8 @@ func (c *checker) values(dir, chart string, h helmChart) (string, error) {
 			}
 		}
 		inline := map[string]any{}
-		merge(inline, h.ValuesInline)
-		merge(inline, values)
+		overlay.Merge(inline, h.ValuesInline)
+		overlay.Merge(inline, values)
 		values = inline
 	default:
 		return "", fmt.Errorf("valuesMerge is %q; use override, merge or replace", h.ValuesMerge)
@@ -237,19 +238,6 @@ func (c *checker) readValues(dir, file string, into map[string]any) error {
 	if err := yaml.Unmarshal(text, &values); err != nil {
 		return fmt.Errorf("the values file %q: %w", file, err)
 	}
-	merge(into, values)
+	overlay.Merge(into, values)
 	return nil
-}
-
-// merge merges one map over another; lists are replaced.
-func merge(into, over map[string]any) {
-	for k, v := range over {
-		below, isMap := into[k].(map[string]any)
-		above, overMap := v.(map[string]any)
-		if isMap && overMap {
-			merge(below, above)
-			continue
-		}
-		into[k] = v
-	}
 }

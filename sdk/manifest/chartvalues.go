@@ -8,6 +8,7 @@ import (
 	specv1 "github.com/axle-cd/axle/api/spec/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/overlay"
 )
 
 // chartValues puts the values of a ConfigMap under those that the spec has itself, which
@@ -38,7 +39,12 @@ func chartValues(values Values, h *v1alpha1.ServiceHelm, namespace string, out *
 	if err != nil {
 		return errcode.New(errcode.Invalid, "helm.values is no YAML map: %w", err)
 	}
-	all, err := yaml.Marshal(over(low, high))
+	if low == nil {
+		low = high
+	} else {
+		overlay.Merge(low, high)
+	}
+	all, err := yaml.Marshal(low)
 	out.Helm.Values = string(all)
 	return err
 }
@@ -47,19 +53,4 @@ func valuesOf(text string) (map[string]any, error) {
 	var all map[string]any
 	err := yaml.Unmarshal([]byte(text), &all, func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d })
 	return all, err
-}
-
-// over is low with what high has: maps are merged, everything else is replaced.
-func over(low, high map[string]any) map[string]any {
-	if low == nil {
-		return high
-	}
-	for key, v := range high {
-		under, isMap := low[key].(map[string]any)
-		if wins, both := v.(map[string]any); both && isMap {
-			v = over(under, wins)
-		}
-		low[key] = v
-	}
-	return low
 }

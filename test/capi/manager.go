@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -114,21 +113,7 @@ func (m *Manager) start(ctx context.Context) error {
 		return err
 	}
 	m.program = p
-	return p.WaitReady(ctx, func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.health+"/readyz", nil)
-		if err != nil {
-			return err
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("readyz answers %s", resp.Status)
-		}
-		return nil
-	})
+	return p.WaitReady(ctx, program.Answers("http://"+m.health+"/readyz"))
 }
 
 // Restart ends the manager as a crash would, and starts it again on the same ports.

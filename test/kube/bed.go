@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,21 +103,7 @@ func (b *Bed) tryEtcd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.etcd.WaitReady(ctx, func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.etcdURL+"/health", nil)
-		if err != nil {
-			return err
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("health answers %s", resp.Status)
-		}
-		return nil
-	})
+	return b.etcd.WaitReady(ctx, program.Answers(b.etcdURL+"/health"))
 }
 
 // run starts a program of the control plane: by the keeper, if there is one.

@@ -15,6 +15,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,6 +126,25 @@ func (p *Program) Freeze() error {
 		}
 		return nil
 	})
+}
+
+// Answers returns a question for WaitReady: whether a URL answers 200.
+func Answers(url string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s answers %s", url, resp.Status)
+		}
+		return nil
+	}
 }
 
 // WaitReady polls until ready answers nil. It gives up when the program ends

@@ -32,6 +32,8 @@ type Config struct {
 	// Pods gives each cluster a controller-manager, kwok and the process
 	// kubelet, so that Deployments become ready and agents run as pods.
 	Pods bool
+	// Controllers gives each cluster a controller-manager without the rest of Pods.
+	Controllers bool
 	// Shells gives each cluster the process kubelet alone: pods of the image
 	// axle.test/sh:1 run, and commands in them, but nothing makes pods.
 	Shells bool
@@ -168,7 +170,7 @@ func (w *World) startClusters(ctx context.Context) error {
 
 // AddCluster starts one more cluster.
 func (w *World) AddCluster(ctx context.Context, name string) (*kube.Cluster, error) {
-	config := kube.ClusterConfig{Name: name, Audit: w.Audit}
+	config := kube.ClusterConfig{Name: name, Audit: w.Audit, Controllers: w.Controllers}
 	if w.Pods {
 		config.Controllers, config.Kwok = true, true
 		config.Binaries = map[string]string{}

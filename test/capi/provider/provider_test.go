@@ -27,32 +27,56 @@ import (
 	"github.com/axle-cd/axle/test/capi"
 	"github.com/axle-cd/axle/test/capi/provider"
 	"github.com/axle-cd/axle/test/kube"
+	"github.com/axle-cd/axle/test/world"
 )
 
-const (
-	namespace = "team"
-	name      = "shop"
-)
-
-// bed is a management cluster with the core and the provider, and the class of the template
-// in a namespace.
+// bed is a management cluster with the core and the provider, in a world with a hub.
 type bed struct {
 	*testing.T
+	world    *world.World
 	client   dynamic.Interface
 	core     kubernetes.Interface
+	applier  *kubeapply.Applier
 	manager  *capi.Manager
 	provider *provider.Provider
+	// namespace and name are those of the cluster that is looked at.
+	namespace, name string
 }
 
+// management is the cluster that the manager and the provider work for.
+const management = "management"
+
 func newBed(t *testing.T) *bed {
-	management := kube.New(t, kube.ClusterConfig{Name: "management", Controllers: true})
-	b := &bed{T: t, manager: capi.Start(t, management), provider: provider.Start(t, management, kube.ClusterConfig{})}
-	applier, err := kubeapply.New(management.Config())
+	w, err := world.Start(t.Context(), world.Config{Clusters: []string{management}, Controllers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Logf("end of the world: %v", err)
+		}
+	})
+	on := w.Cluster(management)
+	b := &bed{T: t, world: w, manager: capi.Start(t, on), provider: provider.Start(t, on, kube.ClusterConfig{})}
+	b.applier, err = kubeapply.New(on.Config())
 	b.must(err)
-	b.client = applier.Client
-	b.core, err = kubernetes.NewForConfig(management.Config())
+	b.client = b.applier.Client
+	b.core, err = kubernetes.NewForConfig(on.Config())
 	b.must(err)
-	_, err = b.core.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	return b
+}
+
+// of is the bed for a test of one cluster.
+func (b *bed) of(t *testing.T, namespace, name string) *bed {
+	with := *b
+	with.T, with.namespace, with.name = t, namespace, name
+	return &with
+}
+
+// class puts the class of the template into the namespace.
+func (b *bed) class() {
+	b.Helper()
+	_, err := b.core.CoreV1().Namespaces().Create(b.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}}, metav1.CreateOptions{})
 	b.must(err)
 	files, err := filepath.Glob("../template/class/*.yaml")
 	b.must(err)
@@ -62,19 +86,18 @@ func newBed(t *testing.T) *bed {
 		objects, err := kubeapply.Documents(text)
 		b.must(err)
 		for _, o := range objects {
-			o.SetNamespace(namespace)
-			b.must(applier.Apply(t.Context(), o, "test"))
+			o.SetNamespace(b.namespace)
+			b.must(b.applier.Apply(b.Context(), o, "test"))
 		}
 	}
 	// Before that, the webhooks take any variable.
-	eventually.For(t, time.Minute, "the variables of the class", func() error {
-		o, err := b.client.Resource(classes).Namespace(namespace).Get(t.Context(), "bed", metav1.GetOptions{})
+	eventually.For(b, time.Minute, "the variables of the class", func() error {
+		o, err := b.client.Resource(classes).Namespace(b.namespace).Get(b.Context(), "bed", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		return isTrue(o, "VariablesReady")
 	})
-	return b
 }
 
 // isTrue is an error while a condition of an object is not true.
@@ -110,9 +133,9 @@ var (
 )
 
 // cluster is one of the template, with a value for its variable region.
-func cluster(region string) *unstructured.Unstructured {
+func (b *bed) cluster(region string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": map[string]any{"name": name},
+		"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": map[string]any{"name": b.name},
 		"spec": map[string]any{"topology": map[string]any{
 			"classRef": map[string]any{"name": "bed"}, "version": "v1.36.2",
 			"variables": []any{map[string]any{"name": "region", "value": region}},
@@ -126,7 +149,7 @@ func cluster(region string) *unstructured.Unstructured {
 // set changes a field of the cluster's topology.
 func (b *bed) set(patch string) {
 	b.Helper()
-	_, err := b.client.Resource(clusters).Namespace(namespace).Patch(b.Context(), name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := b.client.Resource(clusters).Namespace(b.namespace).Patch(b.Context(), b.name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
 	b.must(err)
 }
 
@@ -139,7 +162,7 @@ func (b *bed) wait(workers int64, version string) {
 		b.Logf("%d workers of %s after %v", workers, version, time.Since(began).Round(100*time.Millisecond))
 	}()
 	eventually.For(b, 2*time.Minute, fmt.Sprintf("%d workers of %s", workers, version), func() error {
-		o, err := b.client.Resource(clusters).Namespace(namespace).Get(b.Context(), name, metav1.GetOptions{})
+		o, err := b.client.Resource(clusters).Namespace(b.namespace).Get(b.Context(), b.name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -160,7 +183,7 @@ func (b *bed) wait(workers int64, version string) {
 
 // nodes compares the Nodes, read by the kubeconfig that the provider wrote.
 func (b *bed) nodes(workers int, version string) error {
-	secret, err := b.core.CoreV1().Secrets(namespace).Get(b.Context(), name+"-kubeconfig", metav1.GetOptions{})
+	secret, err := b.core.CoreV1().Secrets(b.namespace).Get(b.Context(), b.name+"-kubeconfig", metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -190,22 +213,29 @@ func (b *bed) nodes(workers int, version string) error {
 	return nil
 }
 
-// A cluster of the template becomes a real API server, is scaled while the manager is killed,
-// takes another version, and goes in order, with nothing left.
-func TestClusterOfTheTemplate(t *testing.T) {
+// All tests of one manager. It is dear, so there is one.
+func TestClustersOfTheTemplate(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	in := b.client.Resource(clusters).Namespace(namespace)
+	t.Run("by hand", func(t *testing.T) { byHand(t, b.of(t, "team", "shop")) })
+	t.Run("by the hub", func(t *testing.T) { byTheHub(t, b) })
+}
 
-	_, err := in.Create(t.Context(), cluster("mars"), metav1.CreateOptions{})
+// A cluster of the template becomes a real API server, is scaled while the manager is killed,
+// takes another version, and goes in order, with nothing left.
+func byHand(t *testing.T, b *bed) {
+	b.class()
+	in := b.client.Resource(clusters).Namespace(b.namespace)
+
+	_, err := in.Create(t.Context(), b.cluster("mars"), metav1.CreateOptions{})
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `spec.topology.variables[region].value: Unsupported value: "\"mars\""`) {
 		t.Fatalf("a region that is not in the schema: %v", err)
 	}
 
-	_, err = in.Create(t.Context(), cluster("us"), metav1.CreateOptions{})
+	_, err = in.Create(t.Context(), b.cluster("us"), metav1.CreateOptions{})
 	b.must(err)
 	b.wait(1, "v1.36.2")
-	if b.provider.Cluster(namespace, name) == nil {
+	if b.provider.Cluster(b.namespace, b.name) == nil {
 		t.Error("the provider does not know the control plane")
 	}
 
@@ -217,7 +247,7 @@ func TestClusterOfTheTemplate(t *testing.T) {
 	b.wait(2, "v1.36.3")
 
 	deleted := b.watchDeletions()
-	b.must(in.Delete(t.Context(), name, metav1.DeleteOptions{}))
+	b.must(in.Delete(t.Context(), b.name, metav1.DeleteOptions{}))
 	eventually.For(t, 2*time.Minute, "the end of the cluster", b.left)
 	order := deleted(2)
 	for _, step := range [][2]schema.GroupVersionResource{{bedMachines, controlPlanes}, {machines, controlPlanes}, {controlPlanes, bedClusters}, {bedClusters, clusters}} {
@@ -227,9 +257,9 @@ func TestClusterOfTheTemplate(t *testing.T) {
 		}
 	}
 
-	b.must(b.core.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}))
+	b.must(b.core.CoreV1().Namespaces().Delete(t.Context(), b.namespace, metav1.DeleteOptions{}))
 	eventually.For(t, time.Minute, "the end of the namespace", func() error {
-		_, err := b.core.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
+		_, err := b.core.CoreV1().Namespaces().Get(t.Context(), b.namespace, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -239,11 +269,11 @@ func TestClusterOfTheTemplate(t *testing.T) {
 
 // left is an error while there is anything of the cluster.
 func (b *bed) left() error {
-	if b.provider.Cluster(namespace, name) != nil {
+	if b.provider.Cluster(b.namespace, b.name) != nil {
 		return errors.New("its API server runs")
 	}
 	for _, r := range []schema.GroupVersionResource{clusters, machines, bedClusters, controlPlanes, bedMachines, bedConfigs, resource("", "v1", "secrets")} {
-		list, err := b.client.Resource(r).Namespace(namespace).List(b.Context(), metav1.ListOptions{})
+		list, err := b.client.Resource(r).Namespace(b.namespace).List(b.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -264,9 +294,9 @@ func (b *bed) watchDeletions() func(workers int) map[string][]int {
 	counts[clusters], counts[bedClusters], counts[controlPlanes], counts[machines], counts[bedMachines] = one, one, one, each, each
 	watches := map[schema.GroupVersionResource]watch.Interface{}
 	for r := range counts {
-		list, err := b.client.Resource(r).Namespace(namespace).List(b.Context(), metav1.ListOptions{})
+		list, err := b.client.Resource(r).Namespace(b.namespace).List(b.Context(), metav1.ListOptions{})
 		b.must(err)
-		watches[r], err = b.client.Resource(r).Namespace(namespace).Watch(b.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+		watches[r], err = b.client.Resource(r).Namespace(b.namespace).Watch(b.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
 		b.must(err)
 		b.Cleanup(watches[r].Stop)
 	}

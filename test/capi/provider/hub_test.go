@@ -1,0 +1,94 @@
+package provider_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/world"
+)
+
+// A cluster that the hub makes of the template by the agent of the management cluster is a
+// real API server, and destroying it leaves nothing on the management cluster.
+func byTheHub(t *testing.T, b *bed) {
+	w, ctx := b.world, t.Context()
+	axle := func(args ...string) string {
+		t.Helper()
+		result, err := w.Axle(ctx, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(result.Out)
+	}
+	files, kinds := template(t)
+	b.must(w.Login(ctx))
+	b.must(w.Git.Create(ctx, "fleet"))
+	_, err := w.Git.Commit(ctx, "fleet", "main", "a template", files)
+	b.must(err)
+	axle("repos", "add", "fleet", w.Git.URL("fleet"))
+	agent, err := w.ConnectProcess(ctx, management, world.AgentOptions{})
+	b.must(err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("end of the agent's log:\n%s", agent.Tail())
+		}
+	})
+	axle("clusters", "templates", "apply", "bed", "--repository", "fleet", "--ref", "main", "--folder", "bed", "--kinds", strings.Join(kinds, ","), "--management-clusters", management)
+
+	axle("clusters", "create", "edge", "--template", "bed", "--set", "region=us", "--on", management)
+	origin := func(field string) string { return axle("clusters", "get", "edge", "-o", "jsonpath={.origin."+field+"}") }
+	b = b.of(t, origin("namespace"), "edge")
+	b.wait(1, "v1.36.3")
+	// What the core and its webhooks add to the objects is no drift.
+	service := management + "/" + origin("service")
+	axle("services", "wait", service, "--timeout", "2m")
+
+	axle("clusters", "destroy", "edge", "--yes")
+	eventually.For(t, 3*time.Minute, "the cluster leaves the hub", func() error {
+		if left := axle("clusters", "list", "-o", "name"); strings.Contains(left, "edge") {
+			return fmt.Errorf("the hub has %s, and of service %s: %s", left, service, axle("services", "get", service, "-o", "json"))
+		}
+		return nil
+	})
+	eventually.For(t, 2*time.Minute, "the end of the namespace", func() error {
+		_, err := b.core.CoreV1().Namespaces().Get(ctx, b.namespace, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is still there: %w", err)
+	})
+	b.must(b.left())
+}
+
+// template are the files of the template below a folder, and the kinds that it makes.
+func template(t *testing.T) (files map[string]string, kinds []string) {
+	t.Helper()
+	files = map[string]string{}
+	folder := os.DirFS("../template")
+	if err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(folder, name)
+		files[path.Join("bed", name)] = string(text)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var about struct {
+		Kinds []string `json:"kinds"`
+	}
+	if err := yaml.Unmarshal([]byte(files["bed/template.yaml"]), &about); err != nil {
+		t.Fatal(err)
+	}
+	return files, about.Kinds
+}
