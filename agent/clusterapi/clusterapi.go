@@ -50,6 +50,8 @@ type Clusters struct {
 
 	mu  sync.Mutex
 	all []*child // in order of service
+	// makers are the services by their namespaces.
+	makers map[string]string
 }
 
 // child is a cluster that a service makes. Only the pass works on what is below the line.
@@ -75,7 +77,7 @@ func (c *Clusters) Set(specs []*agentv1.ServiceSpec) {
 	for _, one := range c.all {
 		known[one.service] = one
 	}
-	c.all = nil
+	c.all, c.makers = nil, map[string]string{}
 	for _, spec := range specs {
 		if spec.GetMakesCluster() == "" {
 			continue
@@ -88,6 +90,7 @@ func (c *Clusters) Set(specs []*agentv1.ServiceSpec) {
 			}
 		}
 		c.all = append(c.all, one)
+		c.makers[one.namespace] = one.service
 	}
 	slices.SortFunc(c.all, func(a, b *child) int { return strings.Compare(a.service, b.service) })
 	select {

@@ -17,11 +17,8 @@ import (
 	"github.com/axle-cd/axle/internal/aliases"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeapply"
+	"github.com/axle-cd/axle/internal/kubeobj"
 )
-
-// SecretType is the type of Cluster API's Secrets: each makes its holder an administrator of
-// a cluster, or is how one begins.
-const SecretType = "cluster.x-k8s.io/secret"
 
 const (
 	// agentNamespace, agentName and identitySecret are where the agent's objects are that
@@ -85,8 +82,8 @@ func (c *Clusters) reach(ctx context.Context, one *child) (*rest.Config, string,
 	if err != nil {
 		return nil, "", errcode.New(errcode.Unavailable, "read Secret %s/%s: %w", one.namespace, name, err)
 	}
-	if secret.Type != SecretType {
-		return nil, "", errcode.New(errcode.Unprocessable, "Secret %s/%s has the type %s, and not %s of Cluster API", one.namespace, name, secret.Type, SecretType)
+	if secret.Type != kubeobj.ClusterSecret {
+		return nil, "", errcode.New(errcode.Unprocessable, "Secret %s/%s has the type %s, and not %s of Cluster API", one.namespace, name, secret.Type, kubeobj.ClusterSecret)
 	}
 	conf, err := restConfig(secret.Data["value"])
 	if err != nil {
