@@ -107,6 +107,11 @@ func (s *session) EnrollChild(ctx context.Context, r *agentv1.EnrollChildRequest
 	return child, err
 }
 
+// ReportChildren stores the state of clusters that services make.
+func (s *session) ReportChildren(ctx context.Context, r *agentv1.ReportChildrenRequest) error {
+	return s.authorised(ctx, func() error { return s.client.ReportChildren(ctx, r) })
+}
+
 // Ping reports the cluster to the hub.
 func (s *session) Ping(ctx context.Context, r *agentv1.PingRequest) error {
 	return s.authorised(ctx, func() error { return s.client.Ping(ctx, r) })

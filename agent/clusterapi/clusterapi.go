@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -28,18 +30,21 @@ const (
 	stepLimit = 2 * time.Minute
 )
 
-// Hub is asked for what connects a cluster.
+// Hub is asked for what connects a cluster, and told of each.
 type Hub interface {
 	EnrollChild(ctx context.Context, r *agentv1.EnrollChildRequest) (*agentv1.Child, error)
+	ReportChildren(ctx context.Context, r *agentv1.ReportChildrenRequest) error
 }
 
 // Config is what Clusters needs. All fields are required.
 type Config struct {
-	Hub    Hub
-	Client kubernetes.Interface
-	BootID string
-	Clock  clock.Clock
-	Log    *slog.Logger
+	Hub Hub
+	// Client and Dynamic reach this cluster.
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+	BootID  string
+	Clock   clock.Clock
+	Log     *slog.Logger
 }
 
 // Clusters are those that services of this cluster make. Its methods are safe for
@@ -47,6 +52,10 @@ type Config struct {
 type Clusters struct {
 	config Config
 	wake   chan struct{}
+	// observeAt is when to read Cluster API's objects again; changed is set when there is
+	// something to report before.
+	observeAt time.Time
+	changed   atomic.Bool
 
 	mu  sync.Mutex
 	all []*child // in order of service
@@ -64,6 +73,9 @@ type child struct {
 	// next is when to look again, askedAt when the hub was last asked.
 	next, askedAt time.Time
 	backoff       jitter.Backoff
+	// told is what the hub knows since toldAt.
+	told   *agentv1.ChildState
+	toldAt time.Time
 }
 
 // New returns no clusters.
@@ -92,6 +104,7 @@ func (c *Clusters) Set(specs []*agentv1.ServiceSpec) {
 		c.all = append(c.all, one)
 		c.makers[one.namespace] = one.service
 	}
+	c.changed.Store(true)
 	slices.SortFunc(c.all, func(a, b *child) int { return strings.Compare(a.service, b.service) })
 	select {
 	case c.wake <- struct{}{}:
@@ -132,16 +145,19 @@ func (c *Clusters) pass(ctx context.Context) (wait time.Duration, more bool) {
 		})
 	}
 	_ = group.Wait() // none returns an error
-	now := c.config.Clock.Now()
+	if len(all) == 0 {
+		return 0, false
+	}
+	if now := c.config.Clock.Now(); !now.Before(c.observeAt) || c.changed.Swap(false) {
+		c.observeAt = now.Add(c.tell(ctx, all))
+	}
+	next := c.observeAt
 	for _, one := range all {
-		if !one.connected {
-			left := max(0, one.next.Sub(now))
-			if !more || left < wait {
-				wait, more = left, true
-			}
+		if !one.connected && one.next.Before(next) {
+			next = one.next
 		}
 	}
-	return wait, more
+	return max(0, next.Sub(c.config.Clock.Now())), true
 }
 
 // look brings one cluster nearer to being connected.
@@ -163,6 +179,9 @@ func (c *Clusters) look(ctx context.Context, one *child) {
 	}
 	if why != one.why && why != "" {
 		c.config.Log.Info("a cluster that was made here is not connected yet", logkey.Service, one.service, logkey.Cluster, one.name, logkey.Reason, why)
+	}
+	if connected || why != one.why {
+		c.changed.Store(true)
 	}
 	one.why, one.next = why, c.config.Clock.Now().Add(wait)
 }

@@ -10,6 +10,7 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/clusterapi"
 	"github.com/axle-cd/axle/hub/event/audit"
+	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -75,4 +76,40 @@ func (c calls) noteChild(ctx context.Context, req *connect.Request[agentv1.Enrol
 		r.Result, r.Detail["error"] = string(errcode.Of(err)), errcode.Message(err)
 	}
 	c.config.Audit.Add(ctx, r)
+}
+
+// ReportChildren stores the state of clusters that services of the caller's make.
+func (c calls) ReportChildren(ctx context.Context, req *connect.Request[agentv1.ReportChildrenRequest]) (*connect.Response[agentv1.ReportChildrenResponse], error) {
+	p, err := caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.config.Keys.CheckBoot(ctx, p.ID, req.Msg.GetBootId()); err != nil {
+		return nil, err
+	}
+	states := map[string]fleet.MadeState{}
+	for _, m := range req.Msg.GetChildren() {
+		states[m.GetServiceId()] = madeState(m)
+	}
+	if err := c.config.Fleet.StoreMadeStates(ctx, p.ID, states); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&agentv1.ReportChildrenResponse{}), nil
+}
+
+func madeState(m *agentv1.ChildState) fleet.MadeState {
+	s := fleet.MadeState{Phase: m.GetPhase(), ControlPlane: machines(m.GetControlPlane()), Message: m.GetMessage()}
+	for _, pool := range m.GetPools() {
+		s.Pools = append(s.Pools, machines(pool))
+	}
+	for _, c := range m.GetConditions() {
+		s.Conditions = append(s.Conditions, fleet.MadeCondition{Type: c.GetType(), Status: c.GetStatus(), Reason: c.GetReason(), Message: c.GetMessage(), Since: c.GetSince()})
+	}
+	return s
+}
+
+func machines(m *agentv1.ChildMachines) fleet.Machines {
+	return fleet.Machines{
+		Name: m.GetName(), Phase: m.GetPhase(), Desired: int(m.GetDesired()), Ready: int(m.GetReady()), UpToDate: int(m.GetUpToDate()), Versions: m.GetVersions(),
+	}
 }

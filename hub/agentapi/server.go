@@ -53,6 +53,7 @@ type Fleet interface {
 	Ping(ctx context.Context, clusterID string, p fleet.ClusterPing) error
 	StoreTestRuns(ctx context.Context, clusterID string, runs []fleet.TestRun) error
 	StoreDiff(ctx context.Context, clusterID string, d fleet.Diff) error
+	StoreMadeStates(ctx context.Context, managementID string, states map[string]fleet.MadeState) error
 }
 
 // Desired returns what each cluster should run.

@@ -20,7 +20,7 @@ func clusterDefinitions() string {
 	var all strings.Builder
 	for _, k := range []struct{ group, version, kind, plural string }{
 		{"cluster.x-k8s.io", "v1beta2", "Cluster", "clusters"}, {"cluster.x-k8s.io", "v1beta2", "ClusterClass", "clusterclasses"},
-		{"infrastructure.cluster.x-k8s.io", "v1alpha1", "PlayClusterTemplate", "playclustertemplates"},
+		{"cluster.x-k8s.io", "v1beta2", "MachineDeployment", "machinedeployments"}, {"infrastructure.cluster.x-k8s.io", "v1alpha1", "PlayClusterTemplate", "playclustertemplates"},
 	} {
 		fmt.Fprintf(&all, `---
 apiVersion: apiextensions.k8s.io/v1
@@ -237,6 +237,28 @@ func (s *stage) connects(name, namespace string) {
 		}
 		return nil
 	})
+	// What Cluster API says of it is seen in the hub.
+	shows := func(what, want string, args ...string) {
+		s.t.Helper()
+		until(what, func() error {
+			if said := s.axle(args...); !strings.Contains(strings.Join(strings.Fields(said), " "), want) {
+				return fmt.Errorf("the hub says %s", said)
+			}
+			return nil
+		})
+	}
+	shows("what it waits for", "Waits for: its control plane has no kubeconfig yet", "clusters", "get", name)
+	pool := filepath.Join(s.t.TempDir(), "pool.json")
+	s.must(os.WriteFile(pool, []byte(`{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment", "metadata": {"name": "a-x7z", "labels": {"cluster.x-k8s.io/cluster-name": "`+name+`", "topology.cluster.x-k8s.io/deployment-name": "workers"}},
+		"spec": {"replicas": 3}, "status": {"phase": "ScalingUp", "readyReplicas": 1, "upToDateReplicas": 3, "versions": [{"version": "v1.37.0", "replicas": 3}]}}`), 0o600))
+	in("mgmt", "create", "-n", namespace, "-f", pool)
+	in("mgmt", "patch", "clusters.cluster.x-k8s.io", name, "-n", namespace, "--type=merge", "-p", `{"status": {"phase": "Pending", "controlPlane": {"desiredReplicas": 1}, "conditions": [{"type": "Available", "status": "False", "reason": "NotAvailable", "message": "the network is made", "lastTransitionTime": "2026-01-01T00:00:00Z"}, {"type": "Paused", "status": "False", "reason": "NotPaused"}]}}`)
+	shows("the phase", name+" Pending", "clusters", "list")
+	shows("the pool", "Pools: workers: 1/3 ready, 3 up to date, v1.37.0 ScalingUp", "clusters", "get", name)
+	shows("the condition", "the network is made", "clusters", "get", name)
+	if said := s.axle("clusters", "get", name); strings.Contains(said, "Paused") {
+		s.t.Errorf("it says %s", said)
+	}
 	in("mgmt", "create", "secret", "generic", name+"-kubeconfig", "-n", namespace, "--type=cluster.x-k8s.io/secret", "--from-file=value="+workload.Kubeconfig())
 	token := func() string {
 		return in(name, "get", "secret", "axle-agent-bootstrap", "-n", "axle-system", "--ignore-not-found", "-o", "jsonpath={.data.token}")

@@ -67,6 +67,9 @@ const (
 	// AgentServiceEnrollChildProcedure is the fully-qualified name of the AgentService's EnrollChild
 	// RPC.
 	AgentServiceEnrollChildProcedure = "/axle.agent.v1.AgentService/EnrollChild"
+	// AgentServiceReportChildrenProcedure is the fully-qualified name of the AgentService's
+	// ReportChildren RPC.
+	AgentServiceReportChildrenProcedure = "/axle.agent.v1.AgentService/ReportChildren"
 	// AgentServicePingProcedure is the fully-qualified name of the AgentService's Ping RPC.
 	AgentServicePingProcedure = "/axle.agent.v1.AgentService/Ping"
 )
@@ -95,6 +98,9 @@ type AgentServiceClient interface {
 	// makes. It may be repeated until an agent of that cluster has registered;
 	// each answer replaces the one before.
 	EnrollChild(context.Context, *connect.Request[v1.EnrollChildRequest]) (*connect.Response[v1.EnrollChildResponse], error)
+	// ReportChildren stores the state of clusters that services of the caller's
+	// make. An answer means that it is committed.
+	ReportChildren(context.Context, *connect.Request[v1.ReportChildrenRequest]) (*connect.Response[v1.ReportChildrenResponse], error)
 	// Ping stores what the agent knows about its cluster; it is only sent on
 	// change and every 2 h. The poll shows liveness, not this call.
 	Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error)
@@ -153,6 +159,12 @@ func NewAgentServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(agentServiceMethods.ByName("EnrollChild")),
 			connect.WithClientOptions(opts...),
 		),
+		reportChildren: connect.NewClient[v1.ReportChildrenRequest, v1.ReportChildrenResponse](
+			httpClient,
+			baseURL+AgentServiceReportChildrenProcedure,
+			connect.WithSchema(agentServiceMethods.ByName("ReportChildren")),
+			connect.WithClientOptions(opts...),
+		),
 		ping: connect.NewClient[v1.PingRequest, v1.PingResponse](
 			httpClient,
 			baseURL+AgentServicePingProcedure,
@@ -164,14 +176,15 @@ func NewAgentServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 
 // agentServiceClient implements AgentServiceClient.
 type agentServiceClient struct {
-	register    *connect.Client[v1.RegisterRequest, v1.RegisterResponse]
-	renew       *connect.Client[v1.RenewRequest, v1.RenewResponse]
-	services    *connect.Client[v1.ServicesRequest, v1.ServicesResponse]
-	report      *connect.Client[v1.ReportRequest, v1.ReportResponse]
-	reportTests *connect.Client[v1.ReportTestsRequest, v1.ReportTestsResponse]
-	reportDiff  *connect.Client[v1.ReportDiffRequest, v1.ReportDiffResponse]
-	enrollChild *connect.Client[v1.EnrollChildRequest, v1.EnrollChildResponse]
-	ping        *connect.Client[v1.PingRequest, v1.PingResponse]
+	register       *connect.Client[v1.RegisterRequest, v1.RegisterResponse]
+	renew          *connect.Client[v1.RenewRequest, v1.RenewResponse]
+	services       *connect.Client[v1.ServicesRequest, v1.ServicesResponse]
+	report         *connect.Client[v1.ReportRequest, v1.ReportResponse]
+	reportTests    *connect.Client[v1.ReportTestsRequest, v1.ReportTestsResponse]
+	reportDiff     *connect.Client[v1.ReportDiffRequest, v1.ReportDiffResponse]
+	enrollChild    *connect.Client[v1.EnrollChildRequest, v1.EnrollChildResponse]
+	reportChildren *connect.Client[v1.ReportChildrenRequest, v1.ReportChildrenResponse]
+	ping           *connect.Client[v1.PingRequest, v1.PingResponse]
 }
 
 // Register calls axle.agent.v1.AgentService.Register.
@@ -209,6 +222,11 @@ func (c *agentServiceClient) EnrollChild(ctx context.Context, req *connect.Reque
 	return c.enrollChild.CallUnary(ctx, req)
 }
 
+// ReportChildren calls axle.agent.v1.AgentService.ReportChildren.
+func (c *agentServiceClient) ReportChildren(ctx context.Context, req *connect.Request[v1.ReportChildrenRequest]) (*connect.Response[v1.ReportChildrenResponse], error) {
+	return c.reportChildren.CallUnary(ctx, req)
+}
+
 // Ping calls axle.agent.v1.AgentService.Ping.
 func (c *agentServiceClient) Ping(ctx context.Context, req *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error) {
 	return c.ping.CallUnary(ctx, req)
@@ -238,6 +256,9 @@ type AgentServiceHandler interface {
 	// makes. It may be repeated until an agent of that cluster has registered;
 	// each answer replaces the one before.
 	EnrollChild(context.Context, *connect.Request[v1.EnrollChildRequest]) (*connect.Response[v1.EnrollChildResponse], error)
+	// ReportChildren stores the state of clusters that services of the caller's
+	// make. An answer means that it is committed.
+	ReportChildren(context.Context, *connect.Request[v1.ReportChildrenRequest]) (*connect.Response[v1.ReportChildrenResponse], error)
 	// Ping stores what the agent knows about its cluster; it is only sent on
 	// change and every 2 h. The poll shows liveness, not this call.
 	Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error)
@@ -292,6 +313,12 @@ func NewAgentServiceHandler(svc AgentServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(agentServiceMethods.ByName("EnrollChild")),
 		connect.WithHandlerOptions(opts...),
 	)
+	agentServiceReportChildrenHandler := connect.NewUnaryHandler(
+		AgentServiceReportChildrenProcedure,
+		svc.ReportChildren,
+		connect.WithSchema(agentServiceMethods.ByName("ReportChildren")),
+		connect.WithHandlerOptions(opts...),
+	)
 	agentServicePingHandler := connect.NewUnaryHandler(
 		AgentServicePingProcedure,
 		svc.Ping,
@@ -314,6 +341,8 @@ func NewAgentServiceHandler(svc AgentServiceHandler, opts ...connect.HandlerOpti
 			agentServiceReportDiffHandler.ServeHTTP(w, r)
 		case AgentServiceEnrollChildProcedure:
 			agentServiceEnrollChildHandler.ServeHTTP(w, r)
+		case AgentServiceReportChildrenProcedure:
+			agentServiceReportChildrenHandler.ServeHTTP(w, r)
 		case AgentServicePingProcedure:
 			agentServicePingHandler.ServeHTTP(w, r)
 		default:
@@ -351,6 +380,10 @@ func (UnimplementedAgentServiceHandler) ReportDiff(context.Context, *connect.Req
 
 func (UnimplementedAgentServiceHandler) EnrollChild(context.Context, *connect.Request[v1.EnrollChildRequest]) (*connect.Response[v1.EnrollChildResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.agent.v1.AgentService.EnrollChild is not implemented"))
+}
+
+func (UnimplementedAgentServiceHandler) ReportChildren(context.Context, *connect.Request[v1.ReportChildrenRequest]) (*connect.Response[v1.ReportChildrenResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.agent.v1.AgentService.ReportChildren is not implemented"))
 }
 
 func (UnimplementedAgentServiceHandler) Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error) {
