@@ -21,7 +21,12 @@ type shell struct {
 
 func newShell(t *testing.T) *shell {
 	t.Helper()
-	h := hubtest.New(t, hubtest.Config{})
+	return shellOf(t, hubtest.New(t, hubtest.Config{}))
+}
+
+// shellOf is one whose commands ask the hub, as its administrator.
+func shellOf(t *testing.T, h *hubtest.Hub) *shell {
+	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("AXLE_CONFIG", filepath.Join(dir, "config.yaml"))
 	t.Setenv("AXLE_HUB_URL", h.URL)

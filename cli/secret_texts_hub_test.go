@@ -161,11 +161,7 @@ func newTextBed(t *testing.T) *textBed {
 	}
 	config.Hub.Backup.To, config.Hub.Backup.Endpoint, config.Hub.Backup.CredentialsFile = "s3://bucket/axle", b.up.URL, file
 	b.hub = hubtest.New(t, config)
-	dir := t.TempDir()
-	t.Setenv("AXLE_CONFIG", filepath.Join(dir, "config.yaml"))
-	t.Setenv("AXLE_HUB_URL", b.hub.URL)
-	t.Setenv("AXLE_TOKEN", b.hub.AdminToken)
-	b.shell = &shell{t, dir}
+	b.shell = shellOf(t, b.hub)
 	return b
 }
 

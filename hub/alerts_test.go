@@ -30,6 +30,7 @@ var alertLabels = map[string][]string{
 		string(fleet.HealthUnknown), "failed", "pullable"},
 	"freshness": {string(fleet.Fresh), string(fleet.Stale), string(fleet.Unknown)},
 	"from":      {"disk", "built", "owner", "replica", "none"},
+	"pool":      {"cluster_requests", "replica_requests"},
 }
 
 // runbooks is where the page of each alert is, and served is its URL at a hub.

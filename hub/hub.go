@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/hub/clusterapi"
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/config/backend"
+	"github.com/axle-cd/axle/hub/console"
 	"github.com/axle-cd/axle/hub/desired"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
@@ -44,6 +45,7 @@ import (
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 	"github.com/axle-cd/axle/hub/webhook"
 	"github.com/axle-cd/axle/internal/gitversion"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/routes"
 	"github.com/axle-cd/axle/internal/strangers"
 	"github.com/axle-cd/axle/internal/tracing"
@@ -98,7 +100,8 @@ type Hub struct {
 	readiness *readiness
 	routes    routes.Mux
 	handler   http.Handler
-	strangers strangers.Gate
+	pools     *pool.Set
+	strangers *strangers.Gate
 }
 
 // New opens the data folder, the addresses and the database, and connects the
@@ -111,7 +114,9 @@ func New(c Config) (_ *Hub, err error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Hub{config: c, log: c.Log}
+	h := &Hub{config: c, log: c.Log, registry: prometheus.NewRegistry()}
+	h.pools = pool.NewSet(h.registry)
+	h.strangers = strangers.New(h.pools)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
@@ -162,7 +167,6 @@ func (c Config) storeConfig() store.Config {
 // which they subscribe, so a part subscribes before those that read its index.
 func (h *Hub) makeParts(ctx context.Context) (err error) {
 	c := h.config
-	h.registry = prometheus.NewRegistry()
 	key, err := digestKey(ctx, h.store)
 	if err != nil {
 		return err
@@ -244,7 +248,8 @@ func makeIndex(h *Hub) {
 func makeFleet(h *Hub, key []byte) (err error) {
 	c, from := h.config, newSources(h)
 	h.fleet, err = fleet.New(fleet.Config{
-		Store: store.Fleet(h.store), Moves: h.store, Writer: h.store, Sources: from, Sealer: h.store.Sealer(), Configuration: h.values, Dependencies: depend.New(h.store), DigestKey: key, Clock: c.Clock, Log: c.Log,
+		Store: store.Fleet(h.store), Moves: h.store, Writer: h.store, Sources: from, Sealer: h.store.Sealer(), Configuration: h.values, Dependencies: depend.New(h.store), Objects: console.Objects,
+		DigestKey: key, Clock: c.Clock, Log: c.Log,
 	})
 	if err != nil {
 		return err
@@ -384,6 +389,9 @@ func (h *Hub) Close() error {
 
 // Metrics returns a collector of all metrics of the hub.
 func (h *Hub) Metrics() prometheus.Collector { return h.registry }
+
+// Pools returns all pools of the hub.
+func (h *Hub) Pools() *pool.Set { return h.pools }
 
 // Parts are the domain parts of a running hub.
 type Parts struct {

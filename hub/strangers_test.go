@@ -207,5 +207,5 @@ func served(ctx context.Context, h *hubtest.Hub) bool {
 		return false
 	}
 	_ = answer.Body.Close()
-	return answer.StatusCode != http.StatusServiceUnavailable
+	return answer.StatusCode != http.StatusTooManyRequests
 }

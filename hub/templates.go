@@ -9,6 +9,7 @@ import (
 
 	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/hub/clusterapi"
+	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
@@ -176,19 +177,23 @@ func (t templates) registered(ctx context.Context, declared *objects.Objects, na
 	return out, err
 }
 
-// projectsOf implements clusterapi.Config.ProjectsOf. Another template of the same name is
-// not the one that the cluster was made from.
+// projectsOf implements clusterapi.Config.ProjectsOf, in a transaction that a change of the
+// template makes start again. Another template of the same name is not the one that the
+// cluster was made from.
 func projectsOf(ctx context.Context, declared *objects.Objects, origin fleet.Origin) (ids []string, err error) {
 	o, err := template(ctx, declared, origin.Template)
 	if errcode.Is(err, errcode.NotFound) || err == nil && o.ID != origin.TemplateID {
 		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	for _, r := range o.References {
 		if r.Field == "projects" {
 			ids = append(ids, r.TargetID)
 		}
 	}
-	return ids, err
+	return ids, event.DependsOn(ctx, event.Change{Kind: event.KindObject, Key: o.ID})
 }
 
 // template returns a cluster template by name. NotFound.

@@ -47,6 +47,7 @@ func (p *pass) render() (*renderv1.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.leftOut()
 	steps := p.begin.GetSteps()
 	if len(steps) == 0 {
 		steps = []*renderv1.Step{{Type: stepAuto}}
@@ -118,7 +119,7 @@ func (p *pass) helm(step *renderv1.Step, dir string, engine *liquid.Engine) ([]m
 	result, err := helm.Render(context.Background(), helm.Request{
 		Tree: p.files, Dir: dir, Roots: []string{p.begin.GetEntry(), "."}, RootsFirst: h.GetOwnValuesFirst(),
 		Release: release, Namespace: p.begin.GetNamespace(),
-		Values: h.GetValues(), ValuesFiles: h.GetValuesFiles(),
+		Values: h.GetValues(), SecretValues: h.GetSecretValues(), ValuesFiles: h.GetValuesFiles(),
 		Lua:         helm.Lua{Script: h.GetLuaScript(), File: h.GetLuaFile(), Folder: h.GetLuaFolder()},
 		IgnoreHooks: h.GetIgnoreHooks(), Upgrade: h.GetUpgrade(), IgnoreCRDs: h.GetIgnoreCrds(), Tests: p.begin.GetTests(),
 		KubernetesVersion: p.begin.GetCapabilities().GetKubernetesVersion(),
@@ -182,6 +183,9 @@ func (p *pass) dir(step *renderv1.Step) (string, error) {
 	dir := p.place(step.GetPath(), step.GetRealPath())
 	if !fs.ValidPath(dir) {
 		return "", &manifest.Error{File: dir, Message: "the folder is outside the service's files"}
+	}
+	if why := p.files.Why(dir); why != "" {
+		return "", &manifest.Error{File: dir, Message: why}
 	}
 	if !p.files.IsDir(dir) {
 		return "", &manifest.Error{File: dir, Message: "the folder does not exist or holds no files at this revision; check the service's folder and its renderers' paths"}

@@ -102,6 +102,44 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// TestLeftOut holds that what the hub left out is named, and fails only what reads it.
+func TestLeftOut(t *testing.T) {
+	files := rendertest.Files{
+		"app/more/a.yaml":          from("a", "raw"),
+		"app/k/kustomization.yaml": "resources: [../lib]\n",
+		"chart/Chart.yaml":         "apiVersion: v2\nname: c\nversion: 1.0.0\n",
+		"chart/templates/c.yaml":   from("c", "chart"),
+		"packed/Chart.yaml":        "apiVersion: v2\nname: c\nversion: 1.0.0\ndependencies: [{name: sub, version: 1.0.0}]\n",
+		"away/b.yaml":              from("b", "raw"),
+		".axle/vendor.yaml": "version: 1\nleftOut:\n- {path: app/lib, reason: it is a submodule}\n- {path: away/l.yaml, reason: it is a link}\n" +
+			"- {path: chart/README.md, reason: it is a link}\n- {path: packed/charts/sub, reason: it is a submodule}\n",
+	}
+	for name, test := range map[string]struct{ path, want, fail string }{
+		"beside it":     {path: "more", want: "a"},
+		"its folder":    {path: "lib", fail: "it is a submodule"},
+		"a reference":   {path: "k", fail: `resources names "../lib": it is a submodule`},
+		"a manifest":    {path: "../away", fail: "it is a link"},
+		"a chart":       {path: "../chart", want: "c"},
+		"of two charts": {path: "../packed", fail: "it is a submodule"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := rendertest.Start(t).Pass(files, &renderv1.Begin{Name: "web", Namespace: "shop", Entry: "app", Steps: []*renderv1.Step{{Path: test.path}}})
+			if test.fail != "" {
+				if failed := result.GetFailure(); !strings.Contains(failed.GetMessage(), test.fail) {
+					t.Errorf("got %v, want ...%s...", failed, test.fail)
+				}
+				return
+			}
+			if len(result.GetObjects()) != 1 || rendertest.Decode(t, result.GetObjects()[0]).Metadata.Name != test.want {
+				t.Errorf("objects %v, failure %v", result.GetObjects(), result.GetFailure())
+			}
+			if len(result.GetWarnings()) != 4 || result.GetWarnings()[0] != "app/lib: it is a submodule" {
+				t.Errorf("warnings %q", result.GetWarnings())
+			}
+		})
+	}
+}
+
 func TestWarningsAreCapped(t *testing.T) {
 	files := rendertest.Files{"a.yaml": from("a", "a")}
 	for i := range 50 {

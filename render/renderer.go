@@ -78,6 +78,12 @@ func (p *pass) rarely(kind string, step *renderv1.Step, dir string, bindings map
 
 // tool has the parent run the step's tool.
 func (p *pass) tool(step *renderv1.Step, dir string, bindings map[string]any) ([]manifest.Object, []string, error) {
+	// A tool may read whatever is in its folder.
+	for _, name := range p.files.Below(dir) {
+		if why := p.files.Why(name); why != "" {
+			return nil, nil, &manifest.Error{File: name, Message: why}
+		}
+	}
 	told, err := p.told(step, dir, step.GetExec().GetParameters(), bindings)
 	if err != nil {
 		return nil, nil, err

@@ -8,6 +8,7 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
+	specv1 "github.com/axle-cd/axle/api/spec/v1"
 )
 
 // Lookup answers templates' questions about the cluster.
@@ -80,6 +81,11 @@ func FromSpec(spec *agentv1.ServiceSpec, folder string) (Pass, error) {
 	for k, v := range spec.GetSecrets() {
 		configuration[k] = v
 	}
+	// Values of a chart are not what templates see.
+	chartValues, secret := spec.GetSecrets()[specv1.ChartValues]
+	if secret {
+		delete(configuration, specv1.ChartValues)
+	}
 	cluster, err := clusterBinding(spec.GetCluster())
 	if err != nil {
 		return Pass{}, err
@@ -91,7 +97,7 @@ func FromSpec(spec *agentv1.ServiceSpec, folder string) (Pass, error) {
 	declared := spec.Declared()
 	return Pass{
 		Project: spec.GetProject(), ID: spec.GetId(), Name: spec.GetName(), Namespace: spec.GetNamespace(),
-		Folder: folder, Entry: spec.GetEntry(), Steps: stepsOf(declared),
+		Folder: folder, Entry: spec.GetEntry(), Steps: stepsOf(declared, chartValues),
 		Plain:         declared.Templated != nil && !*declared.Templated,
 		Configuration: configuration, Cluster: cluster, Service: service,
 		Contexts: json.RawMessage(spec.GetContexts()), Imports: json.RawMessage(spec.GetImports()),

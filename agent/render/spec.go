@@ -10,9 +10,11 @@ import (
 )
 
 // stepsOf lists the renderers of a service: its own folder first, then the entries in
-// order. An entry for the service's own folder replaces the first.
-func stepsOf(spec specv1.Spec) []Step {
+// order. An entry for the service's own folder replaces the first. chartValues are the
+// secret values of the service's chart.
+func stepsOf(spec specv1.Spec, chartValues string) []Step {
 	root := stepOf(specv1.Renderer{Helm: spec.Helm})
+	root.SecretValues = chartValues
 	chart := root.Helm.ChartPath
 	root.Helm.ChartPath = ""
 	if k := spec.Kustomize; k != nil {
@@ -22,8 +24,8 @@ func stepsOf(spec specv1.Spec) []Step {
 	steps := []Step{root}
 	if chart != "" {
 		// The service's folder holds the chart's values files, not manifests.
-		steps = []Step{{Type: "HELM", Path: chart, Helm: root.Helm, OwnValuesFirst: true, Postrender: root.Postrender}}
-		root.Postrender = ""
+		steps = []Step{{Type: "HELM", Path: chart, Helm: root.Helm, SecretValues: chartValues, OwnValuesFirst: true, Postrender: root.Postrender}}
+		root.Postrender, root.SecretValues = "", ""
 		if spec.Kustomize != nil {
 			steps = append(steps, root)
 		}

@@ -118,8 +118,50 @@ data:
 		t.Errorf("templating is off: %v, %v; want the text as it is", result.Objects, err)
 	}
 
+	spec.Render.Templated, spec.Secrets[specv1.ChartValues] = nil, `{"color": "red"}`
+	if pass, err = render.FromSpec(spec, ""); err != nil || pass.Configuration[specv1.ChartValues] != "" || pass.Steps[0].SecretValues != `{"color": "red"}` {
+		t.Errorf("%v, %v: values of the chart are not what templates see", pass, err)
+	}
+
 	spec.Cluster.Metadata = "[1]"
 	if _, err := render.FromSpec(spec, ""); err == nil || !strings.Contains(err.Error(), "metadata") {
 		t.Errorf("got %v, want the metadata refused", err)
+	}
+}
+
+// The secret values of a chart win over those of the spec, wherever the chart lies.
+func TestSecretValuesOfAChart(t *testing.T) {
+	files := map[string]string{
+		"web/Chart.yaml":          "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+		"web/values.yaml":         "auth: {user: chart, password: chart}\n",
+		"web/templates/auth.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: auth}\ndata: {text: {{ .Values.auth.user }} {{ .Values.auth.password }}}\n",
+		"own/team.yaml":           "{}\n",
+	}
+	for name, spec := range map[string]*agentv1.ServiceSpec{
+		"of the service's folder": {Entry: "web", Render: &agentv1.Render{Helm: &agentv1.Helm{Values: "auth: {user: spec, password: spec}"}}},
+		"from elsewhere":          {Entry: "own", Render: &agentv1.Render{Helm: &agentv1.Helm{Values: "auth: {user: spec, password: spec}", ChartPath: "../web"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec.Id, spec.Name, spec.Namespace, spec.Project = "s1", "shop", "front", "p"
+			spec.Secrets = map[string]string{specv1.ChartValues: `{"auth":{"password":"canary"}}`}
+			pass, err := render.FromSpec(spec, folder(t, files))
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := newRunner(t, render.Config{}).Render(patient(t), pass)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(result.Objects) != 1 || !strings.Contains(string(result.Objects[0].JSON), `"spec canary"`) {
+				t.Errorf("it rendered %v", result.Objects)
+			}
+			spec.Secrets[specv1.ChartValues] = "canary: ["
+			if pass, err = render.FromSpec(spec, pass.Folder); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := newRunner(t, render.Config{}).Render(patient(t), pass); err == nil || strings.Contains(err.Error(), "canary") || !strings.Contains(err.Error(), "helm.valuesFrom") {
+				t.Errorf("a secret that is no map: %v", err)
+			}
+		})
 	}
 }

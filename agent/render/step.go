@@ -19,6 +19,8 @@ type Step struct {
 	// ValuesFiles in the service's folder before the chart, which comes from elsewhere.
 	Helm           specv1.Helm
 	OwnValuesFirst bool
+	// SecretValues is a JSON object that overrides Helm.Values, and no error quotes.
+	SecretValues string
 	// KustomizeEnableHelm and KustomizeEnvsubst apply to a kustomization.
 	KustomizeEnableHelm, KustomizeEnvsubst bool
 	// Postrender is a folder with a kustomization that changes the step's output,
@@ -38,7 +40,7 @@ type Step struct {
 func (s Step) message(l layout) *renderv1.Step {
 	out := &renderv1.Step{
 		Type: s.Type, Path: s.Path, RealPath: l.real(s.Path),
-		Helm:                &renderv1.Helm{OwnValuesFirst: s.OwnValuesFirst},
+		Helm:                &renderv1.Helm{OwnValuesFirst: s.OwnValuesFirst, SecretValues: s.SecretValues},
 		KustomizeEnableHelm: s.KustomizeEnableHelm, KustomizeEnvsubst: s.KustomizeEnvsubst,
 		Postrender: s.Postrender, Jsonnet: &renderv1.Jsonnet{}, Cue: &renderv1.Cue{},
 	}

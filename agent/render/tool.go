@@ -11,6 +11,7 @@ import (
 
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
 	"github.com/axle-cd/axle/internal/confine"
+	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/manifest"
 )
 
@@ -123,10 +124,13 @@ func copyFiles(l layout, dir string) (*copies, error) {
 	return c, sendFiles(l, c.put)
 }
 
-// put writes one file. A link is written as it is: the child has rejected links that
-// leave the files, and the tool can read nothing else.
+// put writes one file. A link that may lead out of the files is left out: the tool can
+// read nothing else.
 func (c *copies) put(file *renderv1.File) error {
 	name := filepath.FromSlash(file.GetPath())
+	if to := file.GetLink(); to != "" && digest.CheckLink(file.GetPath(), to) != nil {
+		return nil
+	}
 	if file.GetOmittedBytes() > 0 {
 		if len(c.omitted) < 3 {
 			c.omitted = append(c.omitted, file.GetPath())

@@ -7,16 +7,12 @@ var All = append([]Kind{
 		"spec.auth.azure.subscriptionId", "spec.auth.proxy.noproxy",
 	}},
 	{Group: Deployments, Name: "ServiceDeployment", Level: Full, Says: "A service of the hub.", NotActing: []string{
-		"spec.agentId", "spec.docsPath", "spec.flowRef",
-		"spec.helm.valuesFrom", "spec.paused", "spec.pinnedRevision",
+		"spec.agentId", "spec.docsPath", "spec.flowRef", "spec.paused", "spec.pinnedRevision",
 	}},
 	{Group: Deployments, Name: "GlobalService", Level: Full, Says: "One service on every selected cluster.", NotActing: []string{
 		"spec.interval", "spec.providerRef",
-		"spec.template.helm.valuesFrom",
 	}},
-	{Group: Deployments, Name: "ManagedNamespace", Level: Full, Says: "A namespace on every selected cluster.", NotActing: []string{
-		"spec.service.helm.valuesFrom",
-	}},
+	{Group: Deployments, Name: "ManagedNamespace", Level: Full, Says: "A namespace on every selected cluster."},
 	{Group: Deployments, Name: "ServiceContext", Level: Full, Says: "Values of the hub that services share."},
 	{Group: Deployments, Name: "GeneratedSecret", Level: Full, Says: "Secrets with rendered values, in the management cluster."},
 	{Group: Deployments, Name: "Pipeline", Level: Stored, SchemaOnly: true, Says: "Nothing is promoted: the hub has no pipelines yet."},

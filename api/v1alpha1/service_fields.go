@@ -204,7 +204,9 @@ type ServiceHelm struct {
 	Values *runtime.RawExtension `json:"values,omitempty"`
 	// ValuesFiles are files of the delivered tree; later ones win.
 	ValuesFiles []string `json:"valuesFiles,omitempty"`
-	// ValuesFrom is a Secret in which every key holds a YAML document of values. Does not act yet.
+	// ValuesFrom is a Secret in which every key holds a YAML document of values; of two
+	// with the same value, the key that sorts last wins. They override Values, and are
+	// secrets of the service.
 	ValuesFrom *SecretReference `json:"valuesFrom,omitempty"`
 	// ValuesConfigMapRef is a key of a ConfigMap with values, in the namespace of the
 	// object. Values override them.

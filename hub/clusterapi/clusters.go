@@ -120,10 +120,12 @@ func (s *Clusters) Create(ctx context.Context, by string, r Request) (fleet.Clus
 		return fleet.Cluster{}, err
 	}
 	place := "cluster-" + r.Wish.Name + "-" + identity.NewID("")[:suffix]
+	origin := fleet.Origin{TemplateID: t.ID, Template: t.Name, Commit: t.Commit, Version: made.Version, Variables: made.Variables}
 	return s.config.Fleet.MakeCluster(ctx, by, fleet.MadeCluster{
-		NewCluster: r.NewCluster, ManagementID: managementID,
-		Origin:  fleet.Origin{TemplateID: t.ID, Template: t.Name, Commit: t.Commit, Version: made.Version, Variables: made.Variables},
+		NewCluster: r.NewCluster, ManagementID: managementID, Origin: origin,
 		Builtin: fleet.Builtin{Name: place, Namespace: place, Version: t.Commit, Digest: d.String(), Size: int64(len(data)), Contained: true},
+		// The template may have changed since it was read.
+		Also: func(ctx context.Context) error { return s.admitted(ctx, origin, project.ID, project.Name) },
 	})
 }
 
@@ -133,11 +135,17 @@ func (s *Clusters) Moving(ctx context.Context, before, after fleet.Cluster) erro
 	if !before.Origin.Known() || before.ProjectID == after.ProjectID {
 		return nil
 	}
-	projects, err := s.config.ProjectsOf(ctx, before.Origin)
+	return s.admitted(ctx, before.Origin, after.ProjectID, after.Project)
+}
+
+// admitted returns Forbidden for a project that is not one of the template's that a cluster
+// is of, in the transaction that puts it there.
+func (s *Clusters) admitted(ctx context.Context, origin fleet.Origin, id, name string) error {
+	projects, err := s.config.ProjectsOf(ctx, origin)
 	if err != nil {
 		return err
 	}
-	return admits(before.Origin.Template, projects, after.ProjectID, after.Project)
+	return admits(origin.Template, projects, id, name)
 }
 
 // admits returns Forbidden for a project that is not one of a template's. The default one

@@ -222,8 +222,12 @@ func TestAWishThatTheTemplateDoesNotTake(t *testing.T) {
 		"variables.replicas: ":                                                      {Name: "a", Variables: `{"region": "eu", "replicas": 0}`},
 		"variables.replicas: \"many\" is not JSON":                                  {Name: "a", Texts: map[string]string{"region": "eu", "replicas": "many"}},
 		"variables.region: is given twice":                                          {Name: "a", Variables: `{"region": "eu"}`, Texts: map[string]string{"region": "us"}},
-		"variables: is not a JSON object":                                           {Name: "a", Variables: `[]`},
-		"variables: have 65 KiB":                                                    {Name: "a", Variables: `{"region": "eu", "note": "` + strings.Repeat("x", 65<<10) + `"}`},
+		"variables.nodePools.1.class: is not a property of node pools of the template; the template has count, disk, name": {Name: "a", Variables: `{"region": "eu", "nodePools": [{}, {"class": "large"}]}`},
+		"variables.nodePools.0.labels: is not a property":                                                                  {Name: "a", Texts: map[string]string{"region": "eu", "nodePools": `[{"labels": {"cluster.x-k8s.io/cluster-name": "other"}}]`}},
+		"variables.topology: is not a variable of the template":                                                            {Name: "a", Variables: `{"region": "eu", "topology": {"class": "other", "classRef": {"name": "other"}}}`},
+		"variables.labels: is not a variable of the template":                                                              {Name: "a", Variables: `{"region": "eu", "labels": {"team": "root"}}`},
+		"variables: is not a JSON object":                                                                                  {Name: "a", Variables: `[]`},
+		"variables: have 65 KiB":                                                                                           {Name: "a", Variables: `{"region": "eu", "note": "` + strings.Repeat("x", 65<<10) + `"}`},
 	} {
 		if _, err := template.Compose(t.Context(), w); !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -178,7 +178,14 @@ func (s *schema) values(given string, texts map[string]string) (map[string]any, 
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !s.has(name) {
-			return nil, s.unknown(name)
+			return nil, unknown(name, "variables."+name, "a variable", s.properties)
+		}
+	}
+	for i, pool := range list(values[nodePools]) {
+		for _, name := range slices.Sorted(maps.Keys(pool)) {
+			if _, has := s.ofPools[name]; !has {
+				return nil, unknown(name, fmt.Sprintf("variables.%s.%d.%s", nodePools, i, name), "a property of node pools", s.ofPools)
+			}
 		}
 	}
 	values, _ = clustertopology.Complete(s.document, values).(map[string]any)
@@ -202,8 +209,10 @@ func (s *schema) read(name, text string) (any, error) {
 	return nil, errcode.New(errcode.Invalid, "variables.%s: %.80q is not JSON, and the template takes no text for it", name, text)
 }
 
-func (s *schema) unknown(name string) error {
-	known := slices.Sorted(maps.Keys(s.properties))
+// unknown is the error for a name that the schema has not, even where it allows more: what a
+// template does not name is not for whoever makes clusters.
+func unknown(name, at, what string, properties map[string]property) error {
+	known := slices.Sorted(maps.Keys(properties))
 	meant := "the template has " + strings.Join(known, ", ")
 	if near := similar.To(name, known); near != "" {
 		meant = "did you mean " + near + "?"
@@ -211,7 +220,7 @@ func (s *schema) unknown(name string) error {
 	if len(known) == 0 {
 		meant = "the template has none"
 	}
-	return errcode.New(errcode.Invalid, "variables.%.80s: is not a variable of the template; %s", name, meant)
+	return errcode.New(errcode.Invalid, "%.160s: is not %s of the template; %s", at, what, meant)
 }
 
 // validate returns an Invalid error that names the variables that the schema refuses.

@@ -427,6 +427,31 @@ func TestMigrationIsKilledAtEveryCall(t *testing.T) {
 	})
 }
 
+// Texts of an agent quote one value of a chart, and never the whole secret.
+func TestEachSecretValueOfAChartIsHidden(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env := fleettest.New(t, d)
+		keep(env, "", nil)
+		env.AddCluster("edge")
+		v := env.AddService("edge", "web")
+		env.Move(v, 1)
+		update(env, v, func(s *fleet.Spec) {
+			s.Secrets = map[string]string{"helm.valuesFrom": `{"auth":{"password":"canary","pin":12345678901,"on":true},"hosts":["a","b"]}`}
+		})
+		got := given(env, v)
+		want := map[string]string{"helm.valuesFrom.auth.password": "canary", "helm.valuesFrom.auth.pin": "12345678901", "helm.valuesFrom.hosts[0]": "a", "helm.valuesFrom.hosts[1]": "b"}
+		if diff := cmp.Diff(want, got.Hidden); diff != "" {
+			t.Errorf("hidden (-want +got):\n%s", diff)
+		}
+		for _, text := range []string{"password: canary", `["canary"]`, `"canary"`, "null", `{"a": "canary"`, `{"a": "canary"} {}`} {
+			_, err := env.UpdateService(t.Context(), "ann", v.Ref(), fleet.Spec{Secrets: map[string]string{"helm.valuesFrom": text}}, []string{"secrets"}, false)
+			if !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), "secrets.helm.valuesFrom") || strings.Contains(err.Error(), "canary") {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+	})
+}
+
 func TestABackendThatIsAwayHoldsUpNobodyElse(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		env := fleettest.New(t, d)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"time"
 
 	"connectrpc.com/connect"
@@ -24,7 +23,6 @@ import (
 const (
 	seenHeader     = "Axle-Seen"
 	positionHeader = "Axle-Position"
-	retryHeader    = "Retry-After"
 	// callTimeout limits every call, fetchTimeout those that wait for an upstream.
 	callTimeout  = time.Minute
 	fetchTimeout = 6 * time.Minute
@@ -274,9 +272,7 @@ func (s *Server) outward(ctx context.Context, procedure string, err error) error
 		out.AddDetail(detail)
 	}
 	management.Explain(out, err)
-	if after := errcode.RetryAfter(err); after > 0 {
-		out.Meta().Set(retryHeader, strconv.Itoa(int((after+time.Second-1)/time.Second)))
-	}
+	errcode.SetRetryAfter(out.Meta(), err)
 	return out
 }
 

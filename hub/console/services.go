@@ -36,6 +36,16 @@ func answer(v fleet.ServiceView, err error) (*connect.Response[hubv1.Service], e
 	return connect.NewResponse(out), nil
 }
 
+// Objects are the objects of a service as its agent reported them, for the fleet.
+func Objects(components []byte) ([]fleet.Object, error) {
+	list, err := packed.Components(components)
+	all := make([]fleet.Object, len(list))
+	for i, c := range list {
+		all[i] = fleet.Object{Group: c.GetGroup(), Kind: c.GetKind(), Namespace: c.GetNamespace(), Name: c.GetName()}
+	}
+	return all, err
+}
+
 func (s *services) List(ctx context.Context, r *connect.Request[hubv1.ListServicesRequest]) (*connect.Response[hubv1.ListServicesResponse], error) {
 	reach, err := s.readable(ctx)
 	if err != nil {

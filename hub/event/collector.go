@@ -39,6 +39,8 @@ const (
 	KindGlobal Kind = "global"
 	// KindOperation is an operation of hub/operations, begun, ended or a step further.
 	KindOperation Kind = "operation"
+	// KindObject is an object of hub/objects, whatever its kind there.
+	KindObject Kind = "object"
 	// KindNotification is a notification that people have in the console.
 	KindNotification Kind = "notification"
 	// KindUser is a user or service account with their groups and bindings,

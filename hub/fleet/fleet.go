@@ -22,6 +22,8 @@ type Config struct {
 	Configuration Configuration
 	// Dependencies knows the services of other clusters.
 	Dependencies Dependencies
+	// Objects unpacks the objects of a service as its agent reported them.
+	Objects func(components []byte) ([]Object, error)
 	// DigestKey is the hub's key for spec digests, at least 32 bytes, equal on
 	// every replica.
 	DigestKey []byte
@@ -45,6 +47,7 @@ type Fleet struct {
 	*serviceViews
 	*reports
 	*builtins
+	*circles
 
 	store         Store
 	writer        Writer
@@ -54,8 +57,8 @@ type Fleet struct {
 
 // New returns a Fleet whose freshness starts Unknown.
 func New(c Config) (*Fleet, error) {
-	if c.Store == (Store{}) || c.Moves == nil || c.Writer == nil || c.Sources == nil || c.Sealer == nil || c.Configuration == nil || c.Dependencies == nil || len(c.DigestKey) < 32 {
-		return nil, errors.New("fleet: a store, a writer, sources, a sealer, a configuration, dependencies and a digest key of 32 bytes are needed")
+	if c.Store == (Store{}) || c.Moves == nil || c.Writer == nil || c.Sources == nil || c.Sealer == nil || c.Configuration == nil || c.Dependencies == nil || c.Objects == nil || len(c.DigestKey) < 32 {
+		return nil, errors.New("fleet: a store, a writer, sources, a sealer, a configuration, dependencies, objects and a digest key of 32 bytes are needed")
 	}
 	if c.PollInterval == 0 {
 		c.PollInterval = 2 * time.Minute
@@ -76,6 +79,7 @@ func New(c Config) (*Fleet, error) {
 	f.serviceViews = &serviceViews{t, s, c.Sources, f.Memory, c.Dependencies}
 	f.reports = &reports{t, s, c.Writer, f.Memory, c.Dependencies}
 	f.builtins = &builtins{t, s, c.Writer, f.Memory, f.revisions}
+	f.circles = &circles{s, c.Objects}
 	return f, nil
 }
 

@@ -39,6 +39,8 @@ type MadeCluster struct {
 	Origin
 	ManagementID string
 	Builtin
+	// Also is called in the transaction, unless it is nil; an error of it ends that.
+	Also func(ctx context.Context) error
 }
 
 // MakeCluster creates the row of a cluster and the service that makes it on its management
@@ -56,6 +58,11 @@ func (f *Fleet) MakeCluster(ctx context.Context, by string, m MadeCluster) (c Cl
 		}
 		if management.Origin.Destroying {
 			return errcode.New(errcode.Conflict, "management cluster %s is being destroyed", management.Name)
+		}
+		if m.Also != nil {
+			if err := m.Also(ctx); err != nil {
+				return err
+			}
 		}
 		m.Origin.Management, m.Origin.Service, m.Origin.Namespace = management.Name, m.Builtin.Name, m.Builtin.Namespace
 		if c, err = f.clusters.createCluster(ctx, by, m.NewCluster, m.Origin, management.ID); err != nil {

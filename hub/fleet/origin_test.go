@@ -1,7 +1,9 @@
 package fleet_test
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/axle-cd/axle/hub/fleet"
@@ -13,14 +15,20 @@ import (
 // made makes a cluster of a template on a management cluster.
 func made(env *fleettest.Fleet, name, on, project string) error {
 	env.T.Helper()
+	return madeAt(env, name, on, project, "cluster-"+name)
+}
+
+// madeAt is made with the name of the service and of its namespace.
+func madeAt(env *fleettest.Fleet, name, on, project, place string) error {
+	env.T.Helper()
 	management, err := env.ClusterNamed(env.T.Context(), on)
 	if err != nil {
-		env.T.Fatal(err)
+		return err
 	}
 	_, err = env.MakeCluster(env.T.Context(), "ann", fleet.MadeCluster{
 		NewCluster: fleet.NewCluster{Name: name, Project: project}, ManagementID: management.ID,
 		Origin:  fleet.Origin{TemplateID: "ctp_a", Template: "eks", Commit: "c", Version: "v1.37.0", Variables: "{}"},
-		Builtin: fleet.Builtin{Name: "cluster-" + name, Namespace: "cluster-" + name, Version: "c", Digest: "axle1:" + strings.Repeat("a", 64), Size: 9, Contained: true},
+		Builtin: fleet.Builtin{Name: place, Namespace: place, Version: "c", Digest: "axle1:" + strings.Repeat("a", 64), Size: 9, Contained: true},
 	})
 	return err
 }
@@ -153,6 +161,41 @@ func TestStatesOfMadeClustersAreTheirManagementClusters(t *testing.T) {
 		// What people change leaves it.
 		if _, err := env.UpdateCluster(ctx, "ann", "shop-1", fleet.ClusterChange{Tags: &map[string]string{"a": "b"}}); err != nil || now().Phase != "Provisioning" {
 			t.Errorf("after a change: %v, %v", now(), err)
+		}
+	})
+}
+
+// Of clusters of one name one is made, and none leaves a service behind, whoever is first.
+func TestClustersOfOneNameAreOne(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env, ctx := fleettest.New(t, d), t.Context()
+		for _, name := range []string{"hosts", "taken"} {
+			if _, err := env.CreateCluster(ctx, "ann", fleet.NewCluster{Name: name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fleettest.WantCode(t, made(env, "taken", "hosts", ""), errcode.Conflict)
+		var all sync.WaitGroup
+		errs := make([]error, 6)
+		for n := range errs {
+			all.Go(func() { errs[n] = madeAt(env, "shop-1", "hosts", "", fmt.Sprintf("cluster-shop-1-%d", n)) })
+		}
+		all.Wait()
+		won := 0
+		for _, err := range errs {
+			if err == nil {
+				won++
+			} else {
+				fleettest.WantCode(t, err, errcode.Conflict)
+			}
+		}
+		page, err := env.Services(ctx, fleet.ServiceFilter{Cluster: "hosts", PageSize: 10})
+		if err != nil || won != 1 || len(page.Services) != 1 {
+			t.Fatalf("%d were made, with %d services: %v", won, len(page.Services), err)
+		}
+		c, err := env.ClusterNamed(ctx, "shop-1")
+		if err != nil || c.Origin.Service != page.Services[0].Name || c.Origin.Namespace != page.Services[0].Spec.Namespace {
+			t.Errorf("the cluster is of %s in %s, and the service is %s: %v", c.Origin.Service, c.Origin.Namespace, page.Services[0].Name, err)
 		}
 	})
 }

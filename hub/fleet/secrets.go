@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"strings"
 
+	specv1 "github.com/axle-cd/axle/api/spec/v1"
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -117,11 +119,31 @@ func (a *AgentSpec) fill(o opened) (err error) {
 			}
 		}
 	}
+	hideValues(a.Hidden, specv1.ChartValues, specrules.ChartValues(a.Secrets[specv1.ChartValues]))
 	if a.Contexts, err = valueSetsJSON(o.contexts); err != nil {
 		return err
 	}
 	a.Imports, err = valueSetsJSON(o.imports)
 	return err
+}
+
+// hideValues adds the values in the secret with values of the chart: texts quote one of
+// them, and never the whole.
+func hideValues(hidden map[string]string, path string, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, below := range value {
+			hideValues(hidden, path+"."+key, below)
+		}
+	case []any:
+		for i, below := range value {
+			hideValues(hidden, fmt.Sprintf("%s[%d]", path, i), below)
+		}
+	case string:
+		hidden[path] = value
+	case json.Number:
+		hidden[path] = value.String()
+	}
 }
 
 // fillAll reads the values of several specs at once. Specs whose values cannot

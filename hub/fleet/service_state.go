@@ -166,8 +166,8 @@ func short(revision string) string { return revision[:min(len(revision), 12)] }
 func (c Content) Title() string { return short(c.SourceRevision) + " " + c.Message }
 
 // DeleteService turns the service into a tombstone, or removes it at once when no
-// agent ever registered for its cluster. Conflict when it is protected. A repeated
-// call with detach detaches what is left; without detach it changes nothing.
+// agent ever registered for its cluster. Conflict when it is protected, or when it would
+// wait for itself. A repeated call with detach detaches what is left; without detach it changes nothing.
 func (f *Fleet) DeleteService(ctx context.Context, by string, ref Ref, detach bool) (ServiceView, error) {
 	return f.write(ctx, false, func(ctx context.Context) (StoredService, error) {
 		s, err := f.serviceFor(ctx, ref)
@@ -193,6 +193,11 @@ func (f *Fleet) DeleteService(ctx context.Context, by string, ref Ref, detach bo
 		}
 		if !cluster.Registered() {
 			return s, forgetService(ctx, f.store, s.Service, by, "no agent ever registered for the cluster")
+		}
+		if s.Deleting == Drain {
+			if err := f.CheckLeaves(ctx, s.Service, cluster); err != nil {
+				return s, err
+			}
 		}
 		if err := f.store.UpdateService(ctx, s); err != nil {
 			return s, err

@@ -24,6 +24,7 @@ type Store struct {
 	ServiceReader
 	ServiceStore
 	ServiceLister
+	UseReader
 	RevisionStore
 	StatusReader
 	StatusStore
@@ -150,6 +151,21 @@ type ServiceLister interface {
 	EachRow(ctx context.Context, fn func(Row) error) error
 	// RowsByID returns those of the ids that exist.
 	RowsByID(ctx context.Context, ids []string) ([]Row, error)
+}
+
+// UseReader reads what services use.
+type UseReader interface {
+	// Uses returns the objects of the hub that are not deleted as long as a service
+	// exists, each with its manager: its repositories, its project, its contexts and
+	// the outputs that it imports. Those that nobody declares may be left out.
+	Uses(ctx context.Context, serviceID string) ([]Used, error)
+}
+
+// Used is an object of the hub that a service uses.
+type Used struct {
+	// Noun is what people call it: "repository fleet".
+	Noun      string
+	ManagedBy managed.Manager
 }
 
 // StoredRevision is a revision with its sealed secrets.

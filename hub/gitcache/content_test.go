@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/internal/vendored"
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
@@ -103,8 +104,11 @@ func TestSubmodules(t *testing.T) {
 		".gitmodules": "[submodule \"l\"]\n\tpath = a/lib\n\turl = ../lib.git\n"})
 	w.mustRefresh()
 	plain := w.head(w.track("main", "a"), good)
-	if diff := cmp.Diff([]string{"cm.yaml", "kustomization.yaml"}, w.list(plain)); diff != "" {
+	if diff := cmp.Diff([]string{vendored.Map, "cm.yaml", "kustomization.yaml"}, w.list(plain)); diff != "" {
 		t.Errorf("without the option (-want +got):\n%s", diff)
+	}
+	if got := w.content(plain, vendored.Map); !strings.Contains(got, "path: lib\n") || !strings.Contains(got, "../lib.git") || !strings.Contains(got, "set git.submodules") {
+		t.Errorf("the map does not name the submodule that is left out: %s", got)
 	}
 	s := w.with("main", "a", record.SourceOptions{Submodules: true})
 	h := w.head(s, good)
@@ -223,6 +227,40 @@ func TestLFS(t *testing.T) {
 	})
 	if got := w.content(changed, "plain.txt"); got != "the real bytes" {
 		t.Errorf("plain.txt is %q after the attributes changed", got)
+	}
+}
+
+// TestLFSConfig holds that a .lfsconfig at the root counts for a folder: its server is asked, and
+// what it excludes stays a pointer.
+func TestLFSConfig(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
+	if err := w.git.Create(t.Context(), "team/assets"); err != nil {
+		t.Fatal(err)
+	}
+	pointer, err := w.git.PutLFS("team/assets", []byte("the real bytes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := "[lfs]\n\turl = " + w.git.URL("team/assets") + "/info/lfs\n"
+	w.commit("main", map[string]gitserver.Content{".gitattributes": "*.bin filter=lfs\n", ".lfsconfig": server,
+		"a/big.bin": pointer, "a/raw/x.bin": pointer})
+	w.mustRefresh()
+	s := w.with("main", "a", record.SourceOptions{LFS: true})
+	h := w.head(s, good)
+	if got := w.content(h, "big.bin") + w.content(h, "raw/x.bin"); got != "the real bytesthe real bytes" {
+		t.Errorf("the files are %q", got)
+	}
+	w.commit("main", map[string]gitserver.Content{".lfsconfig": server + "\tfetchexclude = a/raw\n"})
+	w.mustRefresh()
+	changed := w.head(s, func(now gitcache.Head) error {
+		if now.Digest == h.Digest {
+			return fmt.Errorf("still %s", h.Digest)
+		}
+		return good(now)
+	})
+	if got := w.content(changed, "big.bin") + w.content(changed, "raw/x.bin"); got != "the real bytes"+string(pointer) {
+		t.Errorf("the files are %q", got)
 	}
 }
 

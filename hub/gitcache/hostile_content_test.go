@@ -3,11 +3,13 @@ package gitcache_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/vendored"
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
@@ -70,11 +72,13 @@ func TestHostileContent(t *testing.T) {
 		"invalid-utf8":    {w.tree(w.file("a\xff\xfe", "x")), "UTF-8"},
 		"dash":            {w.tree(w.file("--upload-pack=id", "x"), w.file("-x", "x")), ""},
 		"backslash":       {w.tree(w.file(`..\evil`, "x")), ""},
-		"absolute-link":   {w.tree(w.link("l", "/etc/passwd")), "absolute"},
-		"escaping-link":   {w.tree(w.link("l", "../../../etc/passwd")), "outside"},
+		"absolute-link":   {w.tree(w.link("l", "/etc/passwd")), ""},
+		"escaping-link":   {w.tree(w.link("l", "../../../etc/passwd")), ""},
+		"climbing-link":   {w.tree(w.link("l", "x/../../etc/passwd")), ""},
+		"long-link":       {w.tree(w.link("l", strings.Repeat("../nowhere/", 300))), ""},
 		"loop":            {w.tree(w.link("a", "b"), w.link("b", "a")), ""},
 		"itself":          {w.tree(w.link("a", ".")), ""},
-		"empty-link":      {w.tree(w.link("a", "")), "link to nothing"},
+		"empty-link":      {w.tree(w.link("l", "")), ""},
 		"device":          {w.tree(gitserver.TreeEntry{Mode: "60000", Name: "dev", ID: w.blob}), "is of mode"},
 		"odd-mode":        {w.tree(gitserver.TreeEntry{Mode: "100664", Name: "a", ID: w.blob}), ""},
 		"case":            {w.tree(w.file("A", "1"), w.file("a", "2")), "case only"},
@@ -108,7 +112,16 @@ func TestHostileContent(t *testing.T) {
 	for name, tt := range tests {
 		s := w.track("main", name)
 		if tt.want == "" {
-			w.head(s, good)
+			h := w.head(s, good)
+			// A link out of the repository is not in the tarball, but its name and reason are.
+			if !strings.HasSuffix(name, "-link") {
+				continue
+			}
+			if got := w.list(h); !slices.Equal(got, []string{vendored.Map}) {
+				t.Errorf("%s: the tarball holds %v", name, got)
+			} else if got := w.content(h, vendored.Map); !strings.Contains(got, "path: l\n") || !strings.Contains(got, "is a link") {
+				t.Errorf("%s: %s", name, got)
+			}
 			continue
 		}
 		h := w.head(s, bad)

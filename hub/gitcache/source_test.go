@@ -9,9 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/internal/vendored"
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
@@ -89,6 +92,10 @@ func TestRelativeBaseOutsideFolder(t *testing.T) {
 		"alone/cm.yaml":                                 "kind: ConfigMap\n",
 		"away/kustomization.yaml":                       "resources: [../../outside]\n",
 		"escape/link":                                   gitserver.Link("../../outside"),
+		"escape/cm.yaml":                                "kind: ConfigMap\n",
+		"escape/through":                                gitserver.Link("../out"),
+		"escape/inside":                                 gitserver.Link("../unrelated/y"),
+		"out":                                           gitserver.Link("/etc"),
 		"through/kustomization.yaml":                    "resources: [../via/deep]\n",
 		"via":                                           gitserver.Link("deploy/crds"),
 		"deploy/crds/deep/kustomization.yaml":           "resources: []\n",
@@ -121,7 +128,21 @@ func TestRelativeBaseOutsideFolder(t *testing.T) {
 			t.Errorf("%s: the tarball holds\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
 		}
 	}
-	w.head(w.track("main", "escape"), saying("outside the repository"))
+	// Links that lead out of the repository, to nothing or in a ring are left out with their
+	// names, so that only who reads them fails.
+	escape := w.head(w.track("main", "escape"), good)
+	if diff := cmp.Diff([]string{vendored.Map, "escape/cm.yaml", "escape/inside", "escape/through", "unrelated/y"}, list(t, w.unpack(escape.Digest))); diff != "" {
+		t.Error(diff)
+	}
+	got, err := os.ReadFile(filepath.Join(w.unpack(escape.Digest), vendored.Map))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"path: escape/link\n", "path: out\n", "../../outside", "which is outside the content", "absolute path"} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("the map of what is left out lacks %q: %s", want, got)
+		}
+	}
 
 	// A change in the base changes the overlay; one beside it does not. A cache
 	// that only checked the folder would miss the first.
@@ -206,7 +227,7 @@ func files(t *testing.T, w *world) []string { return list(t, gitcache.Stored(w.c
 func TestSourceErrors(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"apps/web/cm.yaml": "1", "apps/api/cm.yaml": "1", "file": "x",
-		"clash/a": "1", "clash/A": "2", "abs/l": gitserver.Link("/etc/passwd"), "hops/l": gitserver.Link("l"),
+		"clash/a": "1", "clash/A": "2", "abs/l": gitserver.Link("/etc"), "hops/l": gitserver.Link("l"),
 		"newline\nname/cm.yaml": "1", "-x/--y": "1", "odd/new\nline": "1", "ünï çode/ü.yaml": "1"}, gitcache.ShortenGap)
 	for name, tt := range map[string]struct {
 		ref, folder string
@@ -224,7 +245,8 @@ func TestSourceErrors(t *testing.T) {
 		"a file":          {"main", "file", nil, `"file" is a file; give the folder that contains it`},
 		"missing file":    {"main", "apps", []string{"values.yaml"}, `file "values.yaml" does not exist`},
 		"case clash":      {"main", "clash", nil, "differs from \"A\" in case only"},
-		"absolute link":   {"main", "abs", nil, "absolute"},
+		"absolute link":   {"main", "abs/l", nil, "\"abs/l\" is a link to \"/etc\", which is outside the repository"},
+		"a file's link":   {"main", "apps", []string{"abs/l/passwd"}, "outside the repository"},
 		"endless link":    {"main", "hops/l", nil, "more than 40 links"},
 		"newline inside":  {"main", "odd", nil, "control character"},
 		"newline itself":  {"main", "apps\nweb", nil, "does not exist"},

@@ -118,7 +118,7 @@ func (s *accountPages) done(w http.ResponseWriter, r *http.Request, err error) e
 	switch errcode.Of(err) {
 	case errcode.Invalid, errcode.Unauthorized, errcode.Exhausted, errcode.NotFound:
 		if err != nil {
-			retryAfter(w, err)
+			errcode.SetRetryAfter(w.Header(), err)
 			return s.page(w, r, errcode.HTTPStatus(errcode.Of(err)), view{Error: errcode.Message(err), Account: &accountView{}})
 		}
 	}

@@ -84,7 +84,7 @@ func (s *again) password(w http.ResponseWriter, r *http.Request) error {
 		if code := errcode.Of(err); code != errcode.Unauthorized && code != errcode.Exhausted {
 			return err
 		}
-		retryAfter(w, err)
+		errcode.SetRetryAfter(w.Header(), err)
 		message := errcode.Message(err)
 		if errcode.Is(err, errcode.Unauthorized) {
 			message = "the password is wrong"
@@ -147,7 +147,7 @@ func (s *again) fromProvider(w http.ResponseWriter, r *http.Request, asked flow,
 		if errcode.Of(err) == errcode.Internal {
 			return err
 		}
-		retryAfter(w, err)
+		errcode.SetRetryAfter(w.Header(), err)
 		return s.page(w, r, errcode.HTTPStatus(errcode.Of(err)), view{Error: errcode.Message(err), Next: asked.Next})
 	}
 	if err := s.proved(w, r, p, account.MethodOIDC, clock.Micros(s.clock.Now())); err != nil {

@@ -114,7 +114,7 @@ func (s *Server) noLogout(w http.ResponseWriter, r *http.Request, err error) {
 	if status == http.StatusUnauthorized {
 		status = http.StatusBadRequest
 	}
-	retryAfter(w, err)
+	errcode.SetRetryAfter(w.Header(), err)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": "invalid_request", "error_description": errcode.Message(err)})

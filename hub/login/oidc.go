@@ -47,7 +47,7 @@ func (s *Server) toNamed(w http.ResponseWriter, r *http.Request, f flow) error {
 	}
 	err = s.send(w, r, p, f)
 	if errcode.Is(err, errcode.Unavailable) {
-		retryAfter(w, err)
+		errcode.SetRetryAfter(w.Header(), err)
 		return s.loginPage(w, r, http.StatusServiceUnavailable, view{Error: errcode.Message(err), Next: safeNext(r.URL.Query().Get("next"))})
 	}
 	return err
@@ -106,7 +106,7 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) error {
 		if errcode.Of(err) == errcode.Internal {
 			return err
 		}
-		retryAfter(w, err)
+		errcode.SetRetryAfter(w.Header(), err)
 		return s.loginPage(w, r, errcode.HTTPStatus(errcode.Of(err)), view{Error: errcode.Message(err), Next: f.Next})
 	}
 	terms := account.SessionTerms{Method: account.MethodOIDC, ProviderID: p.ID, ProvedAt: a.at}

@@ -92,7 +92,7 @@ func (s *Server) scripted(w http.ResponseWriter, err error) error {
 	if err == nil || errcode.Of(err) == errcode.Internal {
 		return err
 	}
-	retryAfter(w, err)
+	errcode.SetRetryAfter(w.Header(), err)
 	return answerJSON(w, errcode.HTTPStatus(errcode.Of(err)), map[string]string{"error": errcode.Message(err)})
 }
 

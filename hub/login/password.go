@@ -52,7 +52,7 @@ func (s *Server) passwordLogin(w http.ResponseWriter, r *http.Request) error {
 		if code := errcode.Of(err); code != errcode.Unauthorized && code != errcode.Exhausted {
 			return err
 		}
-		retryAfter(w, err)
+		errcode.SetRetryAfter(w.Header(), err)
 		return s.loginPage(w, r, errcode.HTTPStatus(errcode.Of(err)), view{Error: errcode.Message(err), Email: email, Next: next})
 	}
 	if factor.Needed() {
@@ -120,7 +120,7 @@ func (s *Server) codeLogin(w http.ResponseWriter, r *http.Request) error {
 		if code := errcode.Of(err); code != errcode.Unauthorized && code != errcode.Exhausted {
 			return err
 		}
-		retryAfter(w, err)
+		errcode.SetRetryAfter(w.Header(), err)
 		s.render(w, r, errcode.HTTPStatus(errcode.Of(err)), "code", view{Title: "One-time code", Email: h.Name, Error: errcode.Message(err)})
 		return nil
 	}

@@ -191,7 +191,7 @@ func (s *Server) sorry(w http.ResponseWriter, r *http.Request, err error) {
 	if errcode.Of(err) == errcode.Internal && r.Context().Err() == nil {
 		s.log.LogAttrs(r.Context(), slog.LevelError, "a login page failed with an internal error", slog.String(logkey.Path, r.Pattern), slog.Any(logkey.Error, err))
 	}
-	retryAfter(w, err)
+	errcode.SetRetryAfter(w.Header(), err)
 	v := view{Title: "This did not work", Error: errcode.Message(err), Back: "/"}
 	if errcode.Is(err, errcode.Unauthorized) {
 		v.Back = "/login"

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/clock"
-	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
@@ -133,13 +131,6 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	w.WriteHeader(status)
 	// The browser may be gone; the error can be ignored.
 	_, _ = w.Write(b.Bytes())
-}
-
-// retryAfter tells a client when to retry.
-func retryAfter(w http.ResponseWriter, err error) {
-	if after := errcode.RetryAfter(err); after > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int((after+time.Second-1)/time.Second)))
-	}
 }
 
 // assets serves the stylesheet and the one script; they are small and may be

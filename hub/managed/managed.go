@@ -91,15 +91,39 @@ func (m Manager) String() string {
 	return string(m.Tool) + " (" + m.ID + ")"
 }
 
-// resource shortens the id of the operator to what people call the custom resource:
-// "ServiceDeployment platform/web". An id of another form is returned unchanged.
+// resource shortens the id of the operator to what people call the custom resource. An
+// id of another form is returned unchanged.
 func (m Manager) resource() string {
-	parts := strings.Split(m.ID, "/")
-	if len(parts) != 4 {
-		return m.ID
+	if r, ok := m.Resource(); ok {
+		return r.String()
 	}
-	kind, _, _ := strings.Cut(parts[1], ".")
-	return kind + " " + strings.TrimPrefix(parts[2]+"/"+parts[3], "/")
+	return m.ID
+}
+
+// Resource is a custom resource that manages an object of the hub.
+type Resource struct {
+	// ClusterUID is that of the cluster in which the resource is.
+	ClusterUID string
+	Group      string
+	Kind       string
+	// Namespace is empty for a resource of the cluster.
+	Namespace string
+	Name      string
+}
+
+// String is what people call it: "ServiceDeployment platform/web".
+func (r Resource) String() string {
+	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
+}
+
+// Resource is the custom resource that an operator writes for; false for other managers.
+func (m Manager) Resource() (Resource, bool) {
+	parts := strings.Split(m.ID, "/")
+	if m.Tool != Operator || len(parts) != 4 {
+		return Resource{}, false
+	}
+	kind, group, _ := strings.Cut(parts[1], ".")
+	return Resource{parts[0], group, kind, parts[2], parts[3]}, true
 }
 
 // Caller is what a request says about who makes it.

@@ -116,9 +116,15 @@ func (s *Objects) put(ctx context.Context, k Kind, before, next Object, referenc
 	if err := s.config.Store.PutReferences(ctx, next.ID, references); err != nil {
 		return err
 	}
-	return event.Record(ctx, event.Entry{
+	return record(ctx, next, event.Entry{
 		Kind: k.Topic + "." + string(outcome), Object: k.Noun + " " + next.Name, By: next.DeclaredBy, Message: managed.TookOver(before.ManagedBy, next.ManagedBy),
 	})
+}
+
+// record adds what happened to an object to the event log, and its change to the feed: what
+// was read of it in a transaction may not hold any more.
+func record(ctx context.Context, o Object, e event.Entry) error {
+	return cmp.Or(event.Append(ctx, event.Change{Kind: event.KindObject, Key: o.ID}), event.Record(ctx, e))
 }
 
 // room returns Conflict when no further object may be made.

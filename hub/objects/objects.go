@@ -220,7 +220,7 @@ func (s *Objects) Delete(ctx context.Context, k Kind, by, name string) error {
 		if err != nil {
 			return err
 		}
-		return event.Record(ctx, event.Entry{Kind: k.Topic + ".deleted", Object: k.Noun + " " + name, By: by})
+		return record(ctx, o, event.Entry{Kind: k.Topic + ".deleted", Object: k.Noun + " " + name, By: by})
 	})
 }
 

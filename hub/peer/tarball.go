@@ -92,9 +92,7 @@ func (h tarballs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func refuse(w http.ResponseWriter, err error) {
 	code := errcode.Of(err)
 	w.Header().Set(codeHeader, string(code))
-	if after := errcode.RetryAfter(err); after > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int((after+time.Second-1)/time.Second)))
-	}
+	errcode.SetRetryAfter(w.Header(), err)
 	http.Error(w, errcode.Message(err), errcode.HTTPStatus(code))
 }
 

@@ -13,7 +13,7 @@ func Fleet(s *Store) fleet.Store {
 	return fleet.Store{
 		Snapshots: s, ProjectReader: s, QuotaStore: s, ProjectStore: s, WindowStore: s, ReachReader: s,
 		ClusterReader: s, ClusterStore: s, ClusterLister: s, MemoryStore: s,
-		ServiceReader: s, ServiceStore: s, ServiceLister: s, RevisionStore: s,
+		ServiceReader: s, ServiceStore: s, ServiceLister: s, UseReader: s, RevisionStore: s,
 		StatusReader: s, StatusStore: s, HealStore: s, TestRunStore: s, DiffStore: s,
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/managed"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -297,4 +298,17 @@ func (s *Store) RowsByID(ctx context.Context, ids []string) (all []fleet.Row, er
 		return err
 	})
 	return all, err
+}
+
+// Uses implements fleet.UseReader. It leaves out what no custom resource declares.
+func (s *Store) Uses(ctx context.Context, serviceID string) ([]fleet.Used, error) {
+	const declared = " AND managed_by_tool = 'operator' "
+	return rowsOf(ctx, s, func(row query.Scan) (u fleet.Used, err error) {
+		err = row(&u.Noun, &u.ManagedBy.Tool, &u.ManagedBy.ID)
+		return u, err
+	}, `SELECT 'repository ' || name, managed_by_tool, managed_by_id FROM repositories
+			WHERE id IN (SELECT repository_id FROM services WHERE id = $1 UNION SELECT repository_id FROM service_sources WHERE service_id = $1)`+declared+`
+		UNION ALL SELECT 'project ' || name, managed_by_tool, managed_by_id FROM projects WHERE id IN (SELECT project_id FROM services WHERE id = $1)`+declared+`
+		UNION ALL SELECT b.kind || ' ' || b.name, b.managed_by_tool, b.managed_by_id FROM config_uses u JOIN bags b ON b.kind = u.kind AND b.name = u.name
+			WHERE u.service_id = $1`+declared, serviceID)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
-	"strconv"
 	"time"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -16,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/wsconn"
 )
 
@@ -76,8 +76,6 @@ func (t *Tunnels) admit(r *http.Request) (p identity.Principal, err error) {
 		return p, errcode.New(errcode.Invalid, "a tunnel must be opened with a GET request")
 	case stopping:
 		return p, errcode.New(errcode.Unavailable, "this replica is stopping; dial again to reach another one").After(time.Second)
-	case !t.accepts.Allow():
-		return p, errcode.New(errcode.Unavailable, "too many agents dial at once; try again in a few seconds").After(2 * time.Second)
 	}
 	bearer := bearertoken.Of(r.Header)
 	seen, err := event.ParsePosition(r.Header.Get("Axle-Seen"))
@@ -94,15 +92,17 @@ func (t *Tunnels) admit(r *http.Request) (p identity.Principal, err error) {
 	if p, err = t.config.Identity.Authenticate(r.Context(), bearer); err == nil && p.Kind != identity.KindCluster {
 		err = errcode.New(errcode.Forbidden, "this address is for agents; a token of kind %s does not work here", p.Kind)
 	}
-	return p, err
+	if err != nil {
+		return p, err
+	}
+	// Strangers got their answer: they cost no handshake, and no agent its place.
+	return p, t.pools.dials.Take(pool.Caller{Name: p.ID, Project: t.config.Project(p.ID)})
 }
 
 // refuse answers with an error in the form of the agents' edge.
 func refuse(w http.ResponseWriter, err error) {
 	code := errcode.Of(err)
-	if after := errcode.RetryAfter(err); after > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int((after+time.Second-1)/time.Second)))
-	}
+	errcode.SetRetryAfter(w.Header(), err)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(errcode.HTTPStatus(code))
@@ -114,8 +114,9 @@ func refuse(w http.ResponseWriter, err error) {
 func (t *Tunnels) greet(ctx context.Context, conn net.Conn, p identity.Principal, remote string) {
 	now := t.config.Clock.Now()
 	c := &connection{
+		places:    t.pools.cluster.Another("requests to cluster " + p.Name),
 		clusterID: p.ID, clusterName: p.Name, tokenID: p.TokenID, remote: remote,
-		since: now, endsAt: now.Add(jitter.Add(t.config.MaxLife, t.config.LifeSpread)), users: map[string]int{},
+		since: now, endsAt: now.Add(jitter.Add(t.config.MaxLife, t.config.LifeSpread)),
 	}
 	joined := wsconn.Join(conn, true)
 	unanswered := receiveUnary(joined)
@@ -129,6 +130,7 @@ func (t *Tunnels) greet(ctx context.Context, conn net.Conn, p identity.Principal
 		err = t.hold(c)
 	}
 	if err != nil {
+		c.places.Close()
 		t.config.Log.Info("a tunnel was not accepted", logkey.Cluster, p.Name, logkey.Address, remote, logkey.Error, err)
 		if c.cc != nil {
 			c.close()

@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
@@ -43,10 +44,6 @@ const (
 	hintBurst = 100
 	// hintRest is the minimum time between two hints to the same cluster.
 	hintRest = 100 * time.Millisecond
-	// acceptRate and acceptBurst limit new connections, each of which costs a
-	// handshake; agents beyond that are told when to retry.
-	acceptRate  = 400
-	acceptBurst = 1000
 )
 
 // Identity authenticates clusters.
@@ -92,6 +89,10 @@ type Config struct {
 	PeerKey []byte
 	// PeerClock is the replicas' common time; nil is Clock.
 	PeerClock clock.Clock
+	// Pools has the pools; nil has them without metrics.
+	Pools *pool.Set
+	// Project returns the id of a cluster's project; nil knows none.
+	Project func(clusterID string) string
 	// Zero values mean the limits and times above; tests need others.
 	MaxPerCluster, MaxPerHub                            int
 	StallAfter, HelloWithin, PingAfter, AnswerWithin    time.Duration
@@ -131,6 +132,9 @@ func (c *Config) check() error {
 	c.HintRest = cmp.Or(c.HintRest, hintRest)
 	c.Drain = cmp.Or(c.Drain, drain)
 	c.Sweep = cmp.Or(c.Sweep, time.Second)
+	if c.Project == nil {
+		c.Project = func(string) string { return "" }
+	}
 	if c.Clock == nil {
 		c.Clock = clock.Real{}
 	}

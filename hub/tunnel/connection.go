@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/api/agent/v1/agentv1connect"
 	"github.com/axle-cd/axle/internal/boundedcall"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // Flow control of both ends; see agent/tunnel.
@@ -49,10 +50,11 @@ type connection struct {
 	// pending are the requests of one frame; nil when the agent does not support
 	// them.
 	pending *pendingRequests
+	// places are for its streams.
+	places *pool.Places
 
 	// Tunnels.mu guards the following fields.
 	streams  int
-	users    map[string]int
 	draining bool
 	closeAt  time.Time // of a draining one
 	retireAt time.Time // of one whose token was replaced; zero for others

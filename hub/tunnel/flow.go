@@ -21,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/frame"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
@@ -54,10 +55,10 @@ type flow struct {
 	// over is the context that ctx was derived from.
 	over  context.Context
 	clock clock.Clock
-	// conn and user own the stream, for the limits; conn is nil at a replica
-	// that forwards.
+	// conn is nil at a replica that forwards.
 	conn *connection
-	user string
+	// held are the places that the stream has until it ends.
+	held []*pool.Held
 	// to names the other end in errors.
 	to      string
 	doubted bool // guarded by Tunnels.mu
@@ -86,8 +87,8 @@ type flow struct {
 }
 
 // newFlow creates a stream that is not started.
-func newFlow(ctx context.Context, c clock.Clock, to, user string, conn *connection) *flow {
-	f := &flow{over: ctx, clock: c, conn: conn, user: user, to: to, came: make(chan struct{}), begun: c.Now()}
+func newFlow(ctx context.Context, c clock.Clock, to string, conn *connection) *flow {
+	f := &flow{over: ctx, clock: c, conn: conn, to: to, came: make(chan struct{}), begun: c.Now()}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	return f
 }

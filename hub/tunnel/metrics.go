@@ -4,9 +4,9 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // metrics of the tunnels of this replica.
 type metrics struct {
-	accepted, lost, dead, revoked       prometheus.Counter
-	opened, forwarded, refused, stalled prometheus.Counter
-	hints                               *prometheus.CounterVec
+	accepted, lost, dead, revoked prometheus.Counter
+	opened, forwarded, stalled    prometheus.Counter
+	hints                         *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer, t *Tunnels) *metrics {
@@ -27,12 +27,11 @@ func newMetrics(r prometheus.Registerer, t *Tunnels) *metrics {
 		revoked:   counter("axle_tunnel_revoked_total", "Tunnels closed because their token was revoked."),
 		opened:    counter("axle_tunnel_streams_total", "Requests to clusters that began here, including those for other replicas."),
 		forwarded: counter("axle_tunnel_forwarded_total", "Of those, requests that went to the replica that has the tunnel."),
-		refused:   counter("axle_tunnel_refused_total", "Requests refused because the limit of running requests was reached."),
 		stalled:   counter("axle_tunnel_stalled_total", "Requests closed because their client read nothing for 30 s."),
 		hints:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "axle_tunnel_hints_total", Help: "Hints delivered to agents, by reason: desired, token."}, []string{"reason"}),
 	}
 	if r != nil {
-		r.MustRegister(m.accepted, m.lost, m.dead, m.revoked, m.opened, m.forwarded, m.refused, m.stalled, m.hints,
+		r.MustRegister(m.accepted, m.lost, m.dead, m.revoked, m.opened, m.forwarded, m.stalled, m.hints,
 			gauge("axle_tunnel_up", "Clusters whose tunnel is at this replica.", func() int { return len(t.current) }),
 			gauge("axle_tunnel_old", "Older connections with requests that are still running.", func() int { return len(t.old) }),
 			gauge("axle_tunnel_streams", "Running requests to clusters.", func() int { return len(t.streams) }))

@@ -262,14 +262,14 @@ func (p *peers) forward(ctx context.Context, to peer.Replica, clusterID string, 
 		return nil, err
 	}
 	uri := streamPath + "?" + url.Values{"cluster": {clusterID}, "nonce": {rand.Text()}}.Encode()
-	f := newFlow(ctx, p.t.config.Clock, "cluster "+clusterID+" by replica "+to.Name, head.GetIdentity().GetUser(), nil)
-	p.t.mu.Lock()
-	if err := p.t.room(nil, head.GetIdentity()); err != nil {
-		p.t.mu.Unlock()
+	f := newFlow(ctx, p.t.config.Clock, "cluster "+clusterID+" by replica "+to.Name, nil)
+	held, err := p.t.pools.enter(nil, clusterID, head.GetIdentity())
+	if err != nil {
 		f.cancel(errClosed)
 		return nil, err
 	}
-	p.t.count(f)
+	p.t.mu.Lock()
+	p.t.count(f, held)
 	p.t.mu.Unlock()
 	p.t.metrics.forwarded.Inc()
 	f.begin(l.cc, uri, http.Header{peer.PartHeader: {p.signer.Part(http.MethodPost, uri, raw)}}, raw, hasBody(head))

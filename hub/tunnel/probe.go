@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/wsconn"
 )
 
@@ -25,13 +25,12 @@ const (
 // and with a token a hub without probes would open a tunnel, which would
 // replace the agent's own.
 func (t *Tunnels) probe(w http.ResponseWriter, r *http.Request) {
-	select {
-	case t.probes <- struct{}{}:
-		defer func() { <-t.probes }()
-	default:
-		refuse(w, errcode.New(errcode.Unavailable, "too many agents test WebSockets at once; try again in a few seconds").After(probeWithin))
+	held, err := t.pools.probes.Take(pool.Stranger(r.RemoteAddr))
+	if err != nil {
+		refuse(w, err)
 		return
 	}
+	defer held.Leave()
 	conn, err := wsconn.Accept(w, r, protocol)
 	if err != nil {
 		refuse(w, err)

@@ -1,12 +1,7 @@
 package tunnel
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -97,19 +92,4 @@ func (t *Tunnels) sweepConnections(ctx context.Context, now time.Time) {
 	for _, c := range end {
 		c.close()
 	}
-}
-
-// top returns the users with the most streams.
-func top(users map[string]int) string {
-	names := slices.SortedFunc(maps.Keys(users), func(a, b string) int {
-		return cmp.Or(cmp.Compare(users[b], users[a]), strings.Compare(a, b))
-	})
-	var parts []string
-	for _, name := range names[:min(3, len(names))] {
-		parts = append(parts, fmt.Sprintf("%s %d", name, users[name]))
-	}
-	if len(names) > 3 {
-		parts = append(parts, fmt.Sprintf("%d others", len(names)-3))
-	}
-	return strings.Join(parts, ", ")
 }

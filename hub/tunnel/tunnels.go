@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/time/rate"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
-	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/lifecycle"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // The states of a cluster's tunnel.
@@ -47,8 +46,7 @@ const (
 type Tunnels struct {
 	config    Config
 	transport *http.Transport
-	accepts   *rate.Limiter
-	probes    chan struct{} // one slot for each held probe
+	pools     *pools
 	metrics   *metrics
 	hints     *hints
 	peers     *peers
@@ -62,8 +60,6 @@ type Tunnels struct {
 	old      map[*connection]bool   // that only finish their streams
 	since    map[string]state       // of clusters whose tunnel was here
 	streams  map[*flow]bool
-	// users counts the streams of each caller.
-	users map[string]int
 }
 
 // state is when a cluster's tunnel came or went, or its agent reported that it
@@ -80,9 +76,9 @@ func New(c Config) (*Tunnels, error) {
 		return nil, err
 	}
 	t := &Tunnels{
-		config: c, transport: newTransport(c.PingAfter, c.AnswerWithin), accepts: rate.NewLimiter(acceptRate, acceptBurst),
-		probes: make(chan struct{}, maxProbes), begun: c.Clock.Now(),
-		current: map[string]*connection{}, old: map[*connection]bool{}, since: map[string]state{}, streams: map[*flow]bool{}, users: map[string]int{},
+		config: c, transport: newTransport(c.PingAfter, c.AnswerWithin), pools: newPools(c),
+		begun:   c.Clock.Now(),
+		current: map[string]*connection{}, old: map[*connection]bool{}, since: map[string]state{}, streams: map[*flow]bool{},
 	}
 	t.hints = newHints(t)
 	t.peers = newPeers(t)
@@ -158,8 +154,8 @@ func (t *Tunnels) busy() bool {
 // only its beginning. The error is ErrNone when the cluster has no tunnel, with
 // RetryAfter when it had one within the last 30 s or the hub has just started.
 // It is Exhausted (HTTP 429), with RetryAfter and the users with the most
-// streams, when the cluster has 450 streams already, or the caller a half of them, or all
-// but the last tenth, which is for administrators.
+// streams, when a pool has no place for the caller: that of the cluster, of 450, or that of
+// this replica.
 func (t *Tunnels) Open(ctx context.Context, clusterID string, head *agentv1.StreamHead) (*Stream, error) {
 	s, err := t.open(ctx, clusterID, head)
 	if s == nil && err == nil {
@@ -240,14 +236,14 @@ func (t *Tunnels) open(ctx context.Context, clusterID string, head *agentv1.Stre
 		t.mu.Unlock()
 		return nil, errcode.New(errcode.Unprocessable, "the agent of cluster %s is of version %s and does not answer readiness yet; upgrade it (axle agents upgrade)", c.clusterName, c.version)
 	}
-	if err := t.room(c, head.GetIdentity()); err != nil {
+	held, err := t.pools.enter(c, clusterID, head.GetIdentity())
+	if err != nil {
 		t.mu.Unlock()
-		t.metrics.refused.Inc()
 		return nil, err
 	}
-	s := newFlow(ctx, t.config.Clock, "cluster "+c.clusterName, user, c)
+	s := newFlow(ctx, t.config.Clock, "cluster "+c.clusterName, c)
 	s.upgrade = head.GetUpgrade() != ""
-	t.count(s)
+	t.count(s, held)
 	t.mu.Unlock()
 	if !hasBody(head) && c.inline && len(raw) <= maxInline {
 		s.prepare(c.cc, raw, c.unary(head))
@@ -258,59 +254,14 @@ func (t *Tunnels) open(ctx context.Context, clusterID string, head *agentv1.Stre
 }
 
 // count adds a stream until it ends. The caller holds mu.
-func (t *Tunnels) count(s *flow) {
+func (t *Tunnels) count(s *flow, held []*pool.Held) {
 	t.streams[s] = true
-	t.users[s.user]++
+	s.held = held
 	t.metrics.opened.Inc()
 	if s.conn != nil {
 		s.conn.streams++
-		s.conn.users[s.user]++
 	}
 	s.leave = after(s.ctx, func() { t.done(s) })
-}
-
-// retryExhausted is when to retry after a limit was reached.
-const retryExhausted = 5 * time.Second
-
-// Of each pool of streams one caller has at most a half, and the last tenth is for
-// administrators: one reader's watches refuse nobody else, and everybody's do not refuse
-// whoever comes to help.
-const (
-	callersShare = 2
-	adminsShare  = 10
-)
-
-// room returns why a connection cannot accept another stream of a caller; c is nil for one
-// to another replica, where its cluster's pool is. The caller holds mu.
-func (t *Tunnels) room(c *connection, caller *agentv1.StreamIdentity) error {
-	if c != nil {
-		p := pool{c.streams, t.config.MaxPerCluster, c.users[caller.GetUser()], "to cluster " + c.clusterName, "; by " + top(c.users)}
-		if err := p.room(caller); err != nil {
-			return err
-		}
-	}
-	return pool{len(t.streams), t.config.MaxPerHub, t.users[caller.GetUser()], "to clusters through this replica", ""}.room(caller)
-}
-
-// pool are the streams that share a limit, and how many of them are a caller's.
-type pool struct {
-	running, most, own int
-	where, by          string
-}
-
-func (p pool) room(caller *agentv1.StreamIdentity) error {
-	reserve := p.most / adminsShare
-	switch {
-	case p.running >= p.most:
-		return errcode.New(errcode.Exhausted, "%d requests are under way %s, which is the most%s; end some, or try again in a few seconds", p.running, p.where, p.by).After(retryExhausted)
-	case slices.Contains(caller.GetGroups(), identity.AdminsGroup):
-		return nil
-	case p.own >= max(1, p.most/callersShare):
-		return errcode.New(errcode.Exhausted, "%d of your requests are under way %s, which is the share of one caller of %d; end some, or try again in a few seconds", p.own, p.where, p.most).After(retryExhausted)
-	case p.running >= p.most-reserve:
-		return errcode.New(errcode.Exhausted, "%d requests are under way %s, and the last %d of %d are for administrators%s; end some, or try again in a few seconds", p.running, p.where, reserve, p.most, p.by).After(retryExhausted)
-	}
-	return nil
 }
 
 // done removes a stream.
@@ -321,15 +272,11 @@ func (t *Tunnels) done(s *flow) {
 		return
 	}
 	delete(t.streams, s)
-	if t.users[s.user]--; t.users[s.user] == 0 {
-		delete(t.users, s.user)
+	for _, held := range s.held {
+		held.Leave()
 	}
-	if s.conn == nil {
-		return
-	}
-	s.conn.streams--
-	if s.conn.users[s.user]--; s.conn.users[s.user] == 0 {
-		delete(s.conn.users, s.user)
+	if s.conn != nil {
+		s.conn.streams--
 	}
 }
 
@@ -367,6 +314,7 @@ func (t *Tunnels) ended(c *connection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.old, c)
+	c.places.Close()
 	if t.current[c.clusterID] != c {
 		return
 	}

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -130,9 +129,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.config.Log.Warn("a webhook delivery failed", "provider", provider, logkey.Error, err)
 		}
 		s.count(provider, outcome)
-		if after := errcode.RetryAfter(err); after > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(int((after+time.Second-1)/time.Second)))
-		}
+		errcode.SetRetryAfter(w.Header(), err)
 		w.WriteHeader(errcode.HTTPStatus(code))
 		_ = json.NewEncoder(w).Encode(answer{Outcome: outcome, Message: errcode.Message(err)})
 		return

@@ -2,8 +2,8 @@
 // a code has a message for the person who can act on it. An error without a code is a
 // fault of ours: the edge logs it once and shows the user "internal error".
 //
-// It does not log. It knows HTTP and gRPC only through the two mappings at its end,
-// which are the only ones in the tree. Every package may call it.
+// It does not log. It knows HTTP and gRPC only through the header and the two mappings at
+// its end, which are the only ones in the tree. Every package may call it.
 package errcode
 
 import (
@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -129,6 +130,17 @@ func RetryAfter(err error) time.Duration {
 		return coded.RetryAfter
 	}
 	return 0
+}
+
+// RetrySeconds is RetryAfter in whole seconds, as HTTP has it.
+func RetrySeconds(err error) int { return int((RetryAfter(err) + time.Second - 1) / time.Second) }
+
+// SetRetryAfter sets the header Retry-After of an answer to what the error asks for, if
+// anything.
+func SetRetryAfter(h http.Header, err error) {
+	if after := RetrySeconds(err); after > 0 {
+		h.Set("Retry-After", strconv.Itoa(after))
+	}
 }
 
 // HTTPStatus maps the code to an HTTP status.

@@ -2,7 +2,6 @@ package kubereq
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -34,8 +33,7 @@ var reasons = map[errcode.Code]string{
 func Status(err error) (code int, body []byte, retryAfter int) {
 	of := errcode.Of(err)
 	s := status{Kind: "Status", APIVersion: "v1", Status: "Failure", Message: errcode.Message(err), Reason: reasons[of], Code: errcode.HTTPStatus(of)}
-	if after := errcode.RetryAfter(err); after > 0 {
-		retryAfter = int((after + time.Second - 1) / time.Second)
+	if retryAfter = errcode.RetrySeconds(err); retryAfter > 0 {
 		s.Details = &details{RetryAfterSeconds: retryAfter}
 	}
 	body, merr := json.Marshal(s)

@@ -8,30 +8,28 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
-	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/routes"
 )
 
 const (
 	// timeout is how long the body of an unknown caller may take to arrive.
 	timeout = 10 * time.Second
-	// atOnce bounds the unfinished bodies of unknown callers, and ofOne those from
-	// one address; a large site registers its agents from one address.
+	// atOnce bounds the unfinished bodies of unknown callers. A large site, which
+	// registers its agents from one address, has a half.
 	atOnce = 512
-	ofOne  = 256
 )
 
 // Gate counts the unfinished bodies of unknown callers. With 64 KiB each they take at
 // most 32 MiB of memory, and callers that send nothing are disconnected after 10 s.
-// Its zero value is empty.
-type Gate struct {
-	mu  sync.Mutex
-	all int
-	of  map[string]int
+type Gate struct{ places *pool.Places }
+
+// New returns a Gate.
+func New(pools *pool.Set) *Gate {
+	return &Gate{pools.Places(pool.Spec{Name: "strangers_bodies", Of: "requests of callers who are not logged in", Size: atOnce, Retry: time.Second})}
 }
 
 // Serve passes a request on with a body of at most that many bytes, or rejects it if
@@ -41,50 +39,24 @@ func (g *Gate) Serve(w http.ResponseWriter, r *http.Request, bytes int64, next h
 		next.ServeHTTP(w, r)
 		return
 	}
-	leave := g.enter(r.RemoteAddr)
-	if leave == nil {
-		refuse(w, r)
+	held, err := g.places.Take(pool.Stranger(r.RemoteAddr))
+	if err != nil {
+		refuse(w, r, err)
 		return
 	}
-	defer leave()
-	r.Body = Bound(w, r.Body, bytes, timeout, leave)
+	defer held.Leave()
+	r.Body = Bound(w, r.Body, bytes, timeout, held.Leave)
 	next.ServeHTTP(w, r)
 }
 
-// enter takes a slot until leave is called, which may happen more than once; nil if
-// there is none.
-func (g *Gate) enter(remote string) (leave func()) {
-	host := address.Host(remote)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.all >= atOnce || g.of[host] >= ofOne {
-		return nil
-	}
-	if g.of == nil {
-		g.of = map[string]int{}
-	}
-	g.all++
-	g.of[host]++
-	return sync.OnceFunc(func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.all--
-		if g.of[host]--; g.of[host] == 0 {
-			delete(g.of, host)
-		}
-	})
-}
-
 // refuse answers that there is no slot, in the error format of calls.
-func refuse(w http.ResponseWriter, r *http.Request) {
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	routes.LeaveBody(w, r)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Retry-After", "1")
-	w.WriteHeader(errcode.HTTPStatus(errcode.Unavailable))
-	_ = json.NewEncoder(w).Encode(map[string]string{
-		"code": "unavailable", "message": "too many requests of callers who are not logged in; try again in a second",
-	})
+	errcode.SetRetryAfter(w.Header(), err)
+	w.WriteHeader(errcode.HTTPStatus(errcode.Of(err)))
+	_ = json.NewEncoder(w).Encode(map[string]string{"code": "resource_exhausted", "message": errcode.Message(err)})
 }
 
 // Bound returns a body of at most that many bytes that must arrive within a time. If

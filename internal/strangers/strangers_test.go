@@ -18,7 +18,7 @@ func (held) Close() error { return nil }
 
 // Places are taken while a body is waited for, and no longer.
 func TestPlacesAreFewAndFreedByTheEndOfABody(t *testing.T) {
-	var gate strangers.Gate
+	gate := strangers.New(nil)
 	answer := func(from, body string, inside http.HandlerFunc) int {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodPost, "/", held{strings.NewReader(body)})
@@ -32,8 +32,8 @@ func TestPlacesAreFewAndFreedByTheEndOfABody(t *testing.T) {
 		if n == 600 {
 			return
 		}
-		code := answer(fmt.Sprintf("192.0.2.%d:1", n%2), "x", func(http.ResponseWriter, *http.Request) { nest(n + 1) })
-		if code == http.StatusServiceUnavailable {
+		code := answer(fmt.Sprintf("192.0.%d.%d:1", n%200, n%251), "x", func(http.ResponseWriter, *http.Request) { nest(n + 1) })
+		if code == http.StatusTooManyRequests {
 			refused++
 		}
 	}

@@ -28,14 +28,17 @@ func (f files) Open(name string) (fs.File, error) {
 		}
 		return &file{Reader: bytes.NewReader(text), info: info{name: path.Base(name), size: int64(len(text))}}, nil
 	}
+	if why := f.tree.Why(name); why != "" {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: &Error{name, why}}
+	}
 	if name != "." && !f.tree.IsDir(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	return &folder{info: info{name: path.Base(name), dir: true}, entries: f.entries(name)}, nil
 }
 
-// entries lists what is directly inside a folder, sorted by name. Broken links are
-// not included.
+// entries lists what is directly inside a folder, sorted by name, with broken links as
+// files: opening one is the error.
 func (f files) entries(dir string) []fs.DirEntry {
 	var out []fs.DirEntry
 	last := ""
@@ -55,7 +58,7 @@ func (f files) entries(dir string) []fs.DirEntry {
 			e := f.tree.files[name]
 			out = append(out, fs.FileInfoToDirEntry(info{name: first, size: max(int64(len(e.content)), e.omitted)}))
 		default:
-			continue
+			out = append(out, fs.FileInfoToDirEntry(info{name: first}))
 		}
 		last = first
 	}

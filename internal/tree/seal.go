@@ -41,9 +41,10 @@ func (t *Tree) settle(name, real string, stack []string) error {
 		t.files[name] = e
 		return nil
 	}
-	target, err := t.resolve(real)
-	if err != nil {
-		return err
+	target, why := t.resolve(real)
+	if why != "" {
+		t.broken[name] = why
+		return nil
 	}
 	if _, ok := t.raw[target]; ok {
 		return t.settle(name, target, stack)
@@ -54,7 +55,8 @@ func (t *Tree) settle(name, real string, stack []string) error {
 		return nil
 	}
 	if slices.ContainsFunc(stack, func(dir string) bool { return holds(target, dir) }) {
-		return &Error{real, fmt.Sprintf("the symbolic link points to %q, a folder that contains the link itself", e.link)}
+		t.broken[name] = fmt.Sprintf("the symbolic link points to %q, a folder that contains the link itself", e.link)
+		return nil
 	}
 	stack = append(slices.Clone(stack), target)
 	for _, child := range inside {
@@ -73,20 +75,20 @@ func (t *Tree) settle(name, real string, stack []string) error {
 // holds reports whether folder a is b or above it.
 func holds(a, b string) bool { return a == "." || a == b || strings.HasPrefix(b, a+"/") }
 
-// resolve follows links until the path names a file or a folder.
-func (t *Tree) resolve(name string) (string, error) {
-	start := name
+// resolve follows links until the path names a file or a folder, or says why it cannot.
+func (t *Tree) resolve(name string) (target, why string) {
+	start := t.raw[name].link
 	for range maxHops {
 		link, rest := t.firstLink(name)
 		if link == "" {
-			return name, nil
+			return name, ""
 		}
-		name = path.Join(path.Dir(link), t.raw[link].link, rest)
-		if escapes(name) {
-			return "", &Error{start, "the symbolic link leaves the service's files; links must stay inside them"}
+		to := t.raw[link].link
+		if name = path.Join(path.Dir(link), to, rest); path.IsAbs(to) || escapes(name) {
+			return "", fmt.Sprintf("the symbolic link points to %q, outside the service's files; what is read must lie inside them", start)
 		}
 	}
-	return "", &Error{start, fmt.Sprintf("more than %d symbolic links in a row", maxHops)}
+	return "", fmt.Sprintf("more than %d symbolic links in a row", maxHops)
 }
 
 // firstLink finds the shortest leading part of name that is a link.

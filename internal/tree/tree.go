@@ -60,12 +60,34 @@ func (t *Tree) Omit(name string, size int64) error {
 	return t.put(name, entry{omitted: max(size, 1)})
 }
 
-// Link adds a symbolic link. One that leaves the tree is rejected.
+// Link adds a symbolic link. Reading one that leads out of the tree, or nowhere, is an
+// error; having it is not.
 func (t *Tree) Link(name, target string) error {
-	if target == "" || path.IsAbs(target) || escapes(path.Join(path.Dir(name), target)) {
-		return &Error{name, fmt.Sprintf("the symbolic link points to %q, outside the service's files; links must stay inside them", target)}
+	if target == "" {
+		target = "/"
 	}
 	return t.put(name, entry{link: target})
+}
+
+// LeaveOut records, of a sealed tree, why there is nothing at a path: reading it, or what
+// would be below it, gives the reason.
+func (t *Tree) LeaveOut(name, why string) {
+	at, known := slices.BinarySearch(t.names, name)
+	if !fs.ValidPath(name) || known || t.IsDir(name) {
+		return
+	}
+	t.broken[name] = why
+	t.names = slices.Insert(t.names, at, name)
+}
+
+// Why says why there is nothing at a path, "" if it is just not there.
+func (t *Tree) Why(name string) string {
+	for at := path.Clean(name); at != "." && at != "/"; at = path.Dir(at) {
+		if why := t.broken[at]; why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 func (t *Tree) put(name string, e entry) error {
@@ -90,8 +112,9 @@ func (t *Tree) Read(name string) ([]byte, error) {
 		return nil, &Error{name, fmt.Sprintf("the file has %d bytes, more than a renderer reads; do not use large files in rendering", e.omitted)}
 	case ok:
 		return e.content, nil
-	case t.broken[name] != "":
-		return nil, &Error{name, t.broken[name]}
+	}
+	if why := t.Why(name); why != "" {
+		return nil, &Error{name, why}
 	}
 	return nil, &Error{name, "no such file: " + name}
 }

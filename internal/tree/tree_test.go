@@ -41,13 +41,13 @@ func TestLinks(t *testing.T) {
 		"inside a linked": {files: map[string]string{"l": "-> d", "d/a": "-> ../x", "x": "1"}, want: map[string]string{"l/a": "1"}},
 		"sibling":         {files: map[string]string{"d/l": "-> ../e", "e/a": "1", "d-other/a": "2"}, want: map[string]string{"d/l/a": "1"}},
 		"to nothing":      {files: map[string]string{"a": "-> none", "b": "x"}, want: map[string]string{"a": "!does not exist", "b": "x"}},
-		"absolute":        {files: map[string]string{"a": "-> /etc/passwd"}, fail: "outside"},
-		"up":              {files: map[string]string{"d/a": "-> ../../b"}, fail: "outside"},
-		"up by a link":    {files: map[string]string{"d/e/l": "-> ../..", "d/e/m": "-> l/../x", "x": "1"}, fail: "link"},
-		"to itself":       {files: map[string]string{"a": "-> a"}, fail: "in a row"},
-		"in a ring":       {files: map[string]string{"a": "-> b", "b": "-> a"}, fail: "in a row"},
-		"to the root":     {files: map[string]string{"d/l": "-> ..", "a": "x"}, fail: "contains the link itself"},
-		"to each other":   {files: map[string]string{"a/l": "-> ../b", "b/l": "-> ../a", "a/x": "", "b/x": ""}, fail: "contains the link itself"},
+		"absolute":        {files: map[string]string{"a": "-> /etc/passwd", "b": "x", "etc/passwd": "y"}, want: map[string]string{"a": "!outside", "b": "x"}},
+		"up":              {files: map[string]string{"d/a": "-> ../../b", "d/b": "x"}, want: map[string]string{"d/a": "!outside", "d/a/c": "!outside", "d/b": "x"}},
+		"up by a link":    {files: map[string]string{"d/e/l": "-> ../..", "d/e/m": "-> l/../x", "x": "1"}, want: map[string]string{"d/e/l": "!contains the link itself", "d/e/m": "!does not exist", "x": "1"}},
+		"to itself":       {files: map[string]string{"a": "-> a"}, want: map[string]string{"a": "!in a row"}},
+		"in a ring":       {files: map[string]string{"a": "-> b", "b": "-> a"}, want: map[string]string{"a": "!in a row"}},
+		"to the root":     {files: map[string]string{"d/l": "-> ..", "a": "x"}, want: map[string]string{"d/l": "!contains the link itself", "d/l/a": "!contains", "a": "x"}},
+		"to each other":   {files: map[string]string{"a/l": "-> ../b", "b/l": "-> ../a", "a/x": "1", "b/x": "2"}, want: map[string]string{"a/x": "1", "a/l/x": "2", "a/l/l": "!contains the link itself"}},
 		"bad name":        {files: map[string]string{"../a": "x"}, fail: "not a valid"},
 	}
 	for name, test := range tests {
@@ -74,6 +74,28 @@ func TestLinks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLeftOut holds that what is left out has its reason, and hides nothing that is there.
+func TestLeftOut(t *testing.T) {
+	files, err := build(map[string]string{"a/b": "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "a/b", "a/lib", "../up", "a/lib"} {
+		files.LeaveOut(name, "a submodule")
+	}
+	if diff := cmp.Diff([]string{"a/b", "a/lib"}, files.Below(".")); diff != "" {
+		t.Error(diff)
+	}
+	for name, want := range map[string]string{"a": "", "a/b": "", "a/c": "", "a/lib": "a submodule", "a/lib/deep/c": "a submodule"} {
+		if got := files.Why(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if _, err := files.Read("a/lib/c"); err == nil || err.Error() != "a submodule" {
+		t.Errorf("got %v", err)
 	}
 }
 

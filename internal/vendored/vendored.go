@@ -45,11 +45,18 @@ type Chart struct {
 	Path       string `json:"path"`              // path of the folder with Chart.yaml
 }
 
+// LeftOut is something of the repository that is not among the files, and why.
+type LeftOut struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
 // Contents is the content of the map.
 type Contents struct {
-	Version int     `json:"version"`
-	Bases   []Base  `json:"bases,omitempty"`
-	Charts  []Chart `json:"charts,omitempty"`
+	Version int       `json:"version"`
+	Bases   []Base    `json:"bases,omitempty"`
+	Charts  []Chart   `json:"charts,omitempty"`
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
 }
 
 // Encode encodes the map. Equal contents give equal bytes, whatever their order.
@@ -59,7 +66,9 @@ func Encode(c Contents) ([]byte, error) {
 	slices.SortFunc(c.Charts, func(a, b Chart) int {
 		return cmp.Or(cmp.Compare(a.Repository, b.Repository), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
 	})
-	c.Bases, c.Charts = slices.Compact(c.Bases), slices.Compact(c.Charts)
+	c.LeftOut = slices.Clone(c.LeftOut)
+	slices.SortFunc(c.LeftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
+	c.Bases, c.Charts, c.LeftOut = slices.Compact(c.Bases), slices.Compact(c.Charts), slices.Compact(c.LeftOut)
 	return yaml.Marshal(c)
 }
 
@@ -81,6 +90,11 @@ func Decode(raw []byte) (Contents, error) {
 	for _, ch := range c.Charts {
 		if !fs.ValidPath(ch.Path) {
 			return Contents{}, fmt.Errorf("%s leads to %q, outside the files", Map, ch.Path)
+		}
+	}
+	for _, l := range c.LeftOut {
+		if !fs.ValidPath(l.Path) {
+			return Contents{}, fmt.Errorf("%s leads to %q, outside the files", Map, l.Path)
 		}
 	}
 	return c, nil

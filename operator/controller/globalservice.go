@@ -52,6 +52,7 @@ func templateReferences(field string, t *v1alpha1.ServiceTemplate, namespace str
 	refs := reference.ToGlobal(field+".repositoryRef", "GitRepository", t.RepositoryRef)
 	if t.Helm != nil {
 		refs = append(refs, reference.ToGlobal(field+".helm.repositoryRef", "GitRepository", t.Helm.RepositoryRef)...)
+		refs = append(refs, reference.ToSecret(field+".helm.valuesFrom", t.Helm.ValuesFrom, namespace)...)
 		if ref := t.Helm.ValuesConfigMapRef; ref != nil {
 			for _, one := range reference.To(field+".helm.valuesConfigMapRef", reference.ConfigMap, &v1alpha1.ObjectReference{Name: ref.Name}, namespace) {
 				one.Optional = value(ref.Optional)

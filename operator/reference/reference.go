@@ -140,6 +140,15 @@ func (r Resolved) Secret(namespace, name string) (map[string]string, error) {
 	return values, nil
 }
 
+// ChartValues implements manifest.Values.
+func (r Resolved) ChartValues(namespace, name string) (string, error) {
+	held, err := r.Secret(namespace, name)
+	if err != nil {
+		return "", err
+	}
+	return manifest.MergeChartValues(held, namespace+"/"+name)
+}
+
 // ConfigMap implements manifest.Values.
 func (r Resolved) ConfigMap(namespace, name string) (map[string]string, error) {
 	ref := Reference{Kind: ConfigMap, At: types.NamespacedName{Namespace: namespace, Name: name}}
@@ -157,10 +166,24 @@ type Marks struct{ Resolved }
 func (m Marks) Secret(namespace, name string) (map[string]string, error) {
 	values, err := m.Resolved.Secret(namespace, name)
 	for k := range values {
-		object := m.Resolved[Reference{Kind: Secret, At: types.NamespacedName{Namespace: namespace, Name: name}}.Key()].(*corev1.Secret)
-		values[k] = string(object.GetUID()) + "/" + object.GetResourceVersion()
+		values[k] = m.mark(namespace, name)
 	}
 	return values, err
+}
+
+// ChartValues implements manifest.Values.
+func (m Marks) ChartValues(namespace, name string) (string, error) {
+	_, err := m.Resolved.Secret(namespace, name)
+	if err != nil {
+		return "", err
+	}
+	return m.mark(namespace, name), nil
+}
+
+// mark is the version of a Secret that was read.
+func (m Marks) mark(namespace, name string) string {
+	object := m.Resolved[Reference{Kind: Secret, At: types.NamespacedName{Namespace: namespace, Name: name}}.Key()].(*corev1.Secret)
+	return string(object.GetUID()) + "/" + object.GetResourceVersion()
 }
 
 // Source implements manifest.Values.

@@ -35,6 +35,8 @@ type Request struct {
 	// Values is YAML and overrides ValuesFiles.
 	Values      string
 	ValuesFiles []string
+	// SecretValues is YAML that overrides Values; no error quotes it.
+	SecretValues string
 	// Lua produces values that override all others, and names values files that come
 	// after ValuesFiles.
 	Lua         Lua

@@ -21,12 +21,16 @@ const (
 	settings  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata:\n"
 )
 
-// seal makes a tree of files.
+// seal makes a tree of files; a text "-> x" is a link to x.
 func seal(t *testing.T, files map[string]string) *tree.Tree {
 	t.Helper()
 	out := tree.New()
 	for name, text := range files {
-		if err := out.Add(name, []byte(text)); err != nil {
+		err := out.Add(name, []byte(text))
+		if target, ok := strings.CutPrefix(text, "-> "); ok {
+			err = out.Link(name, target)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -271,6 +275,19 @@ func TestDocumentsAreSplitAsHelmDoes(t *testing.T) {
 	fails(t, request(t, map[string]string{"templates/a.yaml": "\n\n---\n\n" + settings + "\n---\n\n" + settings + "  a: b: c\n"}), "templates/a.yaml", 16, "rendered text")
 }
 
+// TestLinkThatNothingReads holds that links out of the files fail only a chart that reads them.
+func TestLinkThatNothingReads(t *testing.T) {
+	files := map[string]string{"templates/a.yaml": settings + "  a: {{ .Files.Get \"conf/a.txt\" }}\n", "conf/a.txt": "text",
+		"README.md": "-> ../../README.md", "conf/b.txt": "-> /etc/passwd", "ci/values": "-> nowhere"}
+	result, err := helm.Render(t.Context(), request(t, files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := data(t, result)["a"]; got != "text" || len(result.Warnings) != 0 {
+		t.Errorf("a is %v, warnings %v", got, result.Warnings)
+	}
+}
+
 func TestBadCharts(t *testing.T) {
 	tests := map[string]struct {
 		files  map[string]string
@@ -315,6 +332,18 @@ func TestBadCharts(t *testing.T) {
 		"wants another Kubernetes": {
 			files: map[string]string{"Chart.yaml": chartYAML + "kubeVersion: '>=1.40.0'\n"},
 			file:  "Chart.yaml", want: "requires Kubernetes >=1.40.0, the cluster has v1.36.3",
+		},
+		"link that a template reads": {
+			files: map[string]string{"templates/a.yaml": settings + "  a: {{ .Files.Get \"conf/a.txt\" | quote }}\n", "conf/a.txt": "-> /etc/passwd"},
+			file:  "conf/a.txt", want: "a template of the chart may read it by .Files",
+		},
+		"link that a template may read": {
+			files: map[string]string{"templates/a.yaml": settings + "  a: {{ range $f, $_ := .Files.Glob \"conf/**\" }}{{ $f }}{{ end }}\n", "conf/a.txt": "-> nowhere"},
+			file:  "conf/a.txt", want: "which does not exist; a template of the chart may read it by .Files",
+		},
+		"link that a template of a subchart reads": {
+			files: map[string]string{"charts/c/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\n", "charts/c/templates/_x.tpl": "{{ define \"x\" }}{{ $f := .Files }}{{ end }}", "a.txt": "-> nowhere"},
+			file:  "a.txt", want: "may read it by .Files",
 		},
 		"library": {
 			files: map[string]string{"Chart.yaml": chartYAML + "type: library\n"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,20 +26,36 @@ const maxNesting = 16
 // loadChart reads the chart in a folder of the tree, with its subcharts in a fixed
 // order.
 func loadChart(files *tree.Tree, dir string) (*chart.Chart, error) {
-	c, err := loadNested(files, dir, 0)
+	l := loading{files: files}
+	c, err := l.nested(dir, 0)
 	if err != nil {
+		return nil, err
+	}
+	if err := l.unread(c); err != nil {
 		return nil, err
 	}
 	sortSubcharts(c)
 	return c, nil
 }
 
-func loadNested(files *tree.Tree, dir string, depth int) (*chart.Chart, error) {
+// loading is one load of a chart and those that it has by file://.
+type loading struct {
+	files  *tree.Tree
+	astray []astray
+}
+
+// astray is a file of a chart that cannot be read: a link that leads nowhere.
+type astray struct {
+	file, why string
+	name      string // in the chart's folder
+}
+
+func (l *loading) nested(dir string, depth int) (*chart.Chart, error) {
 	file := path.Join(dir, "Chart.yaml")
 	if depth > maxNesting {
 		return nil, &manifest.Error{File: file, Message: fmt.Sprintf("charts depend on each other by file:// more than %d deep", maxNesting)}
 	}
-	buffered, err := buffer(files, dir)
+	buffered, err := l.buffer(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +68,8 @@ func loadNested(files *tree.Tree, dir string, depth int) (*chart.Chart, error) {
 			continue
 		}
 		local, ok := strings.CutPrefix(need.Repository, "file://")
-		if from := path.Join(dir, local); ok && files.IsFile(path.Join(from, "Chart.yaml")) {
-			sub, err := loadNested(files, from, depth+1)
+		if from := path.Join(dir, local); ok && l.files.IsFile(path.Join(from, "Chart.yaml")) {
+			sub, err := l.nested(from, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -92,8 +109,9 @@ func unmatched(file string, c *chart.Chart) (warnings []string) {
 }
 
 // buffer reads the files of a chart: all files in its folder that .helmignore does
-// not exclude.
-func buffer(files *tree.Tree, dir string) ([]*archive.BufferedFile, error) {
+// not exclude. A file that cannot be read is put aside unless the chart consists of it.
+func (l *loading) buffer(dir string) ([]*archive.BufferedFile, error) {
+	files := l.files
 	rules := ignore.Empty()
 	if file := path.Join(dir, ignore.HelmIgnore); files.IsFile(file) {
 		text, err := files.Read(file)
@@ -115,6 +133,10 @@ func buffer(files *tree.Tree, dir string) ([]*archive.BufferedFile, error) {
 		if ignored(rules, name) || strings.HasPrefix(name, vendored.Folder+"/") {
 			continue
 		}
+		if why := files.Why(file); why != "" && !part.MatchString(name) {
+			l.astray = append(l.astray, astray{file: file, why: why, name: name})
+			continue
+		}
 		text, err := files.Read(file)
 		if err != nil {
 			return nil, err
@@ -122,6 +144,44 @@ func buffer(files *tree.Tree, dir string) ([]*archive.BufferedFile, error) {
 		out = append(out, &archive.BufferedFile{Name: name, Data: bytes.TrimPrefix(text, []byte("\ufeff"))})
 	}
 	return out, nil
+}
+
+// part matches the files that a chart consists of. Others only a template can read.
+var part = regexp.MustCompile(`^(Chart\.(yaml|lock)|values\.(yaml|schema\.json)|requirements\.(yaml|lock)|(templates|crds|charts)(/.*)?)$`)
+
+// unread fails if a template may read a file that was put aside: it would be empty there.
+func (l *loading) unread(c *chart.Chart) error {
+	if len(l.astray) == 0 {
+		return nil
+	}
+	reads := readsOf(c)
+	for _, a := range l.astray {
+		if slices.ContainsFunc(reads, func(start string) bool { return strings.HasPrefix(a.name, start) }) {
+			return &manifest.Error{File: a.file, Message: a.why + "; a template of the chart may read it by .Files"}
+		}
+	}
+	return nil
+}
+
+// ofFiles matches a use of .Files in a template, with the literal name or pattern if it has one.
+var ofFiles = regexp.MustCompile("\\.Files\\b(?:\\.(?:Get|GetBytes|Lines|Glob)\\s+[\"`]([^\"`]+)[\"`])?")
+
+// readsOf returns how the names of files begin that the templates of a chart and its subcharts may
+// read.
+func readsOf(c *chart.Chart) (starts []string) {
+	for _, t := range c.Templates {
+		for _, use := range ofFiles.FindAllSubmatch(t.Data, -1) {
+			literal := string(use[1])
+			if at := strings.IndexAny(literal, `*?[{\`); at >= 0 {
+				literal = literal[:at]
+			}
+			starts = append(starts, literal)
+		}
+	}
+	for _, sub := range c.Dependencies() {
+		starts = append(starts, readsOf(sub)...)
+	}
+	return starts
 }
 
 // ignored checks the rules for the file and each folder above it.

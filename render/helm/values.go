@@ -17,10 +17,15 @@ import (
 // inlineName is the name of the service's inline values in errors.
 const inlineName = "the service's helm.values"
 
+// secretName is the name of the values that are a secret of the service.
+const secretName = "the service's secret helm.valuesFrom"
+
 // valuesText is one source of values, rendered and not yet decoded.
 type valuesText struct {
 	name string
 	text []byte
+	// secret is set for a text that no error may quote.
+	secret bool
 	// generates is set for a template whose output may differ each time.
 	generates bool
 }
@@ -53,6 +58,9 @@ func (r Request) valuesTexts() ([]valuesText, error) {
 	}
 	if strings.TrimSpace(r.Values) != "" {
 		texts = append(texts, valuesText{name: inlineName, text: []byte(r.Values)})
+	}
+	if r.SecretValues != "" {
+		texts = append(texts, valuesText{name: secretName, text: []byte(r.SecretValues), secret: true})
 	}
 	if len(made.values) > 0 {
 		text, err := json.Marshal(made.values)
@@ -110,6 +118,9 @@ func mergeValues(texts []valuesText) (map[string]any, error) {
 	values := map[string]any{}
 	for _, t := range texts {
 		over, err := loader.LoadValues(bytes.NewReader(t.text))
+		if err != nil && t.secret {
+			err = errors.New("they are no YAML map")
+		}
 		if err != nil {
 			return nil, valuesError(t.name, err)
 		}

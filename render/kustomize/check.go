@@ -160,6 +160,8 @@ func (c *checker) entry(dir string, at manifest.Error, field, reference string) 
 		at.Message = remoteText(reference)
 	case path.IsAbs(reference) || escapes(local):
 		at.Message = outside(reference)
+	case c.request.Tree.Why(local) != "":
+		at.Message = fmt.Sprintf("%s names %q: %s", field, reference, c.request.Tree.Why(local))
 	default:
 		at.Message = fmt.Sprintf("%s names %q, which does not exist at this revision", field, reference)
 	}
@@ -211,6 +213,8 @@ func (c *checker) single(dir string, at manifest.Error, reference string) error 
 		at.Message = remoteText(reference)
 	case away:
 		at.Message = outside(reference)
+	case c.request.Tree.Why(local) != "":
+		at.Message = fmt.Sprintf("%q: %s", reference, c.request.Tree.Why(local))
 	default:
 		return nil // the library reports it, if it reads it
 	}

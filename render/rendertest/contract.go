@@ -1,6 +1,7 @@
 package rendertest
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"strings"
@@ -188,7 +189,9 @@ func (f Fixture) linkOutside(t *testing.T) {
 			files := maps.Clone(f.Good)
 			files[f.Manifest] = "-> " + target
 			result := f.start(t).Pass(files, f.begin())
-			if failed := result.GetFailure(); failed.GetFile() != f.Manifest || !strings.Contains(failed.GetMessage(), "link") {
+			failed := result.GetFailure()
+			named := failed.GetFile() == f.Manifest || strings.Contains(failed.GetMessage(), path.Base(f.Manifest))
+			if !named || !strings.Contains(failed.GetMessage(), fmt.Sprintf("link points to %q", target)) {
 				t.Errorf("got %v, want the link %s refused", failed, f.Manifest)
 			}
 			if len(result.GetObjects()) != 0 {

@@ -138,12 +138,11 @@ func (d document) service(values Values) (*Item, error) {
 	access, byID, err := d.bindings(spec.Bindings, "service/"+item.Name, &hubv1.Place{Cluster: cluster, Service: name})
 	item.Access = access
 	item.NotActing = append(byID, set(map[string]bool{
-		"spec.flowRef":         spec.FlowRef != nil,
-		"spec.agentId":         spec.AgentID != nil,
-		"spec.reconciliation":  spec.Reconciliation != nil,
-		"spec.paused":          spec.Paused != nil,
-		"spec.pinnedRevision":  spec.PinnedRevision != nil,
-		"spec.helm.valuesFrom": spec.Helm != nil && spec.Helm.ValuesFrom != nil,
+		"spec.flowRef":        spec.FlowRef != nil,
+		"spec.agentId":        spec.AgentID != nil,
+		"spec.reconciliation": spec.Reconciliation != nil,
+		"spec.paused":         spec.Paused != nil,
+		"spec.pinnedRevision": spec.PinnedRevision != nil,
 	})...)
 	return item, err
 }

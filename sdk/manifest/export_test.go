@@ -25,6 +25,9 @@ import (
 type secrets map[string]string
 
 func (s secrets) Secret(_, _ string) (map[string]string, error) { return s, nil }
+func (s secrets) ChartValues(_, _ string) (string, error) {
+	return manifest.MergeChartValues(map[string]string{"values.yaml": "password: " + s["password"]}, "a/b")
+}
 func (s secrets) ConfigMap(_, _ string) (map[string]string, error) {
 	return map[string]string{"size": "3"}, nil
 }
@@ -290,7 +293,7 @@ func thin(v reflect.Value, r *rand.Rand) {
 
 func TestExportKeepsSecretsAndSaysSo(t *testing.T) {
 	text := goesRound(t, filled("ServiceDeployment"))
-	for _, want := range []string{"# Secrets are not exported.", "axle-cd.github.io/stored-secrets: password,token"} {
+	for _, want := range []string{"# Secrets are not exported.", "axle-cd.github.io/stored-secrets: helm.valuesFrom,password,token"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the export does not say %q:\n%s", want, text)
 		}

@@ -339,6 +339,9 @@ func (d document) serviceSpec(values Values, t v1alpha1.ServiceDeploymentSpec, n
 			return nil, err
 		}
 	}
+	if err := secretChartValues(values, t.Helm, from, &declared); err != nil {
+		return nil, err
+	}
 	out := &hubv1.ServiceSpec{}
 	convert.Copy(out, declared)
 	return out, nil

@@ -63,9 +63,8 @@ func (d document) global(values Values) (*Item, error) {
 	}
 	name := cmp.Or(value(template.Name), value(spec.Name), object.Name)
 	return &Item{Kind: d.meta.Kind, Name: name, Where: d.where, Global: &hubv1.ApplyGlobalServiceRequest{Name: name, Settings: settings, Spec: out}, NotActing: set(map[string]bool{
-		"spec.providerRef":              spec.ProviderRef != nil,
-		"spec.reconciliation":           spec.Reconciliation != nil,
-		"spec.template.helm.valuesFrom": template.Helm != nil && template.Helm.ValuesFrom != nil,
+		"spec.providerRef":    spec.ProviderRef != nil,
+		"spec.reconciliation": spec.Reconciliation != nil,
 	})}, nil
 }
 

@@ -39,7 +39,6 @@ func (d document) namespace(values Values) (*Item, error) {
 		request.Spec.Namespace = ""
 		notActing["spec.service.name"] = value(t.Name) != "" && value(t.Name) != name+"-core"
 		notActing["spec.service.namespace"] = value(t.Namespace) != "" && value(t.Namespace) != name
-		notActing["spec.service.helm.valuesFrom"] = t.Helm != nil && t.Helm.ValuesFrom != nil
 	}
 	item.NotActing = set(notActing)
 	return item, nil

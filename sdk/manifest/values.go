@@ -22,6 +22,8 @@ import (
 // error names what is missing.
 type Values interface {
 	Secret(namespace, name string) (map[string]string, error)
+	// ChartValues are the documents of a Secret, merged by MergeChartValues.
+	ChartValues(namespace, name string) (string, error)
 	ConfigMap(namespace, name string) (map[string]string, error)
 	// Connection returns a ScmConnection, nil if there is none.
 	Connection(name string) (*v1alpha1.ScmConnection, error)
@@ -105,6 +107,15 @@ func (f files) Secret(namespace, name string) (map[string]string, error) {
 		values[k] = finalline.Cut(v)
 	}
 	return values, nil
+}
+
+// ChartValues implements Values.
+func (f files) ChartValues(namespace, name string) (string, error) {
+	held, err := f.Secret(namespace, name)
+	if err != nil {
+		return "", err
+	}
+	return MergeChartValues(held, namespace+"/"+name)
 }
 
 // ConfigMap implements Values.

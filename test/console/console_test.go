@@ -73,7 +73,7 @@ func run(t *testing.T, config stack.Config) {
 	defer cancel()
 	account := oidcserver.User{Subject: "s-kim", Name: "kim", Password: "kims password", Email: "kim@example.test", Groups: []string{"platform", "everybody"}}
 	provider := oidcserver.New(t, account)
-	config.Dir, config.Progress = t.TempDir(), t.Logf
+	config.Dir, config.Leases, config.Progress = t.TempDir(), true, t.Logf
 	config.OIDC = &stack.OIDC{Issuer: provider.URL, Client: "axle", Secret: "hush", User: account.Name, Password: account.Password, Email: account.Email}
 	s, err := stack.Start(ctx, config)
 	if err != nil {

@@ -119,6 +119,11 @@ func (v values) Secret(namespace, name string) (map[string]string, error) {
 	return map[string]string{"password": "hidden"}, nil
 }
 
+func (v values) ChartValues(namespace, name string) (string, error) {
+	v.secrets[[2]string{namespace, name}] = true
+	return `{"password":"hidden"}`, nil
+}
+
 func (v values) ConfigMap(namespace, name string) (map[string]string, error) {
 	v.configMaps[[2]string{namespace, name}] = true
 	return map[string]string{"zone": "a.example"}, nil

@@ -80,9 +80,9 @@ func TestCloseOfAPausedClusterEnds(t *testing.T) {
 	}
 }
 
-func TestUsersAreWhoTheyAre(t *testing.T) {
+// usersAreWhoTheyAre looks at a cluster with the user tess.
+func usersAreWhoTheyAre(t *testing.T, cluster *kube.Cluster) {
 	ctx := t.Context()
-	cluster := kube.New(t, kube.ClusterConfig{Users: []kube.User{{Name: "tess", Token: "tess-token", Groups: []string{"readers", "others"}}}})
 	admin := client(t, cluster.Config())
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "reader"},

@@ -233,8 +233,9 @@ func (c *Cluster) giveBack() error {
 	if err == nil {
 		err = c.write(false)
 	}
-	if err != nil {
-		return errors.Join(err, c.discard())
+	if err != nil { // it costs a start, and says nothing about what was tested
+		c.report("it cannot be brought back: %v", err)
+		return c.discard()
 	}
 	// One that waits takes a hundredth of a processor, and there are many.
 	c.api.Signal(syscall.SIGSTOP)

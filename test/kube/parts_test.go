@@ -86,10 +86,19 @@ func TestKwokPlaysOrdinaryPods(t *testing.T) {
 	})
 }
 
-// A node that the caller runs: the real scheduler places pods there, and a claim gets a
-// folder that the node can mount.
-func TestPodsArePlacedOnACallersNode(t *testing.T) {
-	cluster := kube.New(t, kube.ClusterConfig{Controllers: true, Address: "127.0.0.2", Node: "ours"})
+// TestClusterForOne has what takes an API server of its own: users, an address and a node.
+func TestClusterForOne(t *testing.T) {
+	cluster := kube.New(t, kube.ClusterConfig{
+		Users: []kube.User{{Name: "tess", Token: "tess-token", Groups: []string{"readers", "others"}}}, Controllers: true, Address: "127.0.0.2", Node: "ours",
+	})
+	t.Run("users are who they are", func(t *testing.T) { usersAreWhoTheyAre(t, cluster) })
+	t.Run("pods are placed on a caller's node", func(t *testing.T) { podsArePlacedOnTheNode(t, cluster) })
+}
+
+// podsArePlacedOnTheNode looks at a node that the caller runs: the real scheduler places
+// pods there, and a claim gets a folder that the node can mount.
+func podsArePlacedOnTheNode(t *testing.T, cluster *kube.Cluster) {
+	t.Helper()
 	if !strings.HasPrefix(cluster.URL(), "https://127.0.0.2:") {
 		t.Errorf("it listens at %s", cluster.URL())
 	}

@@ -177,11 +177,12 @@ func (s *server) entries(ctx context.Context, only bool) (map[string]entry, erro
 	return keys, err
 }
 
-// batch is how many operations etcd takes in a transaction.
-const batch = 100
-
 // writeBack gives each key that has changed its first value, or deletes it if it had none,
 // and is an error if there was one. The state gets the revisions.
+//
+// Each key has a revision of its own. An API server drops a watch that cannot keep up, whose
+// client goes on after the last revision that it saw: of several keys with one revision it would
+// never see the rest, and a controller in it would make again what was deleted, for ever.
 func (s *server) writeBack(ctx context.Context, first *state) error {
 	now, err := s.entries(ctx, true)
 	if err != nil {
@@ -189,28 +190,21 @@ func (s *server) writeBack(ctx context.Context, first *state) error {
 	}
 	changes := difference(first.Keys, now)
 	keys := slices.Sorted(maps.Keys(changes))
-	for some := range slices.Chunk(keys, batch) {
-		var ops []map[string]any
-		for _, key := range some {
-			full := []byte("/" + s.id + "/" + key)
-			if changes[key] {
-				ops = append(ops, map[string]any{"request_put": map[string]any{"key": full, "value": first.Keys[key].Value}})
-			} else {
-				ops = append(ops, map[string]any{"request_delete_range": map[string]any{"key": full}})
-			}
+	for _, key := range keys {
+		method, body := "deleterange", map[string]any{"key": []byte("/" + s.id + "/" + key)}
+		if changes[key] {
+			method, body["value"] = "put", first.Keys[key].Value
 		}
 		var answer struct {
 			Header struct {
 				Revision int64 `json:",string"`
 			}
 		}
-		if err := s.bed.etcdCall(ctx, "txn", map[string]any{"success": ops}, &answer); err != nil {
+		if err := s.bed.etcdCall(ctx, method, body, &answer); err != nil {
 			return err
 		}
-		for _, key := range some {
-			if changes[key] {
-				first.Keys[key] = entry{Value: first.Keys[key].Value, Revision: answer.Header.Revision}
-			}
+		if changes[key] {
+			first.Keys[key] = entry{Value: first.Keys[key].Value, Revision: answer.Header.Revision}
 		}
 	}
 	if len(keys) > 0 {

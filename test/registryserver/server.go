@@ -29,6 +29,7 @@ const (
 	FluxConfig      = "application/vnd.cncf.flux.config.v1+json"
 	FluxLayer       = "application/vnd.cncf.flux.content.v1.tar+gzip"
 	manifestType    = "application/vnd.oci.image.manifest.v1+json"
+	indexType       = "application/vnd.oci.image.index.v1+json"
 )
 
 // Server is a running registry.
@@ -266,6 +267,25 @@ func (s *Server) Push(path, tag string, a Artifact) (string, error) {
 		}
 	}
 	return digest, nil
+}
+
+// Listed is a manifest as an index has it.
+type Listed struct {
+	Digest      string
+	Annotations map[string]string
+}
+
+// PushIndex stores an index of manifests that were pushed, and returns its digest.
+func (s *Server) PushIndex(path, tag string, all ...Listed) (string, error) {
+	var manifests []descriptor
+	for _, l := range all {
+		manifests = append(manifests, descriptor{manifestType, l.Digest, s.size(path, l.Digest), l.Annotations})
+	}
+	raw, err := json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": indexType, "manifests": manifests})
+	if err != nil {
+		return "", err
+	}
+	return sum(raw), s.put(http.MethodPut, "/v2/"+path+"/manifests/"+tag, indexType, raw)
 }
 
 // Delete forgets a manifest by tag or digest.

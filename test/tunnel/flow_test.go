@@ -35,7 +35,7 @@ func flood(ctx context.Context, s *agentStream) {
 // stall opens a stream whose answer is not read.
 func stall(t testing.TB, h *hub, cluster string, n int) *hubStream {
 	t.Helper()
-	s, err := h.Open(t.Context(), cluster, head(fmt.Sprintf("user-%d", n%4), -1, "flood"))
+	s, err := h.Open(t.Context(), cluster, head(fmt.Sprintf("user-%d", n), -1, "flood"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +103,8 @@ func TestNextStreamIsRefusedWithTheTopUsers(t *testing.T) {
 		up(t, h, c)
 	}
 	var open []*hubStream
-	for n := range 9 {
-		open = append(open, stall(t, h, "c1", n))
+	for _, of := range []int{0, 0, 0, 1, 1, 2, 3, 4, 5} {
+		open = append(open, stall(t, h, "c1", of))
 	}
 	refused := func(as *agentv1.StreamHead, cluster, want string) {
 		t.Helper()
@@ -113,7 +113,7 @@ func TestNextStreamIsRefusedWithTheTopUsers(t *testing.T) {
 			t.Errorf("the next one: %v", err)
 		}
 	}
-	refused(head("eve", 0, ""), "c1", "9 requests are under way to cluster c1, and the last 1 of 10 are for administrators; by user-0 3, user-1 2, user-2 2, 1 others; end some, or try again in a few seconds")
+	refused(head("eve", 0, ""), "c1", "the last 1 of 10 places for requests to cluster c1 are for administrators (user-0 3, user-1 2, user-2 1, 3 others); try again in 5 s (pool cluster_requests)")
 	admin := func() *agentv1.StreamHead {
 		as := head("root", -1, "flood")
 		as.Identity.Groups = []string{identity.AdminsGroup}
@@ -124,9 +124,9 @@ func TestNextStreamIsRefusedWithTheTopUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	open = append(open, s)
-	refused(admin(), "c1", "10 requests are under way to cluster c1, which is the most; by user-0 3, user-1 2, user-2 2, 2 others; end some, or try again in a few seconds")
-	open = append(open, stall(t, h, "c2", 0), stall(t, h, "c2", 1))
-	refused(head("eve", 0, ""), "c2", "12 requests are under way to clusters through this replica, and the last 1 of 13 are for administrators; end some, or try again in a few seconds")
+	refused(admin(), "c1", "all 10 places for requests to cluster c1 are taken (user-0 3, user-1 2, root 1, 4 others); try again in 5 s (pool cluster_requests)")
+	open = append(open, stall(t, h, "c2", 6), stall(t, h, "c2", 7))
+	refused(head("eve", 0, ""), "c2", "the last 1 of 13 places for requests to clusters through this replica are for administrators; try again in 5 s (pool replica_requests)")
 	for _, s := range open {
 		s.Close()
 	}
@@ -149,12 +149,12 @@ func TestOneCallerHasAHalfOfTheStreams(t *testing.T) {
 	for range 5 {
 		open = append(open, stall(t, h, "c1", 0))
 	}
-	const want = "5 of your requests are under way to cluster c1, which is the share of one caller of 10; end some, or try again in a few seconds"
+	const want = "you have 5 of the 10 places for requests to cluster c1, which is the share of one caller; end some; try again in 5 s (pool cluster_requests)"
 	if _, err := h.Open(t.Context(), "c1", head("user-0", 0, "")); !errcode.Is(err, errcode.Exhausted) || errcode.RetryAfter(err) == 0 || errcode.Message(err) != want {
 		t.Errorf("the next one: %v", err)
 	}
 	for n := range 4 {
-		open = append(open, stall(t, h, "c1", 1+n%3))
+		open = append(open, stall(t, h, "c1", 1+n))
 	}
 	for _, s := range open {
 		s.Close()

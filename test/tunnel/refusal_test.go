@@ -93,26 +93,39 @@ func TestHeadIsBounded(t *testing.T) {
 	mustAsk(t, h, "c1", "after")
 }
 
-// TestDialsAreBounded dials more often than a hub takes connections: some are
-// told to come again, before anybody looks at their tokens.
+// TestDialsAreBounded dials more often than a hub takes connections: whoever has no token is
+// refused each time, and takes no agent's place; one cluster has a share.
 func TestDialsAreBounded(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, newDirectory("c1"), nil)
-	eventually.For(t, soon, "a dial is put off", func() error {
-		for range 3000 {
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, hubPath, nil))
-			switch w.Code {
-			case http.StatusServiceUnavailable:
-				if w.Header().Get("Retry-After") == "" {
-					t.Error("it is not said when to come again")
+	h := startHub(t, newDirectory("c1", "c2"), nil)
+	dial := func(token string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, hubPath, nil)
+		r.Header.Set("Authorization", token)
+		h.ServeHTTP(w, r)
+		return w
+	}
+	for range 3000 {
+		if w := dial("Bearer nobody"); w.Code != http.StatusUnauthorized {
+			t.Fatalf("a dial without a token: HTTP %d", w.Code)
+		}
+	}
+	eventually.For(t, soon, "a dial of one cluster is put off", func() error {
+		for range 100 {
+			switch w := dial("Bearer axle_c1"); w.Code {
+			case http.StatusTooManyRequests:
+				if w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "(pool tunnel_dials)") {
+					t.Errorf("it is told %v %s", w.Header(), w.Body)
 				}
 				return nil
-			case http.StatusUnauthorized:
+			case http.StatusBadRequest: // it is no WebSocket
 			default:
-				t.Errorf("a dial without a token: HTTP %d", w.Code)
+				t.Errorf("a dial with a token: HTTP %d", w.Code)
 			}
 		}
-		return fmt.Errorf("3000 were taken at once")
+		return fmt.Errorf("100 were taken at once")
 	})
+	if w := dial("Bearer axle_c2"); w.Code != http.StatusBadRequest {
+		t.Errorf("another cluster's dial: HTTP %d", w.Code)
+	}
 }

@@ -4,24 +4,39 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/pages"
 	"github.com/axle-cd/axle/test/world"
 )
 
-// clusterDefinitions are the kinds of a template, without a controller and with any content:
-// the test plays Cluster API by hand.
-func clusterDefinitions() string {
+// clusterKinds are the kinds of objects at the top of YAML.
+var clusterKinds = regexp.MustCompile(`(?m)^apiVersion: ([a-z0-9.-]+)/([a-z0-9]+)\nkind: ([A-Za-z]+)$`)
+
+// clusterDefinitions are the kinds of templates, and Cluster: without a controller and with
+// any content. The test plays Cluster API by hand.
+func clusterDefinitions(templates ...map[string]string) string {
 	var all strings.Builder
-	for _, k := range []struct{ group, version, kind, plural string }{
-		{"cluster.x-k8s.io", "v1beta2", "Cluster", "clusters"}, {"cluster.x-k8s.io", "v1beta2", "ClusterClass", "clusterclasses"},
-		{"cluster.x-k8s.io", "v1beta2", "MachineDeployment", "machinedeployments"}, {"infrastructure.cluster.x-k8s.io", "v1alpha1", "PlayClusterTemplate", "playclustertemplates"},
-	} {
+	defined := map[string]bool{}
+	define := func(group, version, kind string) {
+		plural := strings.ToLower(kind) + "s"
+		if strings.HasSuffix(kind, "s") {
+			plural = strings.ToLower(kind) + "es"
+		}
+		if defined[plural] {
+			return
+		}
+		defined[plural] = true
 		fmt.Fprintf(&all, `---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -32,7 +47,16 @@ spec:
   scope: Namespaced
   versions:
   - {name: %[2]s, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
-`, k.group, k.version, k.kind, k.plural)
+`, group, version, kind, plural)
+	}
+	define("cluster.x-k8s.io", "v1beta2", "Cluster")
+	define("cluster.x-k8s.io", "v1beta2", "MachineDeployment")
+	for _, files := range templates {
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			for _, found := range clusterKinds.FindAllStringSubmatch(files[name], -1) {
+				define(found[1], found[2], found[3])
+			}
+		}
 	}
 	return all.String()
 }
@@ -54,6 +78,63 @@ kind: PlayClusterTemplate
 metadata: {name: play}
 spec: {template: {spec: {size: ` + size + `}}}
 `,
+	}
+}
+
+// eksTemplate are the files of one of our templates.
+func eksTemplate(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	root := os.DirFS("../..")
+	if err := fs.WalkDir(root, "deploy/clusters/eks", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(root, name)
+		files[name] = string(text)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// createAClusterPage runs the commands of the page for users in a checkout.
+func (s *stage) createAClusterPage(files map[string]string) {
+	s.t.Helper()
+	const page = "../../docs/howto/create-a-cluster.md"
+	blocks, err := pages.Script(page)
+	s.must(err)
+	checkout := s.t.TempDir()
+	for name, text := range files {
+		s.must(os.MkdirAll(filepath.Dir(filepath.Join(checkout, name)), 0o700))
+		s.must(os.WriteFile(filepath.Join(checkout, name), []byte(text), 0o600))
+	}
+	s.axle("projects", "create", "shop")
+	objects := func() string {
+		out, err := s.Kubectl(s.t.Context(), "mgmt", "get", "clusters.cluster.x-k8s.io", "-A", "-o", "jsonpath={range .items[*]}{.metadata.name} {.spec.topology.version}{end}")
+		if err != nil {
+			return err.Error()
+		}
+		return out.Out
+	}
+	after := []string{"", "shop-1 v1.34.0", ""} // the Cluster objects after each block
+	if len(blocks) != len(after) {
+		s.t.Fatalf("%s has %d blocks, and not to register, create and destroy", page, len(blocks))
+	}
+	for i, block := range blocks {
+		command := exec.CommandContext(s.t.Context(), "bash", "-euo", "pipefail", "-c", block.Text)
+		command.Dir = checkout
+		command.Env = append(os.Environ(), "AXLE_CONFIG="+s.Settings(), "PATH="+filepath.Dir(s.Programs["axle"])+":"+os.Getenv("PATH"))
+		if out, err := command.CombinedOutput(); err != nil {
+			s.t.Fatalf("%s:%d\n%s\n%s: %v", page, block.Line, block.Text, out, err)
+		}
+		eventually.For(s.t, 3*time.Minute, "the Cluster objects", func() error {
+			if have := objects(); have != after[i] {
+				return fmt.Errorf("%q, want %q", have, after[i])
+			}
+			return nil
+		})
 	}
 }
 
@@ -80,35 +161,40 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 		eventually.For(s.t, 3*time.Minute, what, check)
 	}
 	file := filepath.Join(t.TempDir(), "definitions.yaml")
-	s.must(os.WriteFile(file, []byte(clusterDefinitions()), 0o600))
+	eks := eksTemplate(t)
+	s.must(os.WriteFile(file, []byte(clusterDefinitions(playTemplate("small"), eks)), 0o600))
 	kubectl("apply", "-f", file)
-	kubectl("wait", "--for=condition=Established", "crd/clusters.cluster.x-k8s.io", "crd/clusterclasses.cluster.x-k8s.io", "crd/playclustertemplates.infrastructure.cluster.x-k8s.io")
+	kubectl("wait", "--for=condition=Established", "crd", "--all")
 
 	s.commitFiles("fleet", "a template", playTemplate("small"))
+	commit, err := s.Git.Commit(t.Context(), "fleet", "main", "our template", eks)
+	s.must(err)
+	s.must(s.Git.Tag(t.Context(), "fleet", "v1.4.0", commit))
+	s.createAClusterPage(eks)
 	apply := []string{"clusters", "templates", "apply", "play", "--repository", "fleet", "--ref", "main", "--folder", "play", "--kinds", "Cluster.cluster.x-k8s.io,ClusterClass.cluster.x-k8s.io"}
 	refused("PlayClusterTemplate.infrastructure.cluster.x-k8s.io is not among the kinds", append(apply, "--management-clusters", "mgmt")...)
 	apply[len(apply)-1] += ",PlayClusterTemplate.infrastructure.cluster.x-k8s.io"
 	s.axle(apply...)
-	refused("names no management clusters", "clusters", "create", "shop-1", "--template", "play", "--set", "region=eu")
+	refused("names no management clusters", "clusters", "create", "web-1", "--template", "play", "--set", "region=eu")
 	apply = append(apply, "--management-clusters", "mgmt")
 	s.axle(apply...)
 
 	// What cannot be made leaves nothing.
-	refused("did you mean region?", "clusters", "create", "shop-1", "--template", "play", "--set", "regoin=eu")
-	refused("is not one of template play", "clusters", "create", "shop-1", "--template", "play", "--set", "region=eu", "--on", "other")
+	refused("did you mean region?", "clusters", "create", "web-1", "--template", "play", "--set", "regoin=eu")
+	refused("is not one of template play", "clusters", "create", "web-1", "--template", "play", "--set", "region=eu", "--on", "other")
 	s.axle("projects", "create", "lab")
-	refused("is not for project lab", "clusters", "create", "shop-1", "--template", "play", "--set", "region=eu", "--project", "lab")
-	refused("does not exist", "clusters", "get", "shop-1")
+	refused("is not for project lab", "clusters", "create", "web-1", "--template", "play", "--set", "region=eu", "--project", "lab")
+	refused("does not exist", "clusters", "get", "web-1")
 
 	note := "{{ cluster.name }} $(id) '\"\n---\nkind: Secret"
-	s.axle("clusters", "create", "shop-1", "--template", "play", "--set", "region=1.30", "--set", "note="+note, "--on", "mgmt")
-	refused("exists", "clusters", "create", "shop-1", "--template", "play", "--set", "region=eu")
+	s.axle("clusters", "create", "web-1", "--template", "play", "--set", "region=1.30", "--set", "note="+note, "--on", "mgmt")
+	refused("exists", "clusters", "create", "web-1", "--template", "play", "--set", "region=eu")
 	origin := func(cluster, field string) string {
 		s.t.Helper()
 		return strings.TrimSpace(s.axle("clusters", "get", cluster, "-o", "jsonpath={.origin."+field+"}"))
 	}
-	refused("is not for project lab", "clusters", "move", "shop-1", "--project", "lab", "--confirm")
-	service, namespace, first := origin("shop-1", "service"), origin("shop-1", "namespace"), origin("shop-1", "commit")
+	refused("is not for project lab", "clusters", "move", "web-1", "--project", "lab", "--confirm")
+	service, namespace, first := origin("web-1", "service"), origin("web-1", "namespace"), origin("web-1", "commit")
 	if listed := s.axle("clusters", "list"); !strings.Contains(listed, "Provisioning") {
 		t.Errorf("the list shows %s", listed)
 	}
@@ -121,26 +207,26 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 	}
 	values := "{range .spec.topology.variables[*]}{.name}={.value};{end}"
 	until("the Cluster object", func() error {
-		if have, want := inCluster("shop-1", namespace, values), "note="+note+";region=1.30;replicas=3;"; have != want {
+		if have, want := inCluster("web-1", namespace, values), "note="+note+";region=1.30;replicas=3;"; have != want {
 			return fmt.Errorf("it has %q, want %q", have, want)
 		}
 		return nil
 	})
 	class := kubectl("get", "clusterclasses", "-n", namespace, "-o", "jsonpath={.items[*].metadata.name}")
-	if have := inCluster("shop-1", namespace, "{.spec.topology.classRef.name}/{.metadata.labels.team}"); have != class+"/" || !strings.HasPrefix(class, "play-") {
+	if have := inCluster("web-1", namespace, "{.spec.topology.classRef.name}/{.metadata.labels.team}"); have != class+"/" || !strings.HasPrefix(class, "play-") {
 		t.Errorf("the cluster has the class %s, and there is %s", have, class)
 	}
 
-	s.connects("shop-1", namespace)
+	s.connects("web-1", namespace)
 
 	// Nobody changes what the hub made but the hub, and running clusters keep their class.
 	refused("belongs to the hub itself", "services", "delete", "mgmt/"+service, "--yes")
 	refused("belongs to the hub itself", "services", "update", "mgmt/"+service, "--ref", "main")
-	refused("mgmt is used by ClusterTemplate play", "clusters", "delete", "mgmt", "--detach", "--timeout", "0", "--yes")
+	refused("mgmt is used by ClusterTemplate eks", "clusters", "delete", "mgmt", "--detach", "--timeout", "0", "--yes")
 	s.commitFiles("fleet", "larger ones", playTemplate("large"))
 	s.axle(apply...)
-	s.axle("clusters", "create", "shop-2", "--template", "play", "--variables", `{"region": "us"}`)
-	second := origin("shop-2", "namespace")
+	s.axle("clusters", "create", "web-2", "--template", "play", "--variables", `{"region": "us"}`)
+	second := origin("web-2", "namespace")
 	until("the second cluster", func() error {
 		have := kubectl("get", "playclustertemplates", "-A", "-o", "jsonpath={range .items[*]}{.spec.template.spec.size}@{.metadata.namespace};{end}")
 		if !strings.Contains(have, "small@"+namespace) || !strings.Contains(have, "large@"+second) {
@@ -148,29 +234,47 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 		}
 		return nil
 	})
-	if have := origin("shop-1", "commit"); have != first || origin("shop-2", "commit") == first {
-		t.Errorf("the first cluster was made of %s, and is of %s; the second of %s", first, have, origin("shop-2", "commit"))
+	if have := origin("web-1", "commit"); have != first || origin("web-2", "commit") == first {
+		t.Errorf("the first cluster was made of %s, and is of %s; the second of %s", first, have, origin("web-2", "commit"))
 	}
 
+	// Without the repository there is no other version of the template; clusters stay, and more
+	// are made of what the hub keeps.
+	s.must(s.Git.Delete("fleet"))
+	refused("fleet", apply...)
+	s.axle("services", "wait", "mgmt/"+service, "--timeout", "2m")
+	s.axle("clusters", "create", "web-3", "--template", "play", "--set", "region=eu")
+	until("a cluster without the repository", func() error {
+		if have := inCluster("web-3", origin("web-3", "namespace"), "{.metadata.name}"); have != "web-3" {
+			return errors.New(have)
+		}
+		return nil
+	})
+
 	// The Cluster object goes first, and everything that it needs outlives it.
-	refused("axle clusters destroy shop-1", "clusters", "delete", "shop-1", "--yes")
-	kubectl("patch", "clusters.cluster.x-k8s.io", "shop-1", "-n", namespace, "--type=merge", "-p", `{"metadata":{"finalizers":["test.axle-cd.github.io/machines"]}}`)
-	s.axle("clusters", "destroy", "shop-1", "--yes")
+	refused("axle clusters destroy web-1", "clusters", "delete", "web-1", "--yes")
+	kubectl("patch", "clusters.cluster.x-k8s.io", "web-1", "-n", namespace, "--type=merge", "-p", `{"metadata":{"finalizers":["test.axle-cd.github.io/machines"]}}`)
+	s.axle("clusters", "destroy", "web-1", "--yes")
 	until("the Cluster object is being deleted", func() error {
-		if at := inCluster("shop-1", namespace, "{.metadata.deletionTimestamp}"); !strings.HasPrefix(at, "20") {
+		if at := inCluster("web-1", namespace, "{.metadata.deletionTimestamp}"); !strings.HasPrefix(at, "20") {
 			return fmt.Errorf("it says %q", at)
 		}
 		return nil
 	})
+	// Neither the hub nor the agent forgets it.
+	s.must(s.agents["mgmt"].Kill())
+	s.must(s.Hub.Kill())
+	s.must(s.Hub.Start(t.Context()))
+	s.must(s.agents["mgmt"].Start())
 	if state := s.axle("clusters", "list"); !strings.Contains(state, "Destroying") {
 		t.Errorf("the list shows %s", state)
 	}
 	if have := kubectl("get", "clusterclasses,playclustertemplates", "-n", namespace, "-o", "name"); !strings.Contains(have, class) {
 		t.Errorf("while the cluster is there, its namespace has %q", have)
 	}
-	kubectl("patch", "clusters.cluster.x-k8s.io", "shop-1", "-n", namespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	kubectl("patch", "clusters.cluster.x-k8s.io", "web-1", "-n", namespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	until("the cluster leaves the hub", func() error {
-		if left := s.axle("clusters", "list", "-o", "name"); strings.Contains(left, "shop-1") {
+		if left := s.axle("clusters", "list", "-o", "name"); strings.Contains(left, "web-1") {
 			return fmt.Errorf("the hub has %s", left)
 		}
 		return nil
@@ -183,15 +287,15 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 	}
 
 	// A cluster that is detached keeps its machines.
-	service = origin("shop-2", "service")
-	s.axle("clusters", "delete", "shop-2", "--detach", "--yes")
+	service = origin("web-2", "service")
+	s.axle("clusters", "delete", "web-2", "--detach", "--yes")
 	until("the service is gone", func() error {
 		if left := s.axle("services", "list", "--quiet"); strings.Contains(left, service) {
 			return fmt.Errorf("the services are %s", left)
 		}
 		return nil
 	})
-	if have := inCluster("shop-2", second, "{.metadata.name}{.metadata.deletionTimestamp}"); have != "shop-2" {
+	if have := inCluster("web-2", second, "{.metadata.name}{.metadata.deletionTimestamp}"); have != "web-2" {
 		t.Errorf("the Cluster object is %q", have)
 	}
 }

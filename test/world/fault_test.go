@@ -77,25 +77,3 @@ func TestAPIServerAwayHeals(t *testing.T) {
 	s.axle("services", "wait", "edge/app", "--timeout", "5m")
 	s.same("edge", "app", "one", before.Metadata.UID)
 }
-
-func TestWrongCredentialsAreSaidWithoutTheSecret(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, "edge")
-	s.deploy("edge", "app", "app")
-	const secret = "correct-horse-battery"
-	s.Git.SetPassword("ci", secret)
-	s.eventual("the repository fails", func() error { return s.contains("repos get fleet -o json", `"health": "Failed"`) })
-	wrong := s.write("wrong", "wrong-password-0815")
-	s.axle("repos", "update", "fleet", "--username", "ci", "--password-file", wrong)
-	s.eventual("it still fails", func() error { return s.contains("repos get fleet -o json", `"Failed"`) })
-	if s.contains("repos get fleet -o json", "0815") == nil || s.contains("events -o json", "0815") == nil || s.logged("0815") {
-		t.Error("the password is shown")
-	}
-	right := s.write("right", secret)
-	s.axle("repos", "update", "fleet", "--username", "ci", "--password-file", right)
-	s.commit("app", "after")
-	s.says("edge", "app", "after")
-	if s.logged(secret) {
-		t.Error("the password is in the hub's log")
-	}
-}

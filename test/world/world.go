@@ -27,6 +27,8 @@ type Config struct {
 	// Dir keeps everything; empty is a temporary folder that Close removes, and clusters on
 	// API servers that the worlds of this process use in turn (kube.Lease).
 	Dir string
+	// Leases takes such API servers for a world with a folder as well. Their logs are not there.
+	Leases bool
 	// Clusters are the names of API servers to start with the rest.
 	Clusters []string
 	// Pods gives each cluster a controller-manager, kwok and the process
@@ -80,7 +82,7 @@ type World struct {
 	// axle-render and axle-render-rare, the last two in one folder.
 	Programs map[string]string
 
-	// bed has the clusters of a world with a folder of its own; the others lease them.
+	// bed has the clusters of a world that does not lease them.
 	bed       *kube.Bed
 	temporary bool
 	mu        sync.Mutex
@@ -99,7 +101,7 @@ func Start(ctx context.Context, c Config) (w *World, err error) {
 		if w.Dir, err = os.MkdirTemp("", "axle-world-"); err != nil {
 			return nil, err
 		}
-		w.temporary = true
+		w.temporary, w.Leases = true, true
 	}
 	defer func() {
 		if err != nil {
@@ -155,7 +157,7 @@ func (w *World) startClusters(ctx context.Context) error {
 	if len(w.Clusters) == 0 {
 		return nil
 	}
-	if !w.temporary {
+	if !w.Leases {
 		var err error
 		if w.bed, err = kube.Start(ctx, kube.Config{Dir: filepath.Join(w.Dir, "kube"), Log: w.Log}); err != nil {
 			return err

@@ -669,7 +669,9 @@ type Helm struct {
 	LuaFile   string `protobuf:"bytes,8,opt,name=lua_file,json=luaFile,proto3" json:"lua_file,omitempty"`
 	LuaFolder string `protobuf:"bytes,9,opt,name=lua_folder,json=luaFolder,proto3" json:"lua_folder,omitempty"`
 	// Templates see IsUpgrade instead of IsInstall.
-	Upgrade       bool `protobuf:"varint,10,opt,name=upgrade,proto3" json:"upgrade,omitempty"`
+	Upgrade bool `protobuf:"varint,10,opt,name=upgrade,proto3" json:"upgrade,omitempty"`
+	// YAML that overrides values; no error quotes it.
+	SecretValues  string `protobuf:"bytes,11,opt,name=secret_values,json=secretValues,proto3" json:"secret_values,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -772,6 +774,13 @@ func (x *Helm) GetUpgrade() bool {
 		return x.Upgrade
 	}
 	return false
+}
+
+func (x *Helm) GetSecretValues() string {
+	if x != nil {
+		return x.SecretValues
+	}
+	return ""
 }
 
 // Jsonnet is how Jsonnet files are evaluated. The service's configuration,
@@ -1948,7 +1957,7 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"\x03cue\x18\n" +
 	" \x01(\v2\x13.axle.render.v1.CueR\x03cue\x12(\n" +
 	"\x04exec\x18\v \x01(\v2\x14.axle.render.v1.ExecR\x04exec\x12(\n" +
-	"\x04wasm\x18\f \x01(\v2\x14.axle.render.v1.WasmR\x04wasm\"\xbc\x02\n" +
+	"\x04wasm\x18\f \x01(\v2\x14.axle.render.v1.WasmR\x04wasm\"\xe1\x02\n" +
 	"\x04Helm\x12\x18\n" +
 	"\arelease\x18\x01 \x01(\tR\arelease\x12\x16\n" +
 	"\x06values\x18\x02 \x01(\tR\x06values\x12!\n" +
@@ -1963,7 +1972,8 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"\n" +
 	"lua_folder\x18\t \x01(\tR\tluaFolder\x12\x18\n" +
 	"\aupgrade\x18\n" +
-	" \x01(\bR\aupgrade\"\xa2\x01\n" +
+	" \x01(\bR\aupgrade\x12#\n" +
+	"\rsecret_values\x18\v \x01(\tR\fsecretValues\"\xa2\x01\n" +
 	"\aJsonnet\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x123\n" +
 	"\x04tlas\x18\x02 \x03(\v2\x1f.axle.render.v1.JsonnetVariableR\x04tlas\x12:\n" +

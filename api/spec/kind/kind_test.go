@@ -31,7 +31,7 @@ var elsewhere = map[string]string{
 	"bindings":                "has no effect yet",
 	"flowRef":                 "has no effect yet",
 	"reconciliation":          "has no effect yet",
-	"helm.valuesFrom":         "has no effect yet",
+	"helm.valuesFrom":         "package manifest reads the Secret, into the secrets",
 	"helm.valuesConfigMapRef": "package manifest reads the ConfigMap, into the values",
 }
 

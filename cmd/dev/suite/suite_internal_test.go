@@ -11,9 +11,13 @@ import (
 	"github.com/axle-cd/axle/internal/soak"
 )
 
+// played is what testdata/tests/servers starts.
+const played = "played-server"
+
 // TestMain is the command itself in processes that the tests start.
 func TestMain(m *testing.M) {
 	if os.Getenv("SUITE_COMMAND") != "" {
+		apiServer = played
 		main()
 	}
 	os.Exit(m.Run())
@@ -242,7 +246,7 @@ func TestProcessesAreMeasured(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	// The inner shell ends before what it started, which holds the output open.
-	orphan := `out=$(sh -c '"$STATE/kube-apiserver" & exit'); echo axe >> "$AXLE_SUITE_COUNTS"; echo axe >> "$AXLE_SUITE_COUNTS"; exit 3`
+	orphan := `out=$(sh -c '"$STATE/` + played + `" & exit'); echo axe >> "$AXLE_SUITE_COUNTS"; echo axe >> "$AXLE_SUITE_COUNTS"; exit 3`
 	if out, code := m.suite("other", "--", "sh", "-c", orphan); code != 3 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
@@ -250,14 +254,14 @@ func TestProcessesAreMeasured(t *testing.T) {
 	if len(r.Steps) != 2 || r.Kind != "css" || r.Steps[1].Axe != 2 || !r.Steps[1].Failed {
 		t.Fatalf("recorded: %+v", r)
 	}
-	servers, tests := r.Steps[0].Programs[apiServer], r.Steps[0].Folders["servers"]
+	servers, tests := r.Steps[0].Programs[played], r.Steps[0].Folders["servers"]
 	if servers.Started < 2 || servers.CPU < 0.5 {
-		t.Errorf("%s: %+v", apiServer, servers)
+		t.Errorf("%s: %+v", played, servers)
 	}
 	if tests.APIServers < 2 || tests.CPU < 0.5 {
 		t.Errorf("tests: %+v", tests)
 	}
-	if o := r.Steps[1]; o.CPU < 0.5 || o.Programs[apiServer].Started != 1 {
+	if o := r.Steps[1]; o.CPU < 0.5 || o.Programs[played].Started != 1 {
 		t.Errorf("an orphan is not counted: %+v", o)
 	}
 	sum := 0.0
@@ -268,7 +272,7 @@ func TestProcessesAreMeasured(t *testing.T) {
 		t.Errorf("programs are %.2f CPU-s, the step %.2f", sum, r.Steps[0].CPU)
 	}
 	out, _ = m.suite("table")
-	for _, want := range []string{"step", "other", " failed\n", "kube-apiserver", "servers"} {
+	for _, want := range []string{"step", "other", " failed\n", played, "servers"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the table has no %q:\n%s", want, out)
 		}

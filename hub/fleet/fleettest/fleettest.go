@@ -2,6 +2,7 @@ package fleettest
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -10,7 +11,9 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/depend"
 	"github.com/axle-cd/axle/hub/fleet/follow"
+	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/clock"
@@ -101,13 +104,49 @@ func (f *Fleet) newValues() *config.Keeper {
 func (f *Fleet) of(sources fleet.Sources, values fleet.Configuration) *fleet.Fleet {
 	f.T.Helper()
 	made, err := fleet.New(fleet.Config{
-		Store: store.Fleet(f.Store), Moves: f.Store, Writer: f.Store, Sources: sources, Sealer: f.Sealer, Configuration: values, Dependencies: depend.New(f.Store),
+		Store: store.Fleet(f.Store), Moves: f.Store, Writer: f.Store, Sources: sources, Sealer: f.Sealer, Configuration: values, Dependencies: depend.New(f.Store), Objects: objects,
 		DigestKey: []byte("0123456789abcdef0123456789abcdef"), Clock: f.Clock,
 	})
 	if err != nil {
 		f.T.Fatal(err)
 	}
 	return made
+}
+
+// Components are the objects of a service as a report of a test has them. Other bytes
+// hold no object.
+func (f *Fleet) Components(list ...fleet.Object) []byte {
+	f.T.Helper()
+	text, err := json.Marshal(list)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	return text
+}
+
+// AddRepository registers a repository that somebody manages. Services of Spec follow main.
+func (f *Fleet) AddRepository(name string, by managed.Manager) {
+	f.T.Helper()
+	r := gitcache.Repository{ID: "repo_" + name, Name: name, Kind: "git", URL: "https://git.example.com/" + name + ".git", ManagedBy: by}
+	if _, err := f.Store.CreateRepository(f.T.Context(), r, gitcache.Credentials{}); err != nil {
+		f.T.Fatal(err)
+	}
+}
+
+// AddContext writes a context that somebody manages.
+func (f *Fleet) AddContext(name string, by managed.Manager) {
+	f.T.Helper()
+	ctx := managed.WithCaller(f.T.Context(), managed.Caller{By: by})
+	if _, err := f.Values.SetValueSet(ctx, config.ValueSetChange{Kind: fleet.UseContext, Name: name, By: "ann"}); err != nil {
+		f.T.Fatal(err)
+	}
+}
+
+func objects(components []byte) (list []fleet.Object, err error) {
+	if json.Valid(components) {
+		err = json.Unmarshal(components, &list)
+	}
+	return list, err
 }
 
 // AddCluster creates a cluster that has an agent.

@@ -396,16 +396,16 @@ func (m *matching) removeAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	registered := map[string]bool{}
+	clusters := map[string]fleet.Cluster{}
 	for _, p := range m.remove {
-		registered[p.cluster.ID] = p.cluster.Registered()
+		clusters[p.cluster.ID] = p.cluster
 	}
 	var removals []Removal
 	for _, s := range services {
 		switch {
 		case m.global.Cascade == Orphan || s.Spec.Protect:
 			continue // it stays, as a service of nobody
-		case !registered[s.ClusterID]:
+		case !clusters[s.ClusterID].Registered():
 			if err := m.config.Rows.DeleteService(ctx, s.ID); err != nil {
 				return err
 			}
@@ -414,6 +414,11 @@ func (m *matching) removeAll(ctx context.Context) error {
 		r := Removal{s.ID, identity.NewID("tmb_"), fleet.Drain}
 		if m.global.Cascade == Detach || s.Spec.Detach {
 			r.Deletion = fleet.Detach
+		} else if err := m.config.Fleet.CheckLeaves(ctx, s.Service, clusters[s.ClusterID]); err != nil {
+			if err = m.fail(clusters[s.ClusterID], err); err != nil {
+				return err
+			}
+			r.Deletion = fleet.Detach // it would wait for itself
 		}
 		removals = append(removals, r)
 	}

@@ -230,9 +230,13 @@ func checkSettings(_ string, s specv1.Spec) error {
 			return Field("secrets."+key, "is also in configuration; give the value in only one of them")
 		}
 	}
-	for key := range s.Secrets {
+	for key, value := range s.Secrets {
 		if key == "" {
 			return Field("secrets", "has an empty key")
+		}
+		// The error of the decoder would quote the secret.
+		if key == specv1.ChartValues && value != "" && ChartValues(value) == nil {
+			return Field("secrets."+key, "holds the values of the service's chart; it must be a JSON object of at most 1 MiB")
 		}
 	}
 	if err := checkValues(s); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/upstream/archive"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/chartindex"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/provenance"
+	"github.com/axle-cd/axle/hub/gitcache/upstream/registry"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
 	"github.com/axle-cd/axle/internal/atomicfile"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -162,9 +163,6 @@ func (c *charts) target(v chartindex.Version) (target, error) {
 	if err != nil {
 		return target{}, errcode.New(errcode.Unprocessable, "chart %s %s has a URL that cannot be read", v.Chart, v.Version)
 	}
-	if u.Scheme == "oci" {
-		return target{}, errcode.New(errcode.Unprocessable, "chart %s %s lies in a registry, %s; add that as a repository of type oci", v.Chart, v.Version, wire.Redact(u))
-	}
 	t := target{Revision: v.Version, Commit: v.Version, Folder: v.Chart, CreatedAt: v.Created, Message: v.Chart + " " + v.Version, url: u.String(), digest: v.Digest}
 	if v.Deprecated {
 		t.Message += " (deprecated by its maintainers)"
@@ -196,6 +194,9 @@ func (c *charts) recall(r record.Recipe) (target, error) {
 // fetch downloads a chart, verifies it and unpacks it without its top folder,
 // so that Chart.yaml is at the root.
 func (c *charts) fetch(ctx context.Context, t *target, dir string) error {
+	if rest, ok := strings.CutPrefix(t.url, "oci://"); ok {
+		return c.fromRegistry(ctx, *t, rest, dir)
+	}
 	f, err := os.CreateTemp(filepath.Join(c.config.Dir, "tmp"), "chart-")
 	if err != nil {
 		return err
@@ -213,7 +214,7 @@ func (c *charts) fetch(ctx context.Context, t *target, dir string) error {
 		return err
 	}
 	if t.digest != "" && sum != t.digest {
-		return errcode.New(errcode.Unavailable, "%s is not what the index promises: its SHA-256 is %.12s…, the index has %.12s…; the repository has to be published again", what, sum, t.digest)
+		return unlikeIndex(what, sum, t.digest)
 	}
 	if err := c.verify(ctx, *t, sum); err != nil {
 		return err
@@ -224,9 +225,34 @@ func (c *charts) fetch(ctx context.Context, t *target, dir string) error {
 	return unpackChart(ctx, f, dir, what, c.config)
 }
 
+// unlikeIndex is the error of a chart whose SHA-256 is not the one in the index.
+func unlikeIndex(what, sum, promised string) error {
+	return errcode.New(errcode.Unavailable, "%s is not what the index promises: its SHA-256 is %.12s…, the index has %.12s…; the repository has to be published again", what, sum, promised)
+}
+
+// fromRegistry fetches a chart that its index has in a registry, as anybody may
+// read it: the credentials are the chart repository's.
+func (c *charts) fromRegistry(ctx context.Context, t target, ref, dir string) error {
+	host, path, _ := strings.Cut(ref, "/")
+	path, tag, ok := strings.Cut(path, "@")
+	if !ok {
+		if path, tag, ok = strings.Cut(path, ":"); !ok {
+			tag = t.Commit
+		}
+	}
+	a := &artifacts{config: c.config, repository: c.repository, client: c.client, charts: true, registry: registry.New(registry.Config{Host: host, Client: c.client})}
+	got := a.askAt(ctx, path, tag)
+	if got.err != nil {
+		return got.err
+	}
+	there := a.target(path, got.descriptor)
+	there.promised = t.digest
+	return a.fetch(ctx, &there, dir)
+}
+
 // unpackChart unpacks a chart's archive and checks that it is a chart.
 func unpackChart(ctx context.Context, r io.Reader, dir, what string, c *Config) error {
-	if err := archive.Unpack(ctx, r, dir, archive.Options{Strip: true, Limits: c.Limits}); err != nil {
+	if _, err := archive.Unpack(ctx, r, dir, archive.Options{Strip: true, Limits: c.Limits}); err != nil {
 		if coded := errcode.Of(err); coded == errcode.Unprocessable {
 			return errcode.New(coded, "%s: %w", what, err)
 		}

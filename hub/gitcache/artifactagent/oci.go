@@ -26,7 +26,9 @@ type artifacts struct {
 	client     *wire.Client
 	registry   *registry.Registry
 	path       string // in the registry
-	found      map[wanted]answer
+	// charts is set where only charts are read: those of an index.
+	charts bool
+	found  map[wanted]answer
 }
 
 // wanted is a reference that a source resolves at a registry.
@@ -162,7 +164,14 @@ func (a *artifacts) newest(ctx context.Context, path, wanted string) (string, er
 	for i, t := range tags {
 		versions[i] = strings.ReplaceAll(t, "_", "+")
 	}
-	best, err := chartindex.Newest(wanted, versions)
+	// "2024" and "1.2" are versions for want of others.
+	best, err := chartindex.Newest(wanted, slices.DeleteFunc(slices.Clone(versions), func(v string) bool {
+		_, err := semver.StrictNewVersion(strings.TrimPrefix(v, "v"))
+		return err != nil
+	}))
+	if err == nil && best == "" {
+		best, err = chartindex.Newest(wanted, versions)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -200,7 +209,7 @@ func (a *artifacts) resolve(s record.Source) (target, error) {
 
 func (a *artifacts) target(path string, d ocispec.Descriptor) target {
 	return target{Revision: d.Digest.String(), Commit: d.Digest.String(), Folder: strings.Trim(strings.TrimPrefix(path, a.path), "/"),
-		Key: strings.Join([]string{"oci 1", path, d.Digest.String(), fingerprint(a.repository.Options.Verify)}, "\n"),
+		Key: strings.Join([]string{"oci 2", path, d.Digest.String(), fingerprint(a.repository.Options.Verify)}, "\n"),
 		url: path, digest: d.Digest.String(), media: d.MediaType, size: d.Size}
 }
 
@@ -214,7 +223,9 @@ func (a *artifacts) recall(r record.Recipe) (target, error) {
 	if r.Folder != "" {
 		path += "/" + r.Folder
 	}
-	return a.target(path, ocispec.Descriptor{Digest: d}), nil
+	t := a.target(path, ocispec.Descriptor{Digest: d})
+	t.Key = r.Tree // of the version that wrote the recipe
+	return t, nil
 }
 
 // complete adds the manifest's annotations to a target.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -20,12 +21,18 @@ import (
 
 // Media types that determine how a layer is unpacked.
 const (
-	chartConfig     = "application/vnd.cncf.helm.config.v1+json"
-	chartLayer      = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+	chartConfig = "application/vnd.cncf.helm.config.v1+json"
+	chartLayer  = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+	// oldChartLayer is what the first versions of Helm 3 pushed.
+	oldChartLayer   = "application/tar+gzip"
 	provenanceLayer = "application/vnd.cncf.helm.chart.provenance.v1.prov"
 	// orasUnpack marks a layer that is a packed folder.
 	orasUnpack = "io.deis.oras.content.unpack"
-	maxLayers  = 100
+	// buildkitReference is what BuildKit writes at manifests about another one.
+	buildkitReference = "vnd.docker.reference.type"
+	maxLayers         = 100
+	// maxManifests is how many manifests of an index are searched for a chart.
+	maxManifests = 20
 )
 
 // fetch downloads the layers of an artifact, checks its signature where one is
@@ -50,17 +57,21 @@ func (a *artifacts) fetch(ctx context.Context, t *target, dir string) error {
 	if m.Config.MediaType == chartConfig {
 		return a.chart(ctx, *t, m, dir)
 	}
+	if a.charts || a.repository.Options.Verify.Mode == "provenance" {
+		return errcode.New(errcode.Unprocessable, "artifact %s is not a chart, and nothing else has a provenance file or is read from an index of charts; push it with helm push", t.digest)
+	}
 	limits := a.config.Limits
 	if limits.Bytes == 0 {
 		limits.Bytes = tarball.DefaultLimits.Bytes
 	}
 	var sum int64
+	var unpacked tarball.Stats
 	laid := 0
 	for _, layer := range m.Layers {
 		if sum += layer.Size; sum > limits.Bytes {
 			return errcode.New(errcode.Unprocessable, "artifact %s has layers of more than %d bytes", t.digest, limits.Bytes)
 		}
-		ok, err := a.layer(ctx, *t, layer, dir)
+		ok, err := a.layer(ctx, *t, layer, dir, &unpacked)
 		if err != nil {
 			return err
 		}
@@ -90,8 +101,8 @@ func inside(dir, entry string) error {
 	return nil
 }
 
-// descriptor returns the manifest's descriptor; of an index with one manifest,
-// that manifest's.
+// descriptor returns the manifest's descriptor; of an index, that of its one
+// manifest or of its chart.
 func (a *artifacts) descriptor(ctx context.Context, t target) (ocispec.Descriptor, error) {
 	d, err := a.registry.Resolve(ctx, t.url, t.digest)
 	if err != nil {
@@ -104,17 +115,33 @@ func (a *artifacts) descriptor(ctx context.Context, t target) (ocispec.Descripto
 	if err != nil {
 		return d, err
 	}
-	if len(x.Manifests) != 1 {
-		return d, errcode.New(errcode.Unprocessable, "%s is an index of %d manifests, as images have; an artifact of plain manifests or a chart has one", t.digest, len(x.Manifests))
+	// How an image was built is beside it, not in it.
+	manifests := slices.DeleteFunc(slices.Clone(x.Manifests), func(m ocispec.Descriptor) bool { return m.Annotations[buildkitReference] != "" })
+	if len(manifests) == 1 {
+		return manifests[0], nil
 	}
-	return x.Manifests[0], nil
+	// Helm takes a chart from among others.
+	for i, m := range manifests {
+		if i >= maxManifests {
+			break
+		}
+		if got, err := a.registry.Manifest(ctx, t.url, m); err != nil {
+			return d, err
+		} else if got.Config.MediaType == chartConfig {
+			return m, nil
+		}
+	}
+	return d, errcode.New(errcode.Unprocessable, "%s is an index of %d manifests, as images have, without a chart; an artifact of plain manifests has one", t.digest, len(manifests))
 }
 
 // chart unpacks the one chart of a manifest.
 func (a *artifacts) chart(ctx context.Context, t target, m ocispec.Manifest, dir string) error {
 	for _, layer := range m.Layers {
-		if layer.MediaType != chartLayer {
+		if layer.MediaType != chartLayer && layer.MediaType != oldChartLayer {
 			continue
+		}
+		if t.promised != "" && t.promised != layer.Digest.Encoded() && "sha256:"+t.promised != t.digest {
+			return unlikeIndex("chart "+t.url, layer.Digest.Encoded(), t.promised)
 		}
 		f, err := a.download(ctx, t, layer)
 		if err != nil {
@@ -153,8 +180,9 @@ func closeTemp(f *os.File) {
 	_ = os.Remove(f.Name())
 }
 
-// layer unpacks one layer, and reports whether its type is supported.
-func (a *artifacts) layer(ctx context.Context, t target, layer ocispec.Descriptor, dir string) (bool, error) {
+// layer unpacks one layer, adds it to what is unpacked, and reports whether its
+// type is supported.
+func (a *artifacts) layer(ctx context.Context, t target, layer ocispec.Descriptor, dir string, unpacked *tarball.Stats) (bool, error) {
 	title := layer.Annotations[ocispec.AnnotationTitle]
 	packed := strings.Contains(layer.MediaType, ".tar") || strings.Contains(layer.MediaType, "/tar") || layer.Annotations[orasUnpack] == "true"
 	if title == "" && !packed {
@@ -167,7 +195,8 @@ func (a *artifacts) layer(ctx context.Context, t target, layer ocispec.Descripto
 	defer closeTemp(f)
 	// An archive that was pushed as a file stays a file.
 	if packed && (title == "" || layer.Annotations[orasUnpack] == "true" || !named(title)) {
-		if err := archive.Unpack(ctx, f, dir, archive.Options{Over: true, Limits: a.config.Limits}); err != nil {
+		o := archive.Options{Over: true, Whiteouts: title == "" && ofImage(layer), Before: *unpacked, Limits: a.config.Limits}
+		if *unpacked, err = archive.Unpack(ctx, f, dir, o); err != nil {
 			if errcode.Is(err, errcode.Unprocessable) {
 				return false, errcode.New(errcode.Unprocessable, "layer %s: %w", layer.Digest, err)
 			}
@@ -176,6 +205,13 @@ func (a *artifacts) layer(ctx context.Context, t target, layer ocispec.Descripto
 		return true, nil
 	}
 	return true, place(f, dir, title)
+}
+
+// ofImage reports whether a layer is an image's, in which names may hide what
+// lies below. A folder that ORAS packed has the same type and hides nothing.
+func ofImage(layer ocispec.Descriptor) bool {
+	return layer.Annotations[orasUnpack] != "true" &&
+		(strings.HasPrefix(layer.MediaType, "application/vnd.oci.image.layer.") || strings.HasPrefix(layer.MediaType, "application/vnd.docker.image.rootfs."))
 }
 
 // named reports whether a title is that of an archive file, and not of the

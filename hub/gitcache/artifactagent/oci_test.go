@@ -8,8 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/axle-cd/axle/hub/gitcache/artifactagent"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/tarball"
 	"github.com/axle-cd/axle/test/chartserver"
 	"github.com/axle-cd/axle/test/registryserver"
 )
@@ -118,6 +120,13 @@ func TestArtifactsOfPlainManifests(t *testing.T) {
 			{Type: "application/vnd.oci.image.layer.v1.tar+gzip", Data: folder("a.yaml", "a: 1", "b.yaml", "b: 1")},
 			{Type: "application/vnd.oci.image.layer.v1.tar+gzip", Data: folder("a.yaml", "a: 2")}}},
 			want: map[string]string{"a.yaml": "a: 2", "b.yaml": "b: 1"}},
+		"whiteouts of an image": {artifact: registryserver.Artifact{ConfigType: "application/vnd.oci.image.config.v1+json", Layers: []registryserver.Layer{
+			{Type: "application/vnd.oci.image.layer.v1.tar+gzip", Data: folder("a.yaml", "a: 1", "b.yaml", "b: 1", "old/c.yaml", "c: 1")},
+			{Type: "application/vnd.docker.image.rootfs.diff.tar.gzip", Data: folder(".wh.a.yaml", "", "old/.wh..wh..opq", "", "old/d.yaml", "d: 1")}}},
+			want: map[string]string{"b.yaml": "b: 1", "old/d.yaml": "d: 1"}},
+		"a name like a whiteout's": {artifact: registryserver.Artifact{ConfigType: "application/vnd.oci.empty.v1+json", Layers: []registryserver.Layer{
+			{Type: "application/vnd.oci.image.layer.v1.tar+gzip", Data: folder("d/a.yaml", "a: 1", "d/.wh.b", "b: 1"), Annotations: map[string]string{"org.opencontainers.image.title": "d", "io.deis.oras.content.unpack": "true"}}}},
+			want: map[string]string{"d/a.yaml": "a: 1", "d/.wh.b": "b: 1"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -130,6 +139,72 @@ func TestArtifactsOfPlainManifests(t *testing.T) {
 				t.Errorf("entry %q, content (-want +got):\n%s", h.Entry, diff)
 			}
 		})
+	}
+}
+
+// TestIndexes has what builders and registries lay beside a chart or an artifact.
+func TestIndexes(t *testing.T) {
+	t.Parallel()
+	s := newRegistry(t)
+	image := registryserver.Artifact{ConfigType: "application/vnd.oci.image.config.v1+json", Layers: []registryserver.Layer{{Type: "application/vnd.oci.image.layer.v1.tar+gzip", Data: folder("a.yaml", "a: 1")}}}
+	listed := func(path string, a registryserver.Artifact) registryserver.Listed {
+		return registryserver.Listed{Digest: push(t, s, path, "", a)}
+	}
+	beside := func(path string) registryserver.Listed {
+		l := listed(path, registryserver.Artifact{ConfigType: "application/vnd.oci.image.config.v1+json", Layers: []registryserver.Layer{{Type: "application/vnd.in-toto+json", Data: []byte("{}")}}})
+		l.Annotations = map[string]string{"vnd.docker.reference.type": "attestation-manifest"}
+		return l
+	}
+	w := newWorld(t, ociRepository(s, "team"), record.Credentials{})
+	tests := map[string]struct {
+		all  []registryserver.Listed
+		want map[string]string
+	}{
+		"built":  {[]registryserver.Listed{listed("team/built", image), beside("team/built")}, map[string]string{"a.yaml": "a: 1"}},
+		"chart":  {[]registryserver.Listed{listed("team/chart", image), listed("team/chart", chartArtifact("chart", "1.0.0", "v"))}, map[string]string{"Chart.yaml": "apiVersion: v2\nname: chart\nversion: 1.0.0\n", "values.yaml": "v"}},
+		"images": {[]registryserver.Listed{listed("team/images", image), listed("team/images", fluxArtifact("a.yaml", "a: 1"))}, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := s.PushIndex("team/"+name, "v1", tt.all...); err != nil {
+				t.Fatal(err)
+			}
+			source := w.track("v1", name)
+			if tt.want == nil {
+				w.failing(source, "an index of 2 manifests, as images have, without a chart")
+				return
+			}
+			h := w.head(source, "content", func(h record.Head) bool { return h.Digest != "" })
+			if diff := cmp.Diff(tt.want, w.files(h)); diff != "" {
+				t.Errorf("content (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestLayersTogether has layers that are each within the limit.
+func TestLayersTogether(t *testing.T) {
+	t.Parallel()
+	s := newRegistry(t)
+	layer := func(name string) registryserver.Layer {
+		return registryserver.Layer{Type: "application/vnd.oci.image.layer.v1.tar+gzip", Data: folder(name, strings.Repeat("x", 900))}
+	}
+	push(t, s, "team/app", "v1", registryserver.Artifact{ConfigType: "application/vnd.oci.image.config.v1+json", Layers: []registryserver.Layer{layer("a"), layer("b"), layer("c")}})
+	w := newWorld(t, ociRepository(s, "team/app"), record.Credentials{}, func(c *artifactagent.Config) { c.Limits = tarball.Limits{Bytes: 2000} })
+	w.failing(w.track("v1", ""), "more than 2000 bytes")
+}
+
+// TestTheNewestTag has tags that are no versions as Helm and Flux read them.
+func TestTheNewestTag(t *testing.T) {
+	t.Parallel()
+	s := newRegistry(t)
+	for _, tag := range []string{"1.0.0", "v1.1.0", "20240101", "1234567", "1.2", "latest"} {
+		push(t, s, "charts/app", tag, chartArtifact("app", "1.0.0", tag))
+	}
+	push(t, s, "charts/old", "1.2", chartArtifact("old", "1.2.0", "1.2"))
+	w := newWorld(t, ociRepository(s, "charts"), record.Credentials{})
+	for want, source := range map[string]record.Source{"v1.1.0@": w.track("*", "app"), "1.2@": w.track("1.x", "old")} {
+		w.head(source, want, func(h record.Head) bool { return strings.HasPrefix(h.Revision, want) })
 	}
 }
 

@@ -46,8 +46,10 @@ type target struct {
 	Commit, Folder string
 
 	url, digest string // for the protocol's own use
-	media       string
-	size        int64
+	// promised is the SHA-256 of a chart in hex, as its repository's index has it.
+	promised string
+	media    string
+	size     int64
 }
 
 // open makes the client of a repository.

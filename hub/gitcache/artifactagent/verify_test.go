@@ -244,5 +244,8 @@ func TestProvenance(t *testing.T) {
 		w := newWorld(t, r, record.Credentials{})
 		w.revision(w.track("2.x", ""), "2.0.0@"+signed)
 		w.failing(w.track(bad, ""), "has no provenance file")
+		// Nobody gets around the signature with a chart's files that are not pushed as a chart.
+		files := push(t, s, "charts/app", "3.0.0", registryserver.Artifact{Layers: []registryserver.Layer{{Type: "application/vnd.oci.image.layer.v1.tar+gzip", Data: folder("Chart.yaml", "name: app\nversion: 3.0.0\n")}}})
+		w.failing(w.track(files, ""), "is not a chart")
 	})
 }

@@ -1,6 +1,7 @@
 package gitagent
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/axle-cd/axle/hub/gitcache/mirror"
@@ -18,12 +19,12 @@ func (a *Agent) fetchLFS(ctx context.Context, reader *mirror.Reader, content *mi
 		return err
 	}
 	defer s.Close()
-	leave, err := a.Config.Gates.Enter(ctx, repoagent.Turn{Host: repoagent.HostOf(r.URL)})
+	leave, err := a.Config.Gates.Enter(ctx, repoagent.Turn{Host: repoagent.HostOf(cmp.Or(content.LFSURL, r.URL))})
 	if err != nil {
 		return err
 	}
 	m, _, _ := a.copy()
-	err = s.FetchLFS(ctx, m, missing)
+	err = s.FetchLFS(ctx, m, content.LFSURL, missing)
 	leave(err)
 	return err
 }

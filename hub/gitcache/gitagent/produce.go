@@ -10,6 +10,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/repoagent"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/tarball"
+	"github.com/axle-cd/axle/internal/vendored"
 )
 
 // build is a tarball that this evaluation makes for a key. Sources with equal
@@ -38,7 +39,7 @@ func (e *evaluation) produce(ctx context.Context, s record.Source, commit string
 	}
 	at.tree, at.probes = c.Tree, content.Probes()
 	if s.Options.Bare {
-		content.External = nil
+		content.External, content.LeftOut = nil, nil
 	}
 	key := content.Key
 	if len(content.External) > 0 {
@@ -84,6 +85,9 @@ func (e *evaluation) build(ctx context.Context, s record.Source, c mirror.Commit
 		return record.Artifact{}, err
 	}
 	a := e.agent
+	if g.vendored, err = e.leftOut(ctx, c, content, g.vendored); err != nil {
+		return record.Artifact{}, err
+	}
 	out := record.Artifact{Recipe: record.Recipe{Kind: record.Git, RepositoryID: s.RepositoryID, Commit: c.ID, Tree: c.Tree,
 		Folder: s.Folder, Files: s.Files, Options: s.Options, Parts: g.parts, Vendored: g.vendored}}
 	var stats tarball.Stats
@@ -95,10 +99,27 @@ func (e *evaluation) build(ctx context.Context, s record.Source, c mirror.Commit
 	return out, err
 }
 
+// leftOut adds to the map what is left out of a content. A repository with a map of its own
+// keeps that.
+func (e *evaluation) leftOut(ctx context.Context, c mirror.Commit, content *mirror.Content, m *vendored.Contents) (*vendored.Contents, error) {
+	if len(content.LeftOut) == 0 {
+		return m, nil
+	}
+	if m == nil {
+		own, err := e.reader.Exists(ctx, c, content, vendored.Map)
+		if own || err != nil {
+			return nil, err
+		}
+		m = &vendored.Contents{}
+	}
+	m.LeftOut = content.LeftOut
+	return m, nil
+}
+
 // pack writes the tarball of a recipe whose own content was found.
 func (a *Agent) pack(ctx context.Context, reader *mirror.Reader, content *mirror.Content, r record.Recipe, w io.Writer) (digest.Digest, tarball.Stats, error) {
 	entries := reader.Entries(ctx, content)
-	if len(r.Parts) > 0 {
+	if len(r.Parts) > 0 || r.Vendored != nil {
 		entries = a.assembled(ctx, entries, r)
 	}
 	d, stats, err := tarball.Write(w, entries, tarball.Options{Level: a.config.Level, Limits: a.config.Limits})

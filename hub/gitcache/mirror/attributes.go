@@ -11,7 +11,30 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-const attributesFile = ".gitattributes"
+const (
+	attributesFile = ".gitattributes"
+	lfsConfigFile  = ".lfsconfig"
+)
+
+// lfsConfig reads the configuration of git-lfs at the root of the repository. Like git-lfs it
+// does not follow a link there out of the commit, nor one within.
+func (s *search) lfsConfig(ctx context.Context) error {
+	at, e, _, err := s.walk(ctx, lfsConfigFile)
+	if err != nil || at == missing || e.mode != modeFile && e.mode != modeExec {
+		return err
+	}
+	raw, err := s.reader.mirror.Object(ctx, e.id, "blob")
+	if err != nil {
+		return err
+	}
+	c := s.content
+	if c.lfsConfig, err = references.ParseLFSConfig(raw); err != nil {
+		return unreadable("", lfsConfigFile, err)
+	}
+	c.LFSURL = c.lfsConfig.URL
+	c.outer = append(c.outer, e.id+" "+at)
+	return nil
+}
 
 // attributes records the attribute files above the included paths: they change
 // the content without changing its trees.
@@ -55,6 +78,9 @@ func above(p string) []string {
 func (r *Reader) scopesAbove(ctx context.Context, c *Content, p string) (scopes []scope, err error) {
 	for _, o := range c.outer {
 		id, at, _ := strings.Cut(o, " ")
+		if at == lfsConfigFile {
+			continue
+		}
 		dir := path.Dir(at)
 		if dir == "." {
 			dir = ""
@@ -68,7 +94,7 @@ func (r *Reader) scopesAbove(ctx context.Context, c *Content, p string) (scopes 
 		}
 		lines, err := references.ParseAttributes(raw)
 		if err != nil {
-			return nil, unreadable(dir, err)
+			return nil, unreadable(dir, attributesFile, err)
 		}
 		scopes = append(scopes, scope{dir, lines})
 	}
@@ -89,7 +115,7 @@ func (l *lister) scopeOf(ctx context.Context, scopes []scope, dir string, entrie
 				return nil, err
 			}
 			if lines, err = references.ParseAttributes(raw); err != nil {
-				return nil, unreadable(dir, err)
+				return nil, unreadable(dir, attributesFile, err)
 			}
 			if len(l.attributes) == maxListedAttributes {
 				clear(l.attributes)
@@ -101,9 +127,9 @@ func (l *lister) scopeOf(ctx context.Context, scopes []scope, dir string, entrie
 	return scopes, nil
 }
 
-// unreadable is the error of an attribute file of a folder.
-func unreadable(dir string, err error) error {
-	return errcode.New(errcode.Unprocessable, "%.200q: %w", path.Join(dir, attributesFile), err)
+// unreadable is the error of a file of a folder.
+func unreadable(dir, file string, err error) error {
+	return errcode.New(errcode.Unprocessable, "%.200q: %w", path.Join(dir, file), err)
 }
 
 // maxFilterSteps is what all patterns may take on all files of a content, about 20 s of
@@ -111,16 +137,28 @@ func unreadable(dir string, err error) error {
 const maxFilterSteps = 400 * cost.Budget
 
 // filtered reports whether a file, by its path from the repository's root, goes
-// through LFS: the nearest matching attribute file decides.
+// through LFS: the nearest matching attribute file decides, and then the .lfsconfig.
 func (l *lister) filtered(scopes []scope, p string) (bool, error) {
 	for _, s := range slices.Backward(scopes) {
 		lfs, said, steps, err := s.lines.LFS(strings.TrimPrefix(strings.TrimPrefix(p, s.dir), "/"), maxFilterSteps-l.steps)
 		if l.steps += steps; err != nil || l.steps > maxFilterSteps {
-			return false, errcode.New(errcode.Unprocessable, "the patterns of %.200q take too long on the files of the folder (at %.200q); use fewer or simpler patterns", path.Join(s.dir, attributesFile), p)
+			return false, dear(path.Join(s.dir, attributesFile), p)
 		}
-		if said {
-			return lfs, nil
+		if !said {
+			continue
 		}
+		if lfs {
+			lfs, steps, err = l.content.lfsConfig.Fetches(p, maxFilterSteps-l.steps)
+			if l.steps += steps; err != nil {
+				return false, dear(lfsConfigFile, p)
+			}
+		}
+		return lfs, nil
 	}
 	return false, nil
+}
+
+// dear is the error of patterns that take too long, at a file.
+func dear(file, at string) error {
+	return errcode.New(errcode.Unprocessable, "the patterns of %.200q take too long on the files of the folder (at %.200q); use fewer or simpler patterns", file, at)
 }

@@ -1,9 +1,11 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -11,8 +13,11 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/gitcache/references"
+	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/repourl"
 	"github.com/axle-cd/axle/internal/tarball"
+	"github.com/axle-cd/axle/internal/vendored"
 )
 
 // Reader finds content in the commits of a mirror. It caches trees, so the next
@@ -49,11 +54,19 @@ type Content struct {
 	External []references.External
 	// Links are the submodules, by their paths from Root, if they were requested.
 	Links []Link
+	// LeftOut are the submodules that were not requested, and the symbolic links that lead
+	// out of the content, by their paths from Root. They are not in the key: what names them
+	// changes with the content.
+	LeftOut []vendored.LeftOut
 
-	included map[string]treeEntry // by path from the repository's root
-	outer    []string             // attribute files above the included
-	probes   map[string]bool
-	lfs      bool
+	// LFSURL is the LFS server that the repository's .lfsconfig names, if LFS was requested.
+	LFSURL string
+
+	included  map[string]treeEntry // by path from the repository's root
+	outer     []string             // attribute files above the included, and the .lfsconfig
+	probes    map[string]bool
+	lfs       bool
+	lfsConfig references.LFSConfig
 }
 
 // Probes returns the paths, from the repository's root, on which the content
@@ -182,15 +195,18 @@ func (s *search) include(ctx context.Context, p string) (bool, error) {
 		}
 		next := path.Join(path.Dir(at), string(target), rest)
 		if len(target) == 0 || target[0] == '/' || next == ".." || strings.HasPrefix(next, "../") {
-			return false, errcode.New(errcode.Unprocessable, "%q is a link to %.200q, which is outside the repository", at, target)
+			return false, errcode.New(errcode.Unprocessable, "%q is a link to %.200q, which is %w", at, target, errAstray)
 		}
 		if next == "." {
 			next = ""
 		}
 		p = next
 	}
-	return false, errcode.New(errcode.Unprocessable, "%q leads through more than %d links", p, maxHops)
+	return false, errcode.New(errcode.Unprocessable, "%q leads through more than %d links: %w", p, maxHops, errAstray)
 }
+
+// errAstray means that a link leads nowhere in the repository.
+var errAstray = errors.New("outside the repository")
 
 // maxHops limits chains of links.
 const maxHops = 40
@@ -266,16 +282,14 @@ func (s *search) follow(ctx context.Context, p string) error {
 	}
 	for _, ref := range f.leaving {
 		target := path.Join(p, ref.path)
-		if outside := p == "" || target == ".." || strings.HasPrefix(target, "../"); outside && !ref.link {
+		if p == "" || target == ".." || strings.HasPrefix(target, "../") {
 			continue // the renderer reports it, if it reads that file
-		} else if outside {
-			return errcode.New(errcode.Unprocessable, "%s is a link to %q, which is outside the repository", path.Join(p, ref.from), ref.path)
 		}
 		if target == "." {
 			target = ""
 		}
-		// The renderer reports what does not exist; a link may dangle.
-		if _, err := s.include(ctx, target); err != nil {
+		// The renderer reports what does not exist, if it reads it; a link may dangle.
+		if _, err := s.include(ctx, target); err != nil && !errors.Is(err, errAstray) {
 			return err
 		}
 	}
@@ -321,6 +335,13 @@ func (s *search) outside(ctx context.Context) error {
 		if e.mode == modeSubmodule {
 			c.Links = append(c.Links, Link{Path: p, Commit: e.id})
 		}
+		if e.mode == modeLink {
+			target, err := s.reader.mirror.Object(ctx, e.id, "blob")
+			if err != nil {
+				return err
+			}
+			c.astray(Link{Path: p, URL: string(target)})
+		}
 		if e.mode != modeTree {
 			continue
 		}
@@ -336,16 +357,30 @@ func (s *search) outside(ctx context.Context) error {
 			l.Path = path.Join(p, l.Path)
 			c.Links = append(c.Links, l)
 		}
-	}
-	if !s.ask.Submodules {
-		c.Links = nil
+		for _, l := range f.away {
+			l.Path = path.Join(p, l.Path)
+			c.astray(l)
+		}
 	}
 	if s.ask.LFS {
-		if err := s.attributes(ctx); err != nil {
+		if err := errors.Join(s.lfsConfig(ctx), s.attributes(ctx)); err != nil {
 			return err
 		}
 	}
 	return s.submodules(ctx)
+}
+
+// astray leaves a symbolic link out if it leads out of the content.
+func (c *Content) astray(l Link) {
+	var wrong *digest.PathError
+	if at := c.fromRoot(l.Path); errors.As(digest.CheckLink(at, l.URL), &wrong) {
+		c.leaveOut(l.Path, "the symbolic link is left out, because %q %s; what is read must lie in the repository", path.Base(at), wrong.Reason)
+	}
+}
+
+// leaveOut adds what is not among the files, by its path from the repository's root.
+func (c *Content) leaveOut(p, format string, args ...any) {
+	c.LeftOut = append(c.LeftOut, vendored.LeftOut{Path: c.fromRoot(p), Reason: fmt.Sprintf(format, args...)})
 }
 
 // submodules sets the URLs of the links, from the file at the root of the
@@ -366,6 +401,14 @@ func (s *search) submodules(ctx context.Context) error {
 			return err
 		}
 		urls = references.Gitmodules(raw)
+	}
+	if !s.ask.Submodules {
+		for _, l := range c.Links {
+			url := cmp.Or(repourl.Shown(urls[l.Path]), "without a URL in .gitmodules")
+			c.leaveOut(l.Path, "the submodule (%.300s) is left out, because the service does not ask for submodules; set git.submodules", url)
+		}
+		c.Links = nil
+		return nil
 	}
 	for i, l := range c.Links {
 		url := urls[l.Path]

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/gitcache/references"
+	"github.com/axle-cd/axle/internal/digest"
 )
 
 // reference is a path that a file or link in a tree needs from outside that
@@ -14,7 +15,6 @@ import (
 type reference struct {
 	path string
 	from string // the file that refers to it, relative to the tree
-	link bool   // a symbolic link, which may dangle
 }
 
 // Link is a submodule: a commit of another repository at a path of this one.
@@ -31,6 +31,7 @@ type facts struct {
 	leaving  []reference
 	external []references.External // File is relative to the tree
 	links    []Link                // without URLs, which are in .gitmodules
+	away     []Link                // symbolic links that may lead out of the content; URL is the target
 }
 
 // nothing is the facts of most trees.
@@ -71,7 +72,7 @@ func (t *trees) factsOf(ctx context.Context, tree string, depth int) (*facts, er
 			_, chart := byName["Chart.yaml"]
 			g.below(e.name, below, chart && e.name == "charts")
 		case modeSubmodule:
-			g.link(Link{Path: e.name, Commit: e.id})
+			g.links = more(g.links, Link{Path: e.name, Commit: e.id})
 		default:
 			if err := t.named(ctx, e, byName, &g); err != nil {
 				return nil, err
@@ -79,12 +80,12 @@ func (t *trees) factsOf(ctx context.Context, tree string, depth int) (*facts, er
 		}
 	}
 	out := nothing
-	if len(g.leaving)+len(g.external)+len(g.links) > 0 {
+	if len(g.leaving)+len(g.external)+len(g.links)+len(g.away) > 0 {
 		out = &g.facts
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.known += 1 + len(out.leaving) + 4*len(out.external) + len(out.links); t.known > maxFacts {
+	if t.known += 1 + len(out.leaving) + 4*len(out.external) + len(out.links) + len(out.away); t.known > maxFacts {
 		t.facts, t.known = map[string]*facts{}, 1
 	}
 	t.facts[tree] = out
@@ -118,10 +119,12 @@ func (g *gathering) refer(n references.External) {
 	g.external = append(g.external, n)
 }
 
-func (g *gathering) link(l Link) {
-	if len(g.links) <= maxExternal {
-		g.links = append(g.links, l)
+// more adds a link, unless there are too many.
+func more(links []Link, l Link) []Link {
+	if len(links) > maxExternal {
+		return links
 	}
+	return append(links, l)
 }
 
 func (g *gathering) leave(r reference) {
@@ -136,7 +139,7 @@ func (g *gathering) leave(r reference) {
 // dependencies.
 func (g *gathering) below(name string, f *facts, subcharts bool) {
 	for _, r := range f.leaving {
-		g.leave(reference{path.Join(name, r.path), path.Join(name, r.from), r.link})
+		g.leave(reference{path.Join(name, r.path), path.Join(name, r.from)})
 	}
 	for _, n := range f.external {
 		if subcharts && n.Kind == references.Dependency {
@@ -147,7 +150,11 @@ func (g *gathering) below(name string, f *facts, subcharts bool) {
 	}
 	for _, l := range f.links {
 		l.Path = path.Join(name, l.Path)
-		g.link(l)
+		g.links = more(g.links, l)
+	}
+	for _, l := range f.away {
+		l.Path = path.Join(name, l.Path)
+		g.away = more(g.away, l)
 	}
 }
 
@@ -169,6 +176,9 @@ func (t *trees) named(ctx context.Context, e treeEntry, beside map[string]treeEn
 	var external []references.External
 	switch {
 	case e.mode == modeLink:
+		if digest.CheckLink(e.name, string(raw)) != nil {
+			g.away = more(g.away, Link{Path: e.name, URL: string(raw[:min(len(raw), digest.MaxPathBytes+1)])})
+		}
 		if len(raw) > 0 && raw[0] != '/' {
 			local = []string{string(raw)}
 		}
@@ -187,7 +197,7 @@ func (t *trees) named(ctx context.Context, e treeEntry, beside map[string]treeEn
 		local, external = references.Kustomization(raw)
 	}
 	for _, p := range local {
-		g.leave(reference{p, e.name, e.mode == modeLink})
+		g.leave(reference{p, e.name})
 	}
 	for _, n := range external {
 		n.File = e.name

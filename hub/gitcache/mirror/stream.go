@@ -154,7 +154,10 @@ func (r *Reader) stream(ctx context.Context, files []file, yield func(tarball.En
 			if err != nil {
 				return err
 			}
-			e = tarball.Entry{Path: e.Path, Type: e.Type, Target: string(raw)}
+			if e = (tarball.Entry{Path: e.Path, Type: e.Type, Target: string(raw)}); digest.CheckLink(e.Path, e.Target) != nil {
+				_, err := io.Copy(io.Discard, body)
+				return err // Find named it
+			}
 		}
 		if files[i].lfs && size <= references.MaxPointer {
 			end, err := r.smudge(&e)

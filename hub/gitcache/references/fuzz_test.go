@@ -33,7 +33,13 @@ func FuzzReferences(f *testing.F) {
 
 func FuzzGitmodules(f *testing.F) {
 	f.Add([]byte("[submodule \"a\"]\n\tpath = a\n\turl = ../b.git\n"), "https://h.test/a/b.git")
+	f.Add([]byte("[lfs]\n\turl = git://a.test\n\tfetchinclude = a/**,*.b\\\n,[c\n"), "")
 	f.Fuzz(func(t *testing.T, raw []byte, parent string) {
+		if c, err := references.ParseLFSConfig(raw); err == nil {
+			if _, steps, err := c.Fetches("a/b/c.bin", 1000); err == nil && steps > 1000 {
+				t.Fatalf("it took %d steps of 1000", steps)
+			}
+		}
 		for p, u := range references.Gitmodules(raw) {
 			got, err := references.SubmoduleURL(parent, u)
 			if err == nil && (strings.HasPrefix(got, "-") || strings.ContainsAny(got, "\n\x00") || p == "") {

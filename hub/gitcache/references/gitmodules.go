@@ -1,8 +1,6 @@
 package references
 
 import (
-	"bufio"
-	"bytes"
 	"path"
 	"strings"
 
@@ -10,76 +8,25 @@ import (
 	"github.com/axle-cd/axle/internal/repourl"
 )
 
-// Gitmodules returns the URL of each submodule by its path. It supports the
-// parts of git's configuration language that people use there.
+// Gitmodules returns the URL of each submodule by its path.
 func Gitmodules(raw []byte) map[string]string {
-	urls := map[string]string{}
-	if len(raw) > maxText {
-		return urls
-	}
-	type module struct{ path, url string }
-	var all []*module
-	var now *module
-	lines := bufio.NewScanner(bytes.NewReader(raw))
-	lines.Buffer(nil, maxText)
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		if strings.HasPrefix(line, "[") {
-			now = nil
-			if name := strings.ToLower(line); strings.HasPrefix(name, "[submodule ") || strings.HasPrefix(name, "[submodule\t") {
-				now = &module{}
-				all = append(all, now)
-			}
-			continue
-		}
-		key, value, ok := strings.Cut(line, "=")
-		if !ok || now == nil || strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
-			continue
-		}
-		switch strings.ToLower(strings.TrimSpace(key)) {
-		case "path":
-			now.path = path.Clean(configValue(value))
-		case "url":
-			now.url = configValue(value)
+	places, urls := map[string]string{}, map[string]string{}
+	for _, s := range settings(raw) {
+		switch {
+		case s.section != "submodule":
+		case s.key == "path" && s.value != "":
+			places[s.part] = path.Clean(s.value)
+		case s.key == "url" && s.value != "":
+			urls[s.part] = s.value
 		}
 	}
-	for _, m := range all {
-		if m.path != "" && m.url != "" {
-			urls[m.path] = m.url
+	out := map[string]string{}
+	for name, place := range places {
+		if urls[name] != "" {
+			out[place] = urls[name]
 		}
 	}
-	return urls
-}
-
-// configValue parses a value: quotes, escapes, comments.
-func configValue(s string) string {
-	var out strings.Builder
-	quoted := false
-	s = strings.TrimSpace(s)
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '"':
-			quoted = !quoted
-		case c == '\\' && i+1 < len(s):
-			i++
-			switch s[i] {
-			case 'n':
-				out.WriteByte('\n')
-			case 't':
-				out.WriteByte('\t')
-			default:
-				out.WriteByte(s[i])
-			}
-		case (c == '#' || c == ';') && !quoted:
-			return strings.TrimSpace(out.String())
-		default:
-			out.WriteByte(c)
-		}
-	}
-	if strings.HasSuffix(s, `"`) {
-		return out.String()
-	}
-	return strings.TrimSpace(out.String())
+	return out
 }
 
 // SubmoduleURL resolves the URL of a submodule as git does: one that begins

@@ -97,22 +97,29 @@ func ParseAttributes(raw []byte) (out Attributes, err error) {
 		if !said || strings.HasPrefix(pattern, "!") || strings.HasSuffix(pattern, "/") {
 			continue
 		}
-		trimmed := strings.TrimPrefix(pattern, "/")
-		re, err := cost.New(glob(trimmed))
-		if errors.As(err, new(*syntax.Error)) {
-			continue
+		if out, err = out.with(pattern, lfs, &size); err != nil {
+			return nil, err
 		}
-		if err == nil {
-			if size += re.Size(); size > maxPatterns {
-				err = errors.New("all patterns of the file together are too large")
-			}
-		}
-		if err != nil {
-			return nil, errcode.New(errcode.Invalid, "the pattern %.100q: %w; use fewer or shorter patterns", pattern, err)
-		}
-		out = append(out, attribute{re, literal(trimmed, false), literal(trimmed, true), !strings.Contains(pattern, "/"), lfs})
 	}
 	return out, nil
+}
+
+// with adds a pattern; size is that of all. One that is no pattern is left out.
+func (a Attributes) with(pattern string, lfs bool, size *int) (Attributes, error) {
+	trimmed := strings.TrimPrefix(pattern, "/")
+	re, err := cost.New(glob(trimmed))
+	if errors.As(err, new(*syntax.Error)) {
+		return a, nil
+	}
+	if err == nil {
+		if *size += re.Size(); *size > maxPatterns {
+			err = errors.New("all patterns of the file together are too large")
+		}
+	}
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "the pattern %.100q: %w; use fewer or shorter patterns", pattern, err)
+	}
+	return append(a, attribute{re, literal(trimmed, false), literal(trimmed, true), !strings.Contains(pattern, "/"), lfs}), nil
 }
 
 // special are the characters of a git pattern that do not stand for themselves.

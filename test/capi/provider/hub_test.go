@@ -45,7 +45,9 @@ func byTheHub(t *testing.T, b *bed) {
 	axle("clusters", "templates", "apply", "bed", "--repository", "fleet", "--ref", "main", "--folder", "bed", "--kinds", strings.Join(kinds, ","), "--management-clusters", management)
 
 	axle("clusters", "create", "edge", "--template", "bed", "--set", "region=us", "--on", management)
-	origin := func(field string) string { return axle("clusters", "get", "edge", "-o", "jsonpath={.origin."+field+"}") }
+	origin := func(field string) string {
+		return axle("clusters", "get", "edge", "-o", "jsonpath={.origin."+field+"}")
+	}
 	b = b.of(t, origin("namespace"), "edge")
 	b.wait(1, "v1.36.3")
 	// What the core and its webhooks add to the objects is no drift.

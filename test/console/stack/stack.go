@@ -54,6 +54,8 @@ type Config struct {
 	Profile string
 	// Dir keeps everything; empty is a temporary folder that Close removes.
 	Dir string
+	// Leases takes API servers that tests use in turn (kube.Lease). Their logs are not in Dir.
+	Leases bool
 	// Clusters and Services shrink the profile huge; zero is its own size.
 	Clusters, Services int
 	// Hub are more flags of axle-hub serve, for the profiles real and fresh.
@@ -196,7 +198,7 @@ func (s *Stack) startFresh(ctx context.Context) (err error) {
 // startReal starts three clusters with real pods, connects two, and delivers to them.
 func (s *Stack) startReal(ctx context.Context) (err error) {
 	s.World, err = world.Start(ctx, world.Config{
-		Dir: filepath.Join(s.Dir, "world"), Clusters: []string{"edge-1", "edge-2", "edge-3"}, Pods: true, Pages: true,
+		Dir: filepath.Join(s.Dir, "world"), Leases: s.Leases, Clusters: []string{"edge-1", "edge-2", "edge-3"}, Pods: true, Pages: true,
 		Hub: append([]string{"--repo-poll-interval", "2s", "--agent-image", world.AgentImage}, s.Config.Hub...), Progress: s.Progress,
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package archive unpacks untrusted tar archives: charts and layers of
-// artifacts. It writes only what a tarball of the product may hold; for
-// anything else in the archive it returns an error with the entry's name.
+// Package archive unpacks untrusted tar archives: charts, as Helm reads them,
+// and layers of artifacts, as container runtimes and Flux do. It writes only
+// what a tarball of the product may hold; for anything else in the archive it
+// returns an error with the entry's name.
 //
 // It reads plain, gzip and zstd tar, and detects which by the first bytes. It
 // makes no requests and computes no digest; callers put the folder into a
@@ -22,6 +23,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -36,31 +38,42 @@ type Options struct {
 	// Strip removes the first folder of each path; entries beside that folder
 	// are refused.
 	Strip bool
-	// Over allows entries to replace files of earlier archives in the folder.
+	// Over allows entries to replace what earlier archives left in the folder.
 	Over bool
-	// Limits apply to this archive.
+	// Whiteouts removes, for an entry ".wh.NAME", NAME of earlier archives, and
+	// for ".wh..wh..opq" all that they left in its folder, as in images. Only
+	// with Over.
+	Whiteouts bool
+	// Before is what earlier archives unpacked into the folder.
+	Before tarball.Stats
+	// Limits apply to this archive and to those before it together.
 	Limits tarball.Limits
 }
 
 // headersPerFile limits entries that create nothing.
 const headersPerFile = 4
 
-// Unpack extracts an archive into dir, which must exist. Refused content is
-// errcode.Unprocessable.
-func Unpack(ctx context.Context, r io.Reader, dir string, o Options) error {
+// Unpack extracts an archive into dir, which must exist, and returns what is
+// unpacked there now. Refused content is errcode.Unprocessable.
+func Unpack(ctx context.Context, r io.Reader, dir string, o Options) (tarball.Stats, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return err
+		return o.Before, err
 	}
 	defer root.Close()
 	plain, end, err := decompress(&reader{ctx: ctx, r: r})
 	if err != nil {
-		return err
+		return o.Before, err
 	}
 	defer end()
-	u := &unpacker{root: root, options: o, limits: o.Limits, paths: digest.NewPathSet(), buf: make([]byte, 64<<10)}
+	u := &unpacker{root: root, options: o, limits: o.Limits, stats: o.Before, paths: digest.NewPathSet(), laid: map[string]bool{}, buf: make([]byte, 64<<10)}
 	u.fill()
-	in := tar.NewReader(plain)
+	err = refused(ctx, u.all(tar.NewReader(plain)))
+	return u.stats, err
+}
+
+// all unpacks every entry.
+func (u *unpacker) all(in *tar.Reader) error {
 	for n := 0; ; n++ {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -73,13 +86,16 @@ func Unpack(ctx context.Context, r io.Reader, dir string, o Options) error {
 			err = u.entry(h, in)
 		}
 		if err != nil {
-			return refused(ctx, err)
+			return err
 		}
 	}
 }
 
 // refused adds a code to the error of an archive that is refused.
 func refused(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -129,7 +145,9 @@ type unpacker struct {
 	limits  tarball.Limits
 	stats   tarball.Stats
 	paths   *digest.PathSet
-	buf     []byte
+	// laid are the paths of this archive: true for folders.
+	laid map[string]bool
+	buf  []byte
 }
 
 func (u *unpacker) fill() {
@@ -147,8 +165,10 @@ func (u *unpacker) fill() {
 
 func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
 	switch h.Typeflag {
-	case tar.TypeXGlobalHeader, tar.TypeDir:
+	case tar.TypeXGlobalHeader:
 		return nil
+	case tar.TypeDir:
+		return u.folder(h.Name)
 	case tar.TypeReg, tar.TypeSymlink:
 	default:
 		return &digest.PathError{Path: h.Name, Reason: fmt.Sprintf("is a tar entry of type %q; only files, folders and symbolic links are allowed", h.Typeflag)}
@@ -156,6 +176,9 @@ func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
 	name, err := u.name(h.Name)
 	if err != nil {
 		return err
+	}
+	if base := path.Base(name); u.options.Whiteouts && strings.HasPrefix(base, whiteout) {
+		return u.whiteout(name, base[len(whiteout):])
 	}
 	if err := u.count(name, h); err != nil {
 		return err
@@ -169,7 +192,13 @@ func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
 		}
 	}
 	if u.options.Over {
-		_ = u.root.Remove(name) // a folder that is not empty stays, and the next step fails
+		if err := u.root.RemoveAll(name); err != nil {
+			return err
+		}
+		u.laid[name] = false
+		for dir := path.Dir(name); dir != "." && !u.laid[dir]; dir = path.Dir(dir) {
+			u.laid[dir] = true
+		}
 	}
 	if h.Typeflag == tar.TypeSymlink {
 		if err := digest.CheckLink(name, h.Linkname); err != nil {
@@ -182,6 +211,9 @@ func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
 
 // name returns an entry's path in the folder.
 func (u *unpacker) name(raw string) (string, error) {
+	if u.options.Strip {
+		return below(raw)
+	}
 	if path.IsAbs(raw) || strings.Contains(raw, `\`) {
 		return "", &digest.PathError{Path: raw, Reason: "is absolute or holds a backslash"}
 	}
@@ -190,13 +222,27 @@ func (u *unpacker) name(raw string) (string, error) {
 			return "", &digest.PathError{Path: raw, Reason: `has a segment ".."`}
 		}
 	}
-	name := path.Clean(raw)
-	if u.options.Strip {
-		_, rest, ok := strings.Cut(name, "/")
-		if !ok {
-			return "", &digest.PathError{Path: raw, Reason: "is outside the archive's top folder"}
-		}
-		name = rest
+	return path.Clean(raw), nil
+}
+
+// drive matches paths of Windows.
+var drive = regexp.MustCompile(`^[a-zA-Z]:/`)
+
+// below returns a path below the archive's top folder as Helm reads it: that
+// folder is what stands before the first separator, be it ".", and archives
+// from Windows have backslashes.
+func below(raw string) (string, error) {
+	separator := "/"
+	if strings.Contains(raw, `\`) {
+		separator = `\`
+	}
+	_, rest, ok := strings.Cut(raw, separator)
+	name := path.Clean(strings.ReplaceAll(rest, separator, "/"))
+	switch {
+	case !ok, name == ".", name == "..", strings.HasPrefix(name, "../"):
+		return "", &digest.PathError{Path: raw, Reason: "is outside the archive's top folder"}
+	case path.IsAbs(raw), path.IsAbs(name), drive.MatchString(name):
+		return "", &digest.PathError{Path: raw, Reason: "is absolute"}
 	}
 	return name, nil
 }

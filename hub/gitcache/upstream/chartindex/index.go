@@ -78,8 +78,9 @@ func (x *Index) Find(name, wanted string) (Version, error) {
 	if wanted == "" {
 		wanted = "*"
 	}
+	_, err := semver.NewVersion(wanted)
 	for _, r := range rows {
-		if x.str(r.version) != wanted {
+		if err != nil || x.str(r.version) != wanted {
 			continue
 		}
 		if r.flags&removed != 0 {

@@ -175,6 +175,11 @@ func (b *builder) index() (*Index, error) {
 	}
 	x := &b.x
 	slices.SortStableFunc(x.charts, func(a, c chart) int { return strings.Compare(x.str(a.name), x.str(c.name)) })
+	for i := range x.charts[min(1, len(x.charts)):] {
+		if name := x.str(x.charts[i].name); name == x.str(x.charts[i+1].name) {
+			return nil, garbage("it has the chart %.200q twice", name)
+		}
+	}
 	return x, nil
 }
 

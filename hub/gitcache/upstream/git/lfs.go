@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/httpwords"
+	"github.com/axle-cd/axle/internal/repourl"
 )
 
 const (
@@ -44,21 +45,24 @@ type lfsObject struct {
 	} `json:"error,omitempty"`
 }
 
-// FetchLFS fetches objects from the repository's LFS server and stores each
-// after comparing its bytes with its id and size.
-func (s *Server) FetchLFS(ctx context.Context, to Repository, want []references.Pointer) error {
+// FetchLFS fetches objects and stores each after comparing its bytes with its id and size.
+// configured is the LFS server that the repository's .lfsconfig names; "" is that of the
+// repository itself.
+func (s *Server) FetchLFS(ctx context.Context, to Repository, configured string, want []references.Pointer) error {
 	ctx, cancel := context.WithTimeout(ctx, lfsTimeout)
 	defer cancel()
-	if s.client == nil {
-		return errcode.New(errcode.Unprocessable, "%s: LFS files are fetched over https; register the repository with its https URL", s.loc)
+	from, err := s.lfsServer(configured)
+	if err != nil {
+		return err
 	}
+	defer from.close()
 	for part := range slices.Chunk(want, lfsBatch) {
-		objects, err := s.lfsBatch(ctx, part)
+		objects, err := from.batch(ctx, part)
 		if err != nil {
 			return err
 		}
 		for _, p := range part {
-			if err := s.lfsObject(ctx, to, p, objects); err != nil {
+			if err := from.object(ctx, to, p, objects); err != nil {
 				return err
 			}
 		}
@@ -66,133 +70,226 @@ func (s *Server) FetchLFS(ctx context.Context, to Repository, want []references.
 	return nil
 }
 
-// lfsBatch requests the download URLs of the objects.
-func (s *Server) lfsBatch(ctx context.Context, want []references.Pointer) ([]lfsObject, error) {
-	ask := map[string]any{"operation": "download", "transfers": []string{"basic"}, "hash_algo": "sha256"}
-	list := make([]map[string]any, len(want))
-	for i, p := range want {
-		list[i] = map[string]any{"oid": p.OID, "size": p.Size}
-	}
-	ask["objects"] = list
-	body, err := json.Marshal(ask)
-	if err != nil {
-		return nil, err
-	}
-	base := strings.TrimSuffix(s.loc.String(), ".git") + ".git"
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/info/lfs/objects/batch", bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Accept", lfsType)
-	r.Header.Set("Content-Type", lfsType)
-	if err := s.lfsLogin(ctx, r); err != nil {
-		return nil, err
-	}
-	resp, err := s.client.Do(r)
-	if err != nil {
-		return nil, s.lfsFailed("ask for LFS files", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, s.lfsRefused(resp, "")
-	}
-	var answer struct {
-		Transfer string      `json:"transfer"`
-		Objects  []lfsObject `json:"objects"`
-	}
-	if err := bounded.ReadJSON(resp.Body, &answer, maxLFSAnswer); err != nil {
-		return nil, errcode.New(errcode.Unavailable, "the LFS server of %s did not answer with JSON: %w", s.loc, err)
-	}
-	if answer.Transfer != "" && answer.Transfer != "basic" {
-		return nil, errcode.New(errcode.Unprocessable, "the LFS server of %s requires the transfer %.50q; only basic is supported", s.loc, answer.Transfer)
-	}
-	return answer.Objects, nil
+// lfsServer is the LFS server of one fetch.
+type lfsServer struct {
+	*Server
+	// at is its address without user and password, which are in user.
+	at   *url.URL
+	user *url.Userinfo
+	name string // in errors
+	// others are the connections to servers that are not the repository's, by scheme and host.
+	others map[string]*http.Client
 }
 
-func (s *Server) lfsLogin(ctx context.Context, r *http.Request) error {
-	user, password, err := s.login(ctx)
+// lfsServer finds the LFS server as git-lfs does: the configured one, or the one below the
+// repository's URL.
+func (s *Server) lfsServer(configured string) (*lfsServer, error) {
+	out := &lfsServer{Server: s, name: "the LFS server of " + s.loc.String(), others: map[string]*http.Client{}}
+	raw := configured
+	if raw == "" {
+		if s.client == nil {
+			return nil, errcode.New(errcode.Unprocessable, "%s: LFS files are fetched over https; register the repository with its https URL, or set lfs.url in its .lfsconfig", s.loc)
+		}
+		raw = strings.TrimSuffix(s.loc.String(), ".git") + ".git/info/lfs"
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil, u.Host == "", u.Scheme != "https" && u.Scheme != "http":
+		return nil, errcode.New(errcode.Unprocessable, "the .lfsconfig of %s has the LFS server %.200q; LFS files are fetched over https, so give its https address", s.loc, repourl.Shown(raw))
+	case u.Scheme == "http" && !s.git.config.AllowHTTP:
+		return nil, errcode.New(errcode.Unprocessable, "the .lfsconfig of %s has the LFS server %.200q, with plain http; use https", s.loc, repourl.Shown(raw))
+	}
+	out.user, u.User = u.User, nil
+	u.Path, u.RawPath = strings.TrimSuffix(u.Path, "/"), ""
+	if out.at = u; configured != "" {
+		out.name = fmt.Sprintf("the LFS server %s://%s of %s", u.Scheme, u.Host, s.loc)
+	}
+	return out, nil
+}
+
+func (l *lfsServer) close() {
+	for _, c := range l.others {
+		c.CloseIdleConnections()
+	}
+}
+
+// clientTo returns a client for an address. Other servers than the repository's are reached
+// under the same rules, but without its client certificate.
+func (l *lfsServer) clientTo(u *url.URL) *http.Client {
+	last := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	if l.same(u) {
+		c := *l.client
+		c.CheckRedirect = last
+		return &c
+	}
+	key := u.Scheme + "://" + u.Host
+	if l.others[key] == nil {
+		t := l.transportTo(u)
+		t.TLSClientConfig.Certificates = nil
+		l.others[key] = &http.Client{Transport: t, CheckRedirect: last}
+	}
+	return l.others[key]
+}
+
+// authorize adds the repository's credentials to a request to its own server, and those of
+// the configured address to one to that server. No other request has any.
+func (l *lfsServer) authorize(ctx context.Context, r *http.Request) error {
+	if password, ok := l.user.Password(); ok && sameOrigin(r.URL, l.at) {
+		r.SetBasicAuth(l.user.Username(), password)
+		return nil
+	}
+	if !l.same(r.URL) {
+		return nil
+	}
+	user, password, err := l.login(ctx)
 	if err == nil && password != "" {
 		r.SetBasicAuth(user, password)
 	}
 	return err
 }
 
-// lfsObject fetches one object.
-func (s *Server) lfsObject(ctx context.Context, to Repository, p references.Pointer, objects []lfsObject) error {
-	i := slices.IndexFunc(objects, func(o lfsObject) bool { return o.OID == p.OID })
-	switch {
-	case i < 0:
-		return errcode.New(errcode.Unavailable, "the LFS server of %s did not answer for object %s", s.loc, p.OID)
-	case objects[i].Error != nil:
-		return errcode.New(errcode.Unprocessable, "the LFS server of %s refuses object %s: %.300s", s.loc, p.OID, s.Scrub(objects[i].Error.Message))
-	case objects[i].Actions.Download == nil:
-		return errcode.New(errcode.Unprocessable, "the LFS server of %s has no object %s", s.loc, p.OID)
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host)
+}
+
+// batch requests the download URLs of the objects.
+func (l *lfsServer) batch(ctx context.Context, want []references.Pointer) ([]lfsObject, error) {
+	list := make([]map[string]any, len(want))
+	for i, p := range want {
+		list[i] = map[string]any{"oid": p.OID, "size": p.Size}
 	}
-	d := objects[i].Actions.Download
-	u, err := url.Parse(d.Href)
-	if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && s.git.config.AllowHTTP) {
-		return errcode.New(errcode.Unprocessable, "the LFS server of %s gives object %s an invalid URL", s.loc, p.OID)
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	body, err := json.Marshal(map[string]any{"operation": "download", "transfers": []string{"basic"}, "hash_algo": "sha256", "objects": list})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for k, v := range d.Header {
-		r.Header.Set(k, v)
-	}
-	client := s.client
-	if !s.same(u) {
-		// The object is on another server: connect under the same rules, and
-		// send only what the answer says.
-		t, ok := s.client.Transport.(*http.Transport)
-		if !ok {
-			return errcode.New(errcode.Unprocessable, "the LFS server of %s refers to %s, which cannot be reached", s.loc, u.Host)
-		}
-		t = t.Clone()
-		t.TLSClientConfig.Certificates = nil
-		defer t.CloseIdleConnections()
-		client = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	} else if r.Header.Get("Authorization") == "" {
-		if err := s.lfsLogin(ctx, r); err != nil {
-			return err
-		}
-	}
-	resp, err := client.Do(r)
+	resp, err := l.post(ctx, body)
 	if err != nil {
-		return s.lfsFailed("fetch LFS object "+p.OID, err)
+		return nil, l.failed("ask for LFS files", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return s.lfsRefused(resp, " object "+p.OID)
+		return nil, l.refused(resp, "")
+	}
+	var answer struct {
+		Transfer string      `json:"transfer"`
+		Objects  []lfsObject `json:"objects"`
+	}
+	if err := bounded.ReadJSON(resp.Body, &answer, maxLFSAnswer); err != nil {
+		return nil, errcode.New(errcode.Unavailable, "%s did not answer with JSON: %w", l.name, err)
+	}
+	if answer.Transfer != "" && answer.Transfer != "basic" {
+		return nil, errcode.New(errcode.Unprocessable, "%s requires the transfer %.50q; only basic is supported", l.name, answer.Transfer)
+	}
+	return answer.Objects, nil
+}
+
+// post sends a batch. As git-lfs does, it sends it again to where a redirect leads, but only
+// within the server.
+func (l *lfsServer) post(ctx context.Context, body []byte) (*http.Response, error) {
+	at := l.at.JoinPath("objects", "batch")
+	for range maxRedirects {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, at.String(), bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		r.Header.Set("Accept", lfsType)
+		r.Header.Set("Content-Type", lfsType)
+		if err := l.authorize(ctx, r); err != nil {
+			return nil, err
+		}
+		resp, err := l.clientTo(at).Do(r)
+		if err != nil {
+			return nil, err
+		}
+		to, err := resp.Location()
+		if resp.StatusCode/100 != 3 || err != nil {
+			return resp, nil
+		}
+		_ = resp.Body.Close()
+		if !sameOrigin(to, l.at) {
+			return nil, l.elsewhere(to)
+		}
+		at = to
+	}
+	return nil, errcode.New(errcode.Unavailable, "%s redirects in a circle", l.name)
+}
+
+// object fetches one object.
+func (l *lfsServer) object(ctx context.Context, to Repository, p references.Pointer, objects []lfsObject) error {
+	r, err := l.download(ctx, p, objects)
+	if err != nil {
+		return err
+	}
+	resp, err := l.clientTo(r.URL).Do(r)
+	if err != nil {
+		return l.failed("fetch LFS object "+p.OID, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return l.refused(resp, " object "+p.OID)
 	}
 	matches, err := to.StoreLFS(p, resp.Body)
 	switch {
 	case err != nil:
-		return s.lfsFailed("fetch LFS object "+p.OID, err)
+		return l.failed("fetch LFS object "+p.OID, err)
 	case !matches:
-		return errcode.New(errcode.Unprocessable, "the LFS server of %s sends bytes that do not match object %s of %d bytes", s.loc, p.OID, p.Size)
+		return errcode.New(errcode.Unprocessable, "%s sends bytes that do not match object %s of %d bytes", l.name, p.OID, p.Size)
 	}
 	return nil
 }
 
-func (s *Server) lfsFailed(what string, err error) error {
+// download returns the request for an object, as the answer to the batch describes it.
+func (l *lfsServer) download(ctx context.Context, p references.Pointer, objects []lfsObject) (*http.Request, error) {
+	i := slices.IndexFunc(objects, func(o lfsObject) bool { return o.OID == p.OID })
+	switch {
+	case i < 0:
+		return nil, errcode.New(errcode.Unavailable, "%s did not answer for object %s", l.name, p.OID)
+	case objects[i].Error != nil:
+		return nil, errcode.New(errcode.Unprocessable, "%s refuses object %s: %.300s", l.name, p.OID, l.Scrub(objects[i].Error.Message))
+	case objects[i].Actions.Download == nil:
+		return nil, errcode.New(errcode.Unprocessable, "%s has no object %s", l.name, p.OID)
+	}
+	d := objects[i].Actions.Download
+	u, err := url.Parse(d.Href)
+	if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && l.git.config.AllowHTTP) {
+		return nil, errcode.New(errcode.Unprocessable, "%s gives object %s an invalid URL", l.name, p.OID)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range d.Header {
+		r.Header.Set(k, v)
+	}
+	if r.Header.Get("Authorization") == "" {
+		err = l.authorize(ctx, r)
+	}
+	return r, err
+}
+
+func (l *lfsServer) failed(what string, err error) error {
 	var coded *errcode.Error
 	if errors.As(err, &coded) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	return errcode.New(errcode.Unavailable, "%s: %s", what, s.Scrub(err.Error()))
+	return errcode.New(errcode.Unavailable, "%s: %s", what, l.Scrub(err.Error()))
 }
 
-func (s *Server) lfsRefused(resp *http.Response, what string) error {
+func (l *lfsServer) refused(resp *http.Response, what string) error {
 	code := errcode.Unavailable
-	words := s.Scrub(httpwords.Read(resp.Header.Get("Content-Type"), resp.Body))
+	words := l.Scrub(httpwords.Read(resp.Header.Get("Content-Type"), resp.Body))
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		code = errcode.Unauthorized
-		words = strings.TrimSpace("the credentials are refused; " + words)
+		why := "the credentials are refused; "
+		if !l.same(resp.Request.URL) {
+			why = "the credentials of the repository are for its own server only; "
+		}
+		words = strings.TrimSpace(why + words)
 	case http.StatusNotFound:
 		code = errcode.Unprocessable
 		words = strings.TrimSpace("not found; " + words)
 	}
-	return errcode.New(code, "the LFS server of %s answered%s with %d%s", s.loc, what, resp.StatusCode, httpwords.Clause(words))
+	return errcode.New(code, "%s answered%s with %d%s", l.name, what, resp.StatusCode, httpwords.Clause(words)).
+		After(retryAfter(resp.Header, l.git.config.Now()))
 }

@@ -84,18 +84,25 @@ func (g *Git) Server(a Access) (*Server, error) {
 	return s, err
 }
 
-// apiTransport returns the transport to the API that issues an App's tokens.
-// Another host than the repository's may need another proxy.
-func (s *Server) apiTransport() *http.Transport {
+// transportTo returns the transport to another server, under the repository's rules. Another
+// host may need another proxy.
+func (s *Server) transportTo(u *url.URL) *http.Transport {
 	o := *s.out
-	if s.access.Proxy == "" && s.access.App.APIURL != "" {
-		if u, err := url.Parse(s.access.App.APIURL); err == nil {
-			o.proxy = s.git.proxyFromEnvironment(Location{Scheme: u.Scheme, Host: u.Hostname(), Port: or(u.Port(), "443")})
-		}
+	if s.access.Proxy == "" && u.Host != "" {
+		o.proxy = s.git.proxyFromEnvironment(Location{Scheme: u.Scheme, Host: u.Hostname(), Port: or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])})
 	}
 	t := transport(&o)
-	t.TLSClientConfig = s.tls
+	t.TLSClientConfig = s.tls.Clone()
 	return t
+}
+
+// apiTransport returns the transport to the API that issues an App's tokens.
+func (s *Server) apiTransport() *http.Transport {
+	u, err := url.Parse(s.access.App.APIURL)
+	if err != nil {
+		u = &url.URL{}
+	}
+	return s.transportTo(u)
 }
 
 func (s *Server) prepareTLS() error {

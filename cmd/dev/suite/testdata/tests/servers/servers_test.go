@@ -10,23 +10,24 @@ import (
 	"time"
 )
 
-// TestMain burns processor time when it runs as a server.
+// TestMain takes a little more processor time than the test asks for when it runs as a server.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) != "kube-apiserver" {
+	if filepath.Base(os.Args[0]) != "played-server" {
 		os.Exit(m.Run())
 	}
-	var used syscall.Rusage // a busy machine gives it little in 3 s
-	for end := time.Now().Add(3 * time.Second); time.Now().Before(end) || used.Utime.Nano() < int64(700*time.Millisecond); {
+	seen := time.After(3 * time.Second) // by more than one look
+	for used := (syscall.Rusage{}); used.Utime.Nano() < int64(700*time.Millisecond); {
 		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
 			os.Exit(1)
 		}
 	}
+	<-seen
 }
 
 // TestServers starts two servers, one after the other, and leaves a third behind, which
 // outlives it.
 func TestServers(t *testing.T) {
-	server := filepath.Join(os.Getenv("STATE"), "kube-apiserver")
+	server := filepath.Join(os.Getenv("STATE"), "played-server")
 	if err := copyOfThis(server); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,53 @@
+package pool
+
+import (
+	"net/netip"
+
+	"github.com/axle-cd/axle/internal/address"
+)
+
+// Caller is who gets a share.
+type Caller struct {
+	// Name is unique in its pool.
+	Name string
+	// Project is what shares besides, with other callers; empty for none.
+	Project string
+	// Reserved callers have the reserve too, and no share: administrators and the operator.
+	Reserved bool
+}
+
+// Stranger is the caller of a request whose sender is not known: one customer's network,
+// and as project the site's, which may have 65,536 of IPv6 and 256 addresses of IPv4.
+func Stranger(remote string) Caller {
+	c := Caller{Name: Network(remote)}
+	if ip, err := netip.ParseAddr(address.Host(remote)); err == nil {
+		c.Project = network(ip.Unmap().WithZone(""), 24, 48)
+	}
+	return c
+}
+
+// Network returns the address without its port; for IPv6 the 64-bit network, which one
+// customer has exclusively.
+func Network(remote string) string {
+	host := address.Host(remote)
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return host
+	}
+	if ip = ip.Unmap().WithZone(""); ip.Is4() {
+		return ip.String()
+	}
+	return network(ip, 32, 64)
+}
+
+func network(ip netip.Addr, of4, of6 int) string {
+	bits := of6
+	if ip.Is4() {
+		bits = of4
+	}
+	prefix, err := ip.Prefix(bits)
+	if err != nil {
+		return ip.String()
+	}
+	return prefix.String()
+}

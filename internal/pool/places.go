@@ -1,0 +1,264 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Spec describes Places.
+type Spec struct {
+	// Name is how metrics, texts and docs/security.md call the pool.
+	Name string
+	// Of is what the places are for, in the plural.
+	Of   string
+	Size int
+	// Share is what one caller has at most, besides a half of what the others leave; zero
+	// for no more than that.
+	Share int
+	// Reserve is how many of the places are for reserved callers only.
+	Reserve int
+	// Retry is how long to wait before the next try.
+	Retry time.Duration
+	// Queue is how many may wait for a place, and Within how long; zero lets nobody wait.
+	Queue  int
+	Within time.Duration
+	// Named tells a refused caller who has the most places.
+	Named bool
+}
+
+// Places are a number of places. The zero value has none.
+type Places struct {
+	spec  Spec
+	kind  *kind
+	queue *Places
+
+	mu                sync.Mutex
+	used              int
+	callers, projects map[string]int
+	waiting           []*waiter
+}
+
+// waiter waits for one place.
+type waiter struct {
+	caller Caller
+	ready  chan *Held
+}
+
+// Held are places that somebody has.
+type Held struct {
+	from   *Places
+	caller Caller
+	places int
+}
+
+func newPlaces(spec Spec, k *kind) *Places {
+	p := &Places{spec: spec, kind: k, callers: map[string]int{}, projects: map[string]int{}}
+	if spec.Queue > 0 {
+		p.queue = newPlaces(Spec{Name: spec.Name, Of: "those who wait for " + spec.Of, Size: spec.Queue, Retry: spec.Retry}, k)
+	}
+	return p
+}
+
+// Another returns as many places again, for something else. Close must follow.
+func (p *Places) Another(of string) *Places {
+	spec := p.spec
+	spec.Of = of
+	one := newPlaces(spec, p.kind)
+	p.kind.add(one)
+	return one
+}
+
+// Close takes the places out of the metrics.
+func (p *Places) Close() { p.kind.remove(p) }
+
+// Take takes a place until it is left. Exhausted.
+func (p *Places) Take(c Caller) (*Held, error) { return p.TakeMany(c, 1) }
+
+// TakeMany takes places that count as one share. Exhausted.
+func (p *Places) TakeMany(c Caller, places int) (*Held, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if why := p.fits(c, places); why != "" {
+		return nil, p.refusal(why, c)
+	}
+	return p.give(c, places), nil
+}
+
+// Wait waits for a place. Exhausted when too many wait, or for too long; the error of the
+// context when that ends.
+func (p *Places) Wait(ctx context.Context, c Caller) (*Held, error) {
+	p.mu.Lock()
+	why := p.fits(c, 1)
+	if why == "" {
+		defer p.mu.Unlock()
+		return p.give(c, 1), nil
+	}
+	queued, err := p.queue.Take(c)
+	if err != nil {
+		p.mu.Unlock()
+		return nil, err
+	}
+	defer queued.Leave()
+	w := &waiter{caller: c, ready: make(chan *Held, 1)}
+	p.waiting = append(p.waiting, w)
+	p.mu.Unlock()
+	late := time.NewTimer(p.spec.Within)
+	defer late.Stop()
+	select {
+	case held := <-w.ready:
+		return held, nil
+	case <-ctx.Done():
+		return p.tired(w, ctx.Err)
+	case <-late.C:
+		return p.tired(w, func() error { return p.refusal(why, c) })
+	}
+}
+
+// tired ends waiting, unless a place came meanwhile.
+func (p *Places) tired(w *waiter, why func() error) (*Held, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case held := <-w.ready:
+		return held, nil
+	default:
+	}
+	p.waiting = slices.DeleteFunc(p.waiting, func(other *waiter) bool { return other == w })
+	return nil, why()
+}
+
+// fits returns why a caller cannot have places, empty if they can. The caller holds mu.
+func (p *Places) fits(c Caller, places int) reason {
+	free := p.spec.Size - p.spec.Reserve
+	own, together := p.callers[c.Name], p.projects[c.Project]
+	switch {
+	case p.used+places > p.spec.Size:
+		return full
+	case c.Reserved:
+		return ""
+	case p.used+places > free:
+		return reserved
+	case own+places > min(cmp.Or(p.spec.Share, free), half(free-(p.used-own))):
+		return ofCaller
+	case c.Project != "" && together+places > half(free-(p.used-together)):
+		return ofProject
+	}
+	return ""
+}
+
+// half is the share of what the others leave.
+func half(left int) int { return (left + 1) / 2 }
+
+// give gives places. The caller holds mu.
+func (p *Places) give(c Caller, places int) *Held {
+	h := &Held{from: p, caller: c}
+	h.change(places)
+	return h
+}
+
+// change adds places, or takes some back. The caller holds mu of the pool.
+func (h *Held) change(places int) {
+	p := h.from
+	h.places += places
+	p.used += places
+	count(p.callers, h.caller.Name, places)
+	if h.caller.Project != "" {
+		count(p.projects, h.caller.Project, places)
+	}
+}
+
+func count(of map[string]int, key string, more int) {
+	if of[key] += more; of[key] == 0 {
+		delete(of, key)
+	}
+}
+
+// Grow adds places, also above the share and the size, or takes some back: what is held
+// has grown by itself.
+func (h *Held) Grow(places int) {
+	h.from.mu.Lock()
+	defer h.from.mu.Unlock()
+	h.change(places)
+	h.from.hand()
+}
+
+// Leave gives all places back. It may be called more than once, and on nil.
+func (h *Held) Leave() {
+	if h == nil {
+		return
+	}
+	h.from.mu.Lock()
+	defer h.from.mu.Unlock()
+	h.change(-h.places)
+	h.from.hand()
+}
+
+// hand gives free places to those who wait, in order. The caller holds mu.
+func (p *Places) hand() {
+	p.waiting = slices.DeleteFunc(p.waiting, func(w *waiter) bool {
+		if p.fits(w.caller, 1) != "" {
+			return false
+		}
+		w.ready <- p.give(w.caller, 1)
+		return true
+	})
+}
+
+// Used returns how many places are taken.
+func (p *Places) Used() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used
+}
+
+func (p *Places) size() int { return p.spec.Size }
+
+// refusal counts and words a refusal. The caller holds mu.
+func (p *Places) refusal(why reason, c Caller) error {
+	p.kind.refuse(why)
+	var text string
+	switch why {
+	case full:
+		text = fmt.Sprintf("all %d places for %s are taken%s", p.spec.Size, p.spec.Of, p.by())
+	case reserved:
+		text = fmt.Sprintf("the last %d of %d places for %s are for administrators%s", p.spec.Reserve, p.spec.Size, p.spec.Of, p.by())
+	case ofCaller:
+		text = fmt.Sprintf("you have %d of the %d places for %s, which is the share of one caller; end some", p.callers[c.Name], p.spec.Size, p.spec.Of)
+	case ofProject:
+		text = fmt.Sprintf("your project or network has %d of the %d places for %s, which is its share", p.projects[c.Project], p.spec.Size, p.spec.Of)
+	}
+	return exhausted(text, p.spec.Name, p.spec.Retry)
+}
+
+// exhausted is the error of each refusal.
+func exhausted(text, name string, wait time.Duration) error {
+	err := errcode.New(errcode.Exhausted, "").After(max(wait, time.Second))
+	err.Message = fmt.Sprintf("%s; try again in %d s (pool %s)", text, errcode.RetrySeconds(err), name)
+	return err
+}
+
+// by names the callers with the most places. The caller holds mu.
+func (p *Places) by() string {
+	if !p.spec.Named {
+		return ""
+	}
+	names := slices.SortedFunc(maps.Keys(p.callers), func(a, b string) int {
+		return cmp.Or(cmp.Compare(p.callers[b], p.callers[a]), strings.Compare(a, b))
+	})
+	var parts []string
+	for _, name := range names[:min(len(names), 3)] {
+		parts = append(parts, fmt.Sprintf("%s %d", name, p.callers[name]))
+	}
+	if more := len(names) - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("%d others", more))
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}

@@ -1,0 +1,264 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/internal/pool"
+)
+
+// fill takes places as long as there are any.
+func fill(p *pool.Places, c pool.Caller) (held []*pool.Held, err error) {
+	for {
+		one, err := p.Take(c)
+		if err != nil {
+			return held, err
+		}
+		held = append(held, one)
+	}
+}
+
+func TestSharesLeaveRoom(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	set := pool.NewSet(registry)
+	p := set.Places(pool.Spec{Name: "things", Of: "things", Size: 100, Reserve: 10, Retry: 3 * time.Second, Named: true})
+	refused := func(err error, words ...string) {
+		t.Helper()
+		if !errcode.Is(err, errcode.Exhausted) || errcode.RetryAfter(err) != 3*time.Second {
+			t.Errorf("got %v", err)
+		}
+		for _, w := range append(words, "(pool things)", "try again in 3 s") {
+			if !strings.Contains(errcode.Message(err), w) {
+				t.Errorf("%q does not say %q", errcode.Message(err), w)
+			}
+		}
+	}
+	all := map[string][]*pool.Held{}
+	var got []int
+	for _, name := range []string{"a", "b", "c"} {
+		held, err := fill(p, pool.Caller{Name: name})
+		refused(err, "which is the share of one caller")
+		all[name], got = held, append(got, len(held))
+	}
+	if fmt.Sprint(got) != "[45 23 11]" {
+		t.Errorf("three who take what they can have %v", got)
+	}
+	// What is left is for others, then for administrators, to the last place.
+	for n := range 11 {
+		if _, err := p.Take(pool.Caller{Name: fmt.Sprint("other", n)}); err != nil {
+			t.Errorf("the %d. of others: %v", n, err)
+		}
+	}
+	_, err := p.Take(pool.Caller{Name: "late"})
+	refused(err, "for administrators", "(a 45, b 23, c 11, 11 others)")
+	held, err := fill(p, pool.Caller{Name: "root", Reserved: true})
+	refused(err, "all 100 places")
+	if len(held) != 10 || p.Used() != 100 {
+		t.Errorf("administrators have %d, used are %d", len(held), p.Used())
+	}
+	for _, h := range all["a"] {
+		h.Leave()
+		h.Leave()
+	}
+	if p.Used() != 55 {
+		t.Errorf("%d are used", p.Used())
+	}
+	for name, want := range map[string]float64{
+		"axle_pool_capacity things": 100, "axle_pool_used things": 55, "axle_pool_refused_total things caller": 3,
+		"axle_pool_refused_total things full": 1, "axle_pool_refused_total things project": 0, "axle_pool_refused_total things reserve": 1,
+	} {
+		if got, there := values(t, registry)[name]; got != want || !there {
+			t.Errorf("%s is %v", name, got)
+		}
+	}
+}
+
+// values are the metrics by name and labels.
+func values(t *testing.T, from prometheus.Gatherer) map[string]float64 {
+	t.Helper()
+	families, err := from.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetValue()
+			}
+			all[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	return all
+}
+
+// Many callers of one project, and many networks of one site, have one share together.
+func TestManyOfOneProjectHaveOneShare(t *testing.T) {
+	for name, caller := range map[string]func(n int) pool.Caller{
+		"tokens of one project": func(n int) pool.Caller { return pool.Caller{Name: fmt.Sprint(n), Project: "shop"} },
+		"networks of a site":    func(n int) pool.Caller { return pool.Stranger(fmt.Sprintf("[2001:db8:1:%x::1]:443", n)) },
+		"addresses of a site":   func(n int) pool.Caller { return pool.Stranger(fmt.Sprintf("192.0.2.%d:1", n%256)) },
+	} {
+		var set *pool.Set
+		p := set.Places(pool.Spec{Name: "things", Of: "things", Size: 100, Retry: time.Second})
+		taken := 0
+		for n := range 1000 {
+			if _, err := p.Take(caller(n)); err == nil {
+				taken++
+			} else if !strings.Contains(err.Error(), "your project or network has 50 of the 100") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if taken != 50 {
+			t.Errorf("%s have %d", name, taken)
+		}
+		r := set.Rates(pool.RateSpec{Name: "uses", Of: "uses", Caller: pool.Rate{Burst: 5, Every: time.Second}, Project: pool.Rate{Burst: 50, Every: time.Second}, Clock: clock.NewManual(time.Unix(1e9, 0))})
+		taken = 0
+		for n := range 1000 {
+			if r.Take(caller(n)) == nil {
+				taken++
+			}
+		}
+		if taken != 50 {
+			t.Errorf("%s used %d", name, taken)
+		}
+		if err := r.Take(pool.Stranger("198.51.100.7:1")); err != nil {
+			t.Errorf("%s: another is refused: %v", name, err)
+		}
+	}
+}
+
+func TestStrangersAreNetworks(t *testing.T) {
+	for from, want := range map[string]string{
+		"192.0.2.1:5": "192.0.2.1 192.0.2.0/24", "[2001:db8::1]:5": "2001:db8::/64 2001:db8::/48", "[2001:db8::ffff:1]:7": "2001:db8::/64 2001:db8::/48",
+		"[::ffff:192.0.2.1]:5": "192.0.2.1 192.0.2.0/24", "[fe80::1%eth0]:5": "fe80::/64 fe80::/48", "odd": "odd ",
+	} {
+		if c := pool.Stranger(from); c.Name+" "+c.Project != want {
+			t.Errorf("%s: %q %q", from, c.Name, c.Project)
+		}
+	}
+}
+
+// Who waits gets the next place that is within their share, in order.
+func TestPlacesAreWaitedForInOrder(t *testing.T) {
+	var set *pool.Set
+	p := set.Places(pool.Spec{Name: "things", Of: "things", Size: 2, Queue: 4, Within: time.Hour, Retry: time.Second})
+	a, b := pool.Caller{Name: "a"}, pool.Caller{Name: "b"}
+	first, err := p.Wait(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	came := make(chan *pool.Held, 2)
+	for range 2 {
+		go func() {
+			held, err := p.Wait(t.Context(), a)
+			if err != nil {
+				t.Error(err)
+			}
+			came <- held
+		}()
+	}
+	eventually.For(t, time.Minute, "two wait", func() error {
+		if n := p.Waiting(); n != 2 {
+			return fmt.Errorf("%d", n)
+		}
+		return nil
+	})
+	if _, err := p.Wait(canceled(), a); !errcode.Is(err, errcode.Exhausted) {
+		t.Errorf("a third of one caller may wait: %v", err)
+	}
+	// The other place is free for others, although two wait.
+	held, err := p.Wait(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Wait(canceled(), b); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	first.Leave()
+	second := <-came
+	held.Leave()
+	if p.Used() != 1 {
+		t.Errorf("%d are used", p.Used())
+	}
+	second.Leave()
+	(<-came).Leave()
+	if p.Used() != 0 {
+		t.Errorf("%d are used", p.Used())
+	}
+}
+
+// canceled is a context that has ended.
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+func TestWaitingEnds(t *testing.T) {
+	var set *pool.Set
+	p := set.Places(pool.Spec{Name: "things", Of: "things", Size: 1, Queue: 4, Within: time.Nanosecond, Retry: time.Second})
+	if _, err := p.Take(pool.Caller{Name: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Wait(t.Context(), pool.Caller{Name: "b"}); !errcode.Is(err, errcode.Exhausted) || !strings.Contains(err.Error(), "all 1 places") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRatesComeBackAndAreBounded(t *testing.T) {
+	c := clock.NewManual(time.Unix(1e9, 0))
+	var set *pool.Set
+	r := set.Rates(pool.RateSpec{Name: "uses", Of: "uses", Caller: pool.Rate{Burst: 2, Every: time.Minute}, Keys: 100, Clock: c})
+	for i := range 1000 {
+		if err := r.Take(pool.Caller{Name: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := pool.Caller{Name: "a"}
+	for range 2 {
+		if err := r.Take(a); err != nil {
+			t.Errorf("one of two at once: %v", err)
+		}
+	}
+	if err := r.Take(a); errcode.RetryAfter(err) != time.Minute || !errcode.Is(r.Look(a), errcode.Exhausted) {
+		t.Errorf("the third: %v", err)
+	}
+	if r.Used() != 2 {
+		t.Errorf("%d are used", r.Used())
+	}
+	c.Advance(time.Minute)
+	if err := errors.Join(r.Look(a), r.Take(a)); err != nil {
+		t.Error(err)
+	}
+	r.GiveBack(a)
+	if err := r.Take(a); err != nil {
+		t.Errorf("what was given back: %v", err)
+	}
+	// All together have a bound, and administrators a tenth more.
+	r = set.Rates(pool.RateSpec{Name: "uses", Of: "uses", All: pool.Rate{Burst: 20, Every: time.Minute}, Clock: c})
+	taken, reserve := 0, 0
+	for n := range 100 {
+		if r.Take(pool.Caller{Name: fmt.Sprint(n)}) == nil {
+			taken++
+		}
+	}
+	for range 100 {
+		if r.Take(pool.Caller{Name: "root", Reserved: true}) == nil {
+			reserve++
+		}
+	}
+	if taken != 20 || reserve != 3 || r.Used() != 23 {
+		t.Errorf("%d, %d of administrators, used %d", taken, reserve, r.Used())
+	}
+}
