@@ -52,7 +52,7 @@ func TestIndexesOfTheField(t *testing.T) {
 				row.Chart = "app"
 			}
 			s := newCharts(t)
-			for _, version := range []string{"1.0.0", "1.1.0", "1.2.0-rc.1"} {
+			for _, version := range []string{"1.0.0", "1.1.0", "1.2.0-rc.1", "1.3.0+build.7"} {
 				s.Publish(chartserver.Chart{Name: "app", Version: version})
 			}
 			s.SetIndex([]byte(row.Index))
