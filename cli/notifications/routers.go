@@ -165,8 +165,8 @@ func parseFilter(text string) (*hubv1.NotificationFilter, error) {
 			value, rest, _ = strings.Cut(value, ",")
 		}
 		into := map[string]*string{"service": &f.Service, "cluster": &f.Cluster, "regex": &f.Regex}[key]
-		if into == nil || value == "" {
-			return nil, exitcode.Usagef("--filter %q is not service=NAME, cluster=HANDLE or regex=EXPRESSION", text)
+		if into == nil || value == "" || *into != "" {
+			return nil, exitcode.Usagef("--filter %q is not service=NAME, cluster=HANDLE or regex=EXPRESSION, each once", text)
 		}
 		*into = value
 	}

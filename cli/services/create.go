@@ -182,6 +182,9 @@ func parseSource(text string) (*hubv1.Source, error) {
 		if !ok || field == nil {
 			return nil, exitcode.Usagef("--source %q: %q is not one of path=, repo=, ref=, folder=, chart=, version= or url=", text, pair)
 		}
+		if *field != "" {
+			return nil, exitcode.Usagef("--source %q has %s= twice", text, key)
+		}
 		*field = value
 	}
 	if git.GetRef() != "" || git.GetFolder() != "" {

@@ -166,15 +166,14 @@ func (a *answers) complete() {
 // write puts a file into a folder, unless it is there. It reports whether it did.
 func write(dir, name string, text []byte) (bool, error) {
 	path := filepath.Join(dir, filepath.FromSlash(name))
-	if _, err := os.Lstat(path); err == nil {
-		return false, nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return false, errcode.New(errcode.Invalid, "look for %s: %w", name, err)
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return false, errcode.New(errcode.Invalid, "make the folder of %s: %w", name, err)
 	}
-	if err := atomicfile.Write(path, text, 0o644); err != nil {
+	err := atomicfile.Create(path, text, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
 		return false, errcode.New(errcode.Invalid, "write %s: %w", name, err)
 	}
 	return true, nil

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/netip"
@@ -57,11 +58,14 @@ type bed struct {
 }
 
 // freshBed is a hub that was not set up yet.
-func freshBed(t *testing.T) *bed {
+func freshBed(t *testing.T) *bed { return loggedBed(t, nil) }
+
+// loggedBed is a fresh hub that writes to a log.
+func loggedBed(t *testing.T, log *slog.Logger) *bed {
 	t.Helper()
 	c := &shifted{}
 	h := hubtest.New(t, hubtest.Config{AdminToken: "none", Hub: hubtest.HubConfig{
-		Clock: c, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Clock: c, Log: log, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	}})
 	return &bed{h, t, c}
 }

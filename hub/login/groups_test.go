@@ -2,8 +2,10 @@ package login_test
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/axle-cd/axle/test/oidcserver"
@@ -58,5 +60,50 @@ func TestGroupsAreNotLeftOut(t *testing.T) {
 		if got := strings.Contains(session.page, "platform"); got != tc.member {
 			t.Errorf("%s: a member: %v, want %v", tc.name, got, tc.member)
 		}
+	}
+}
+
+// lines are the texts of a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// TestTheLogHasTheCause of a login that gives less than it could, or nothing.
+func TestTheLogHasTheCause(t *testing.T) {
+	log := &lines{}
+	b := loggedBed(t, slog.New(slog.NewTextHandler(log, nil)))
+	if _, err := b.identity().CreateGroup(t.Context(), owner, "platform", ""); err != nil {
+		t.Fatal(err)
+	}
+	p := b.provider("idp", withGroups, bob)
+	p.Inform(func(claims map[string]any) { delete(claims, "groups") })
+	for n, tc := range []struct {
+		change func(*oidcserver.Token)
+		says   string
+	}{
+		{func(k *oidcserver.Token) { k.Claims["groups"] = 7 }, "the claim is a number"},
+		{func(k *oidcserver.Token) { k.Claims["groups"] = []any{"a", map[string]any{}} }, "an element of the claim is an object"},
+		{func(k *oidcserver.Token) { k.HMAC = []byte(strings.Repeat("k", 32)) }, "signed with HS256"},
+		{func(k *oidcserver.Token) {
+			delete(k.Claims, "groups")
+			k.Claims["_claim_names"], k.Claims["_claim_sources"] = map[string]any{"groups": "src1"}, map[string]any{"src1": map[string]any{"endpoint": "https://graph.invalid"}}
+		}, "too many for a token"},
+	} {
+		p.Tamper(tc.change)
+		v := b.visitor(fmt.Sprintf("198.51.100.%d", 60+n))
+		v.through("idp", p, bob)
+		log.mu.Lock()
+		if !strings.Contains(log.text.String(), tc.says) {
+			t.Errorf("the log does not say %q: %s", tc.says, log.text.String())
+		}
+		log.mu.Unlock()
 	}
 }

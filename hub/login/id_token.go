@@ -204,24 +204,24 @@ func (p *provider) unread(claims map[string]any) string {
 	case []any:
 		for _, one := range v {
 			if _, ok := one.(string); !ok {
-				return fmt.Sprintf("an element of the claim is a %s and not a text, and is left out", kindOf(one))
+				return fmt.Sprintf("an element of the claim is %s and not a text, and is left out", kindOf(one))
 			}
 		}
 		return ""
 	}
-	return fmt.Sprintf("the claim is a %s; a list of texts, one text or an object with the names is needed", kindOf(v))
+	return fmt.Sprintf("the claim is %s; a list of texts, one text or an object with the names is needed", kindOf(v))
 }
 
 func kindOf(v any) string {
 	switch v.(type) {
 	case map[string]any:
-		return "object"
+		return "an object"
 	case []any:
-		return "list"
+		return "a list"
 	case float64:
-		return "number"
+		return "a number"
 	case bool:
-		return "boolean"
+		return "a boolean"
 	}
 	return "null"
 }
@@ -258,6 +258,8 @@ func (p *provider) unverified(raw string, err error) string {
 		return fmt.Sprintf("it is not for the client ID %q of the hub, which its audience lacks", p.ClientID)
 	case strings.Contains(err.Error(), "fetching keys"):
 		return "the provider's keys cannot be fetched"
+	case strings.Contains(err.Error(), "source does not exist"):
+		return "its _claim_names has a source that its _claim_sources lacks"
 	}
 	return fmt.Sprintf("none of the provider's keys made its signature (%.10s)", head.Algorithm)
 }

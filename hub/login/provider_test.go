@@ -90,6 +90,7 @@ func TestIDTokensThatAreNotBelieved(t *testing.T) {
 		"not good yet":         {func(k *oidcserver.Token) { k.Claims["nbf"] = at(6 * time.Minute) }, "not valid yet"},
 		"alg none":             {func(k *oidcserver.Token) { k.Unsigned = true }, "not signed"},
 		"a shared secret":      {func(k *oidcserver.Token) { k.HMAC = []byte(strings.Repeat("k", 32)) }, "signed with HS256, a secret that others know too"},
+		"names without source": {func(k *oidcserver.Token) { k.Claims["_claim_names"] = map[string]any{"groups": "src1"} }, "that its _claim_sources lacks"},
 		"forged":               {func(k *oidcserver.Token) { k.Key = stranger }, "none of the provider&#39;s keys"},
 		"forged, other key id": {func(k *oidcserver.Token) { k.Key, k.KeyID = stranger, "mine" }, "none of the provider&#39;s keys"},
 		"other issuer":         {func(k *oidcserver.Token) { k.Claims["iss"] = "https://evil.example.com" }, "its issuer is"},

@@ -1,12 +1,14 @@
 // Package atomicfile writes files so that a reader, or the next start after a
 // kill at any point, sees the old bytes or the new ones and nothing between.
-// It does not lock; two writers of one path end with one of the two.
+// It does not lock; two writers of one path end with one of the two, and of two
+// that create it one is refused.
 package atomicfile
 
 import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +25,30 @@ func Write(path string, data []byte, mode os.FileMode) error {
 	})
 }
 
+// Create is Write for a path that must be free: fs.ErrExist if another was first.
+func Create(path string, data []byte, mode os.FileMode) error {
+	return write(path, mode, true, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}, link)
+}
+
+// link gives an unfinished file its name, unless that is taken.
+func link(unfinished, path string) error {
+	err := os.Link(unfinished, path)
+	switch {
+	case err == nil:
+		return os.Remove(unfinished)
+	case errors.Is(err, fs.ErrExist):
+		return err
+	}
+	// A file system without hard links leaves a moment between the two.
+	if _, err := os.Lstat(path); err == nil {
+		return fs.ErrExist
+	}
+	return os.Rename(unfinished, path)
+}
+
 // WriteUnsynced is Write for caches: a kill cannot leave a mixture, but after a power
 // failure the file may be empty or damaged. It is for files whose readers detect that
 // and do not depend on them, and costs a tenth.
@@ -30,16 +56,16 @@ func WriteUnsynced(path string, data []byte, mode os.FileMode) error {
 	return write(path, mode, false, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
-	})
+	}, os.Rename)
 }
 
 // WriteFrom is Write for content that fill produces. If fill fails, nothing of it
 // remains and the old file stays.
 func WriteFrom(path string, mode os.FileMode, fill func(io.Writer) error) error {
-	return write(path, mode, true, fill)
+	return write(path, mode, true, fill, os.Rename)
 }
 
-func write(path string, mode os.FileMode, sync bool, fill func(io.Writer) error) (err error) {
+func write(path string, mode os.FileMode, sync bool, fill func(io.Writer) error, place func(unfinished, path string) error) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, prefix+"*")
 	if err != nil {
@@ -61,7 +87,7 @@ func write(path string, mode os.FileMode, sync bool, fill func(io.Writer) error)
 			return err
 		}
 	}
-	if err = os.Rename(f.Name(), path); err != nil {
+	if err = place(f.Name(), path); err != nil {
 		return err
 	}
 	if cerr := f.Close(); cerr != nil {

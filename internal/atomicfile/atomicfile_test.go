@@ -3,8 +3,11 @@ package atomicfile_test
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/axle-cd/axle/internal/atomicfile"
@@ -30,6 +33,30 @@ func TestFailedWriteKeepsTheOldFile(t *testing.T) {
 	}
 	entries, _ := os.ReadDir(filepath.Dir(path))
 	if len(entries) != 1 {
+		t.Errorf("%d files left, want 1", len(entries))
+	}
+}
+
+func TestOneOfManyCreates(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	var all sync.WaitGroup
+	var created atomic.Int32
+	for i := range 20 {
+		all.Go(func() {
+			switch err := atomicfile.Create(path, []byte{byte('a' + i)}, 0o600); {
+			case err == nil:
+				created.Add(1)
+			case !errors.Is(err, fs.ErrExist):
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	first, err := os.ReadFile(path)
+	if err != nil || created.Load() != 1 || len(first) != 1 {
+		t.Errorf("%d created it, it holds %q, %v", created.Load(), first, err)
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
 		t.Errorf("%d files left, want 1", len(entries))
 	}
 }

@@ -64,7 +64,11 @@ func create(path string) ([]byte, error) {
 		return nil, err
 	}
 	text := NewKey()
-	return text, atomicfile.Write(path, text, 0o600)
+	err := atomicfile.Create(path, text, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return os.ReadFile(path) // another start of the program was first
+	}
+	return text, err
 }
 
 // NewKey returns a line for a key file with a new random key.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/axle-cd/axle/internal/errcode"
@@ -28,6 +29,35 @@ func TestFileIsMadeOnceForItsOwner(t *testing.T) {
 	plain, err := b.Open(a.Seal([]byte("secret"), "here"), "here")
 	if err != nil || string(plain) != "secret" {
 		t.Fatalf("%q, %v", plain, err)
+	}
+}
+
+// Two starts of a hub whose key file lies on a shared volume made a key each, and what one of
+// them sealed was lost.
+func TestAllWhoMakeTheFileHaveOneKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hub.key")
+	var all sync.WaitGroup
+	sealers := make([]*seal.Sealer, 20)
+	for i := range sealers {
+		all.Go(func() {
+			var err error
+			if sealers[i], err = seal.OpenFile(path); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		return
+	}
+	kept, err := seal.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range sealers {
+		if plain, err := kept.Open(s.Seal([]byte("secret"), "here"), "here"); err != nil || string(plain) != "secret" {
+			t.Errorf("start %d sealed with a key that is gone: %v", i, err)
+		}
 	}
 }
 

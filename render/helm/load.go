@@ -63,6 +63,9 @@ func (l *loading) nested(dir string, depth int) (*chart.Chart, error) {
 	if err != nil {
 		return nil, &manifest.Error{File: file, Message: "cannot load the chart: " + err.Error()}
 	}
+	if v := c.Metadata.APIVersion; v != chart.APIVersionV1 && v != chart.APIVersionV2 {
+		return nil, &manifest.Error{File: file, Message: fmt.Sprintf("the chart has the apiVersion %q; Helm installs charts of v1 and v2", v)}
+	}
 	for _, need := range c.Metadata.Dependencies {
 		if need == nil || slices.ContainsFunc(c.Dependencies(), func(d *chart.Chart) bool { return d.Name() == need.Name }) {
 			continue

@@ -110,6 +110,9 @@ func (a *Agent) produce(ctx context.Context, s record.Source, head *record.Head,
 		}
 		return nil, nil
 	}
+	if err := a.refusals[t.place()]; err != nil {
+		return nil, err
+	}
 	b, ok := made[t.Key]
 	if !ok {
 		if b, err = a.build(ctx, &t); err != nil {
@@ -118,11 +121,29 @@ func (a *Agent) produce(ctx context.Context, s record.Source, head *record.Head,
 		b.said = t
 		made[t.Key] = b
 	}
+	if err := a.inside(ctx, t); err != nil {
+		return nil, err
+	}
 	t.Message, t.Author, t.CreatedAt = b.said.Message, b.said.Author, b.said.CreatedAt
 	head.Revision, head.Message, head.Author, head.CommittedAt = t.Revision, t.Message, t.Author, t.CreatedAt
 	head.Digest, head.Size, head.Entry, head.Key = b.digest, b.size, t.Entry, t.Key
 	return &record.Artifact{Digest: b.digest, Size: b.size, Files: b.stats.Files, Bytes: b.stats.Bytes,
 		Recipe: record.Recipe{Kind: a.config.Kind, RepositoryID: s.RepositoryID, Commit: t.Commit, Tree: t.Key, Folder: t.Folder}}, nil
+}
+
+// inside checks that the folder of a source is in the kept content, which it
+// shares with sources of other folders.
+func (a *Agent) inside(ctx context.Context, t target) error {
+	file, ok := a.keep.find(t.Key)
+	if !ok || t.Entry == "" {
+		return nil
+	}
+	has, err := a.keep.has(ctx, file, t.Entry)
+	if err == nil && !has {
+		err = errcode.New(errcode.Unprocessable, "%s has no folder %.200q; if the repository's URL is that of a chart itself, name no chart", t.url, t.Entry)
+		a.refusals[t.place()] = err
+	}
+	return err
 }
 
 // build fetches a target, keeps its tarball and puts it into the sink. Content

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -103,6 +104,25 @@ func (k *keep) copy(w io.Writer, f kept) error {
 		return errors.Join(errcode.New(errcode.Unavailable, "the kept copy was damaged and is fetched again; try again in a moment"), os.Remove(f.path))
 	}
 	return nil
+}
+
+// has reports whether a file of content has a folder or a file of this path, or
+// a link on the way to it.
+func (k *keep) has(ctx context.Context, f kept, name string) (bool, error) {
+	in, err := os.Open(f.path)
+	if err != nil {
+		return false, err
+	}
+	defer in.Close()
+	for e, err := range tarball.Read(ctx, in, tarball.Limits{Bytes: math.MaxInt64, Files: math.MaxInt, Depth: math.MaxInt}) {
+		if err != nil {
+			return false, err
+		}
+		if e.Path == name || strings.HasPrefix(e.Path, name+"/") || e.Target != "" && strings.HasPrefix(name, e.Path+"/") {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // list calls each for every kept file.

@@ -82,22 +82,6 @@ func (a *artifacts) fetch(ctx context.Context, t *target, dir string) error {
 	if laid == 0 {
 		return errcode.New(errcode.Unprocessable, "artifact %s has nothing to unpack: no archive, and no layer with a title", t.digest)
 	}
-	return inside(dir, t.Entry)
-}
-
-// inside checks that the folder of a source exists.
-func inside(dir, entry string) error {
-	if entry == "" {
-		return nil
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if _, err := root.Stat(entry); err != nil {
-		return errcode.New(errcode.Unprocessable, "the artifact has no folder %.200q", entry)
-	}
 	return nil
 }
 

@@ -208,6 +208,37 @@ func TestTheNewestTag(t *testing.T) {
 	}
 }
 
+// TestFoldersThatAreNotThere: a folder that content lacks is the trouble of its own source,
+// also where the content is that of a chart, which a service names again.
+func TestFoldersThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	for name, a := range map[string]registryserver.Artifact{"app": chartArtifact("app", "1.0.0", "one"), "files": fluxArtifact("deploy/a.yaml", "a: 1")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newRegistry(t)
+			push(t, s, "team/"+name, "v1", a)
+			w := newWorld(t, ociRepository(s, "team/"+name), record.Credentials{})
+			wrong, right := w.track("v1", "app"), w.track("v1", "")
+			w.head(right, "all of it", func(h record.Head) bool { return h.Digest != "" && h.Error == "" })
+			w.failing(wrong, `has no folder "app"; if the repository's URL is that of a chart itself, name no chart`)
+			before := len(s.Requests(http.MethodGet, ""))
+			if err := w.refresh(); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range s.Requests(http.MethodGet, "")[before:] {
+				if strings.Contains(r.Path, "/blobs/") {
+					t.Errorf("a poll without news read %s", r.Path)
+				}
+			}
+			late := w.track("v1", "none")
+			w.failing(late, `has no folder "none"`)
+			if name == "files" {
+				w.head(w.track("v1", "deploy"), "a folder", func(h record.Head) bool { return h.Digest != "" && h.Entry == "deploy" && h.Error == "" })
+			}
+		})
+	}
+}
+
 func TestATagThatMoves(t *testing.T) {
 	t.Parallel()
 	s := newRegistry(t)

@@ -52,6 +52,9 @@ type target struct {
 	size     int64
 }
 
+// place is the content with the folder in it; it differs from every key of content.
+func (t target) place() string { return t.Key + "\nfolder " + t.Entry }
+
 // open makes the client of a repository.
 func (c *Config) open(r record.Repository, creds record.Credentials) (protocol, error) {
 	// The row may be older than a rule.

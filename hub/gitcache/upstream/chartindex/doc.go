@@ -8,6 +8,7 @@
 //
 // Invariants: reading needs memory for one entry beside the result; the result
 // is at most twice the size of its text; JSON and YAML give the same result; an
-// entry without version or URL is skipped, as Helm does; more than 500,000
-// versions or 128 MiB is an error.
+// entry without version or URL is skipped, and a chart that comes twice refused;
+// more than 500,000 versions or 128 MiB is an error. test/field/charts has where
+// Helm reads an index otherwise.
 package chartindex

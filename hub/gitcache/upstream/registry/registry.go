@@ -23,8 +23,11 @@ import (
 )
 
 const (
-	maxManifest  = 4 << 20
-	maxTags      = 10_000
+	maxManifest = 4 << 20
+	maxTags     = 10_000
+	// leastPage is how many tags a registry sends at once at least, whatever it is
+	// asked for: 50 at quay.io, 100 at most others.
+	leastPage    = 50
 	maxReferrers = 1_000
 )
 
@@ -92,7 +95,7 @@ func (r *Registry) repo(path string) (*remote.Repository, error) {
 	repo.ManifestMediaTypes = []string{ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex,
 		"application/vnd.docker.distribution.manifest.v2+json", "application/vnd.docker.distribution.manifest.list.v2+json",
 		"application/vnd.oci.artifact.manifest.v1+json"}
-	repo.TagListPageSize, repo.TagListMaxPages, repo.ReferrerListMaxPages = 1000, 50, 20
+	repo.TagListPageSize, repo.TagListMaxPages, repo.ReferrerListMaxPages = 1000, maxTags/leastPage, 20
 	repo.MaxMetadataBytes = maxManifest
 	r.repos[path] = repo
 	return repo, nil
@@ -191,7 +194,7 @@ func (r *Registry) Tags(ctx context.Context, path string) ([]string, error) {
 		}
 		return nil
 	})
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errEnough) || errors.Is(err, errdef.ErrTooManyPages) {
 		return nil, errcode.New(errcode.Unprocessable, "%s/%s has more than %d tags; name one instead of a range", r.config.Host, path, maxTags)
 	}
 	return tags, r.explain("the tags of "+r.config.Host+"/"+path, err)

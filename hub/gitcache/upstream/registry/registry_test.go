@@ -1,7 +1,12 @@
 package registry_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/axle-cd/axle/hub/gitcache/upstream/registry"
@@ -56,5 +61,32 @@ func TestRegistriesWithoutHEADAreRead(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestTagsInSmallPages has a registry that sends 50 tags at a time, whatever it is asked for.
+func TestTagsInSmallPages(t *testing.T) {
+	for all, want := range map[int]string{3000: "", 10_050: "more than 10000 tags"} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			from, _ := strconv.Atoi(r.FormValue("next_page"))
+			var page []string
+			for i := from; i < min(from+50, all); i++ {
+				page = append(page, fmt.Sprintf("1.0.%d", i))
+			}
+			if from+50 < all {
+				w.Header().Set("Link", fmt.Sprintf(`<%s?next_page=%d>; rel="next"`, r.URL.Path, from+50))
+			}
+			_ = json.NewEncoder(w).Encode(map[string]any{"name": "team/app", "tags": page})
+		}))
+		t.Cleanup(server.Close)
+		client, err := wire.New(wire.Config{AllowHTTP: true, Dialer: &wire.Anywhere{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := registry.New(registry.Config{Host: server.Listener.Addr().String(), PlainHTTP: true, Client: client})
+		tags, err := r.Tags(t.Context(), "team/app")
+		if want == "" && (err != nil || len(tags) != all) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%d tags: %d are listed, %v", all, len(tags), err)
+		}
 	}
 }
