@@ -137,7 +137,7 @@ func TestGoldenReasonsAreExplained(t *testing.T) {
 	}
 }
 
-func readGoldenCases(t *testing.T) goldenCases {
+func readGoldenCases(t testing.TB) goldenCases {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(goldens, "cases.yaml"))
 	if err != nil {
@@ -151,7 +151,7 @@ func readGoldenCases(t *testing.T) goldenCases {
 }
 
 // files are the tree of a case: a chart is in its own folder.
-func (c goldenCase) files(t *testing.T, modules map[string]string) rendertest.Files {
+func (c goldenCase) files(t testing.TB, modules map[string]string) rendertest.Files {
 	t.Helper()
 	top := ".."
 	if c.Module != "" {
@@ -221,7 +221,7 @@ func (c goldenCase) variants(t *testing.T, files rendertest.Files) []variant {
 }
 
 // begin is the pass of a variant.
-func (c goldenCase) begin(t *testing.T, v variant) *renderv1.Begin {
+func (c goldenCase) begin(t testing.TB, v variant) *renderv1.Begin {
 	t.Helper()
 	begin := &renderv1.Begin{
 		Pass: "1", ServiceId: "s1", Name: goldenRelease, Namespace: goldenNamespace, Now: 1_790_000_000_000_000, Tests: true,

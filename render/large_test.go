@@ -47,6 +47,25 @@ func building() bool {
 // plainly builds the files' app with Kustomize only, in a separate process.
 func plainly(tb testing.TB, files rendertest.Files) rendertest.Usage {
 	tb.Helper()
+	dir := onDisk(tb, files)
+	command := exec.CommandContext(tb.Context(), os.Args[0])
+	command.Env = append(os.Environ(), plainVariable+"="+filepath.Join(dir, "app"))
+	out, err := command.Output()
+	if err != nil || len(out) < 1<<20 {
+		tb.Fatalf("kustomize alone: %v, %d bytes", err, len(out))
+	}
+	return used(command)
+}
+
+// used is what a command that has ended used, with the children that it waited for.
+func used(command *exec.Cmd) rendertest.Usage {
+	used, _ := command.ProcessState.SysUsage().(*syscall.Rusage)
+	return rendertest.Usage{PeakMiB: float64(used.Maxrss) / 1024, CPU: time.Duration(used.Utime.Nano() + used.Stime.Nano())}
+}
+
+// onDisk writes files to a folder.
+func onDisk(tb testing.TB, files rendertest.Files) string {
+	tb.Helper()
 	dir := tb.TempDir()
 	for name, text := range files {
 		file := filepath.Join(dir, name)
@@ -57,14 +76,7 @@ func plainly(tb testing.TB, files rendertest.Files) rendertest.Usage {
 			tb.Fatal(err)
 		}
 	}
-	command := exec.CommandContext(tb.Context(), os.Args[0])
-	command.Env = append(os.Environ(), plainVariable+"="+filepath.Join(dir, "app"))
-	out, err := command.Output()
-	if err != nil || len(out) < 1<<20 {
-		tb.Fatalf("kustomize alone: %v, %d bytes", err, len(out))
-	}
-	used, _ := command.ProcessState.SysUsage().(*syscall.Rusage)
-	return rendertest.Usage{PeakMiB: float64(used.Maxrss) / 1024, CPU: time.Duration(used.Utime.Nano() + used.Stime.Nano())}
+	return dir
 }
 
 // inChild renders the files' app in a new child.

@@ -22,7 +22,7 @@ var updateGoldens = flag.Bool("update", false, "let the real helm and kustomize 
 
 // fetchModules returns the folder of each unpacked module, verified against its
 // checksum.
-func fetchModules(t *testing.T, modules []goldenModule) map[string]string {
+func fetchModules(t testing.TB, modules []goldenModule) map[string]string {
 	t.Helper()
 	arguments := []string{"mod", "download", "-json"}
 	sums := map[string]string{}
@@ -58,7 +58,7 @@ func fetchModules(t *testing.T, modules []goldenModule) map[string]string {
 type reference struct{ bin string }
 
 // buildReference builds helm and kustomize in their own module.
-func buildReference(t *testing.T) reference {
+func buildReference(t testing.TB) reference {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "bin")
 	command := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin+"/", "tool")
@@ -74,16 +74,7 @@ func buildReference(t *testing.T) reference {
 // that it failed.
 func (r reference) write(t *testing.T, c goldenCase, files rendertest.Files) {
 	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := onDisk(t, files)
 	var archive txtar.Archive
 	for _, v := range c.variants(t, files) {
 		text := r.run(t, dir, c, v)

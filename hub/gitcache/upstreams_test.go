@@ -58,6 +58,11 @@ func TestLifeOfRefs(t *testing.T) {
 			w.setDefault("trunk")
 			w.unset("refs/heads/main")
 		}, text: "new"},
+		"default branch deleted, followed as HEAD": {ref: "HEAD", before: func(w *world) { w.commit("HEAD", put("of a branch HEAD")) }, change: func(w *world) {
+			w.set("refs/heads/trunk", w.orphan(put("new")))
+			w.setDefault("nope")
+			w.unset("refs/heads/main")
+		}, says: `ref "HEAD" means the default branch, and the repository has none (the last one, main, is gone); name a branch, or set the default branch there; it has the branches: HEAD`},
 		"other ref": {ref: "refs/pull/7/head", before: func(w *world) { w.set("refs/pull/7/head", w.orphan(put("old"))) },
 			change: func(w *world) { w.set("refs/pull/7/head", w.orphan(put("new"))) }, text: "new"},
 		"deleted repository": {ref: "main", change: func(w *world) { w.must(w.git.Delete(repoName)) }, says: "does not exist, or the credentials may not see it", broken: true},

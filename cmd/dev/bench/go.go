@@ -135,6 +135,22 @@ func benchDelta(ctx context.Context, _ *bench) (*record, error) {
 	}, nil
 }
 
+func benchCharts(ctx context.Context, _ *bench) (*record, error) {
+	n, _, err := goBenchmark(ctx, "./render", "BenchmarkCharts", "5x", "charts/input", "x/agent", "x/agent-most", "x/child", "x/child-most")
+	if err != nil {
+		return nil, err
+	}
+	return &record{
+		Settings: map[string]any{"charts": n["charts/input"], "runs": 5},
+		Values: []value{
+			most(value{What: "CPU of axle-agent render, with its child, divided by that of helm template: median of the charts", Value: n["x/agent"], Unit: "×", Reference: "same run"}, 1.5),
+			{What: "the same, the dearest chart", Value: n["x/agent-most"], Unit: "×"},
+			most(value{What: "CPU of a render child, with its start, divided by that of helm template: median of the charts", Value: n["x/child"], Unit: "×", Reference: "same run"}, 1.5),
+			most(value{What: "the same, the dearest chart", Value: n["x/child-most"], Unit: "×"}, 1.5),
+		},
+	}, nil
+}
+
 func benchRender(ctx context.Context, _ *bench) (*record, error) {
 	n, _, err := goBenchmark(ctx, "./render", "BenchmarkLargeKustomization", "5x", "MB/input", "MiB/child", "MiB/alone", "x/memory", "x/spread", "s/child", "s/alone")
 	if err != nil {

@@ -1,6 +1,7 @@
 package artifactagent
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,7 +114,14 @@ func (c *charts) take(answer *http.Response) error {
 		return err
 	}
 	defer os.Remove(f.Name())
-	_, sum, err := wire.Copy(f, answer.Body, chartindex.MaxBytes, "the chart repository's index")
+	body := io.Reader(answer.Body)
+	if answer.Header.Get("Content-Encoding") == "gzip" {
+		// The server's file is compressed, whatever it was asked for. Helm asks for that.
+		if body, err = gzip.NewReader(answer.Body); err != nil {
+			return errors.Join(errcode.New(errcode.Unavailable, "%s says that the index is compressed with gzip, but it cannot be unpacked: %w", c.indexURL(), err), f.Close())
+		}
+	}
+	_, sum, err := wire.Copy(f, body, chartindex.MaxBytes, "the chart repository's index")
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}

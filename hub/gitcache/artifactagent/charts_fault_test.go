@@ -2,6 +2,8 @@ package artifactagent_test
 
 import (
 	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -15,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/axle-cd/axle/hub/gitcache/artifactagent"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
@@ -22,6 +26,55 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 	"github.com/axle-cd/axle/test/chartserver"
 )
+
+// indexOfTheField is the index of test/field/sources/texts.yaml.
+func indexOfTheField(t *testing.T) string {
+	t.Helper()
+	raw, err := os.ReadFile("../../../test/field/sources/texts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table struct {
+		Rows []struct{ Index string } `json:"rows"`
+	}
+	if err := yaml.Unmarshal(raw, &table); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range table.Rows {
+		if row.Index != "" {
+			return strings.ReplaceAll(row.Index, "\u008b", "\x8b")
+		}
+	}
+	t.Fatal("no row has an index")
+	return ""
+}
+
+// TestCompressedIndex reads an index whose file at the server is compressed, whatever it is asked for.
+func TestCompressedIndex(t *testing.T) {
+	t.Parallel()
+	s := newCharts(t)
+	publish(s, "1.0.0", "one")
+	w := newWorld(t, record.Repository{Kind: record.Helm, URL: s.URL()}, record.Credentials{})
+	source := w.track("", "app")
+	w.revision(source, "1.0.0")
+	publish(s, "1.1.0", "two")
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write([]byte("apiVersion: v1\nentries:\n  app:\n  - name: app\n    version: 1.1.0\n    urls:\n    - app-1.1.0.tgz\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.Fault("/index.yaml", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(packed.Bytes())
+	})
+	if err := w.refresh(); err != nil {
+		t.Fatal(err)
+	}
+	w.revision(source, "1.1.0")
+}
 
 // TestFaultsOfAChartRepository checks that the head stays at the last good
 // content whatever upstream does, that health gives the reason, and that
@@ -53,6 +106,8 @@ func TestFaultsOfAChartRepository(t *testing.T) {
 		"empty":       {fault: text(""), code: errcode.Unprocessable, text: "no entries"},
 		"sign-in":     {fault: text("<html>sign in</html>"), code: errcode.Unprocessable, text: "no entries"},
 		"garbage":     {fault: text("entries:\n  app:\n - version\n"), code: errcode.Unprocessable, text: "indented less"},
+		"compressed":  {fault: text(indexOfTheField(t)), code: errcode.Unprocessable, text: "the index is compressed with gzip and its server does not say so"},
+		"said to be":  {fault: status(200, "Content-Encoding", "gzip"), code: errcode.Unavailable, text: "cannot be unpacked"},
 		"elsewhere":   {fault: status(302, "Location", "https://charts.example.org/index.yaml"), code: errcode.Forbidden, text: "redirects to another host"},
 		"downgrade":   {fault: status(302, "Location", "ftp://127.0.0.1/index.yaml"), code: errcode.Forbidden, text: "ftp"},
 		"circle":      {fault: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, code: errcode.Unavailable, text: "more than 5 times"},

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/axle-cd/axle/hub/gitcache/references"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -152,8 +154,27 @@ func (s *search) folder(ctx context.Context, folder string) error {
 	if parent != "." {
 		where = fmt.Sprintf("%q", parent)
 	}
+	if name, other := spelledOtherwise(folder, parent, names); other != "" {
+		return errcode.New(errcode.Unprocessable, "folder %q does not exist, but %q in %s does, which looks the same and consists of other Unicode characters (%+q instead of %+q): copy the name from the repository",
+			folder, other, where, other, name)
+	}
 	return errcode.New(errcode.Unprocessable, "folder %q does not exist or is empty; folders in %s: %s",
-		folder, where, clip(strings.Join(names, ", "), 300))
+		folder, where, clip(strings.Join(names[:min(len(names), 20)], ", "), 300))
+}
+
+// spelledOtherwise returns the part of a folder's path that does not exist in parent, and the
+// name there that differs from it in Unicode normalisation only.
+func spelledOtherwise(folder, parent string, names []string) (name, other string) {
+	if parent != "." {
+		folder = strings.TrimPrefix(folder, parent+"/")
+	}
+	name, _, _ = strings.Cut(folder, "/")
+	for _, n := range names {
+		if n != name && norm.NFC.String(n) == norm.NFC.String(name) {
+			return name, n
+		}
+	}
+	return name, ""
 }
 
 // names lists the folders in a folder, nil when it does not exist.
@@ -170,7 +191,7 @@ func (r *Reader) names(ctx context.Context, tree, folder string) ([]string, erro
 	entries, err := r.trees.read(ctx, tree, true)
 	out := []string{}
 	for _, e := range entries {
-		if e.mode == modeTree && len(out) < 20 {
+		if e.mode == modeTree {
 			out = append(out, e.name)
 		}
 	}

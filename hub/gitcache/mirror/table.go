@@ -110,8 +110,11 @@ func (t *Table) Raw(name string) string {
 // that is both branch and tag is refused unless it is written in full: otherwise
 // anybody who may push tags could decide what a branch's followers run.
 func (t *Table) Full(ref string) (string, error) {
-	if ref == "HEAD" && t.def != "" {
-		ref = t.def
+	if ref == "HEAD" {
+		if _, ok := t.refs.find(t.def); ok {
+			return t.def, nil
+		}
+		return "", t.headless()
 	}
 	if strings.HasPrefix(ref, "refs/") {
 		if _, ok := t.refs.find(ref); ok {
@@ -155,9 +158,31 @@ func (t *Table) Resolve(ref string) (commit string, err error) {
 	return commit, nil
 }
 
+// headless is the error of HEAD where it leads to no branch. A branch of that name is not
+// meant: everybody who may push could make one.
+func (t *Table) headless() error {
+	why := "its HEAD leads to a branch that does not exist, or to a commit"
+	if t.def != "" {
+		why = "the last one, " + strings.TrimPrefix(t.def, "refs/heads/") + ", is gone"
+	}
+	return errcode.New(errcode.Unprocessable, "ref \"HEAD\" means the default branch, and the repository has none (%s); name a branch, or set the default branch there; %s", why, t.branches())
+}
+
 // unknown lists a few existing names, since most errors are typing errors, and
 // the default branch, since that is what gets renamed.
 func (t *Table) unknown(ref string) error {
+	if lower := strings.ToLower(ref); gitobject.IsID(lower) {
+		return errcode.New(errcode.Unprocessable, "ref %.200q is a commit id in upper case; write it in lower case: %s", ref, lower)
+	}
+	hint := t.branches()
+	if def, ok := strings.CutPrefix(t.def, "refs/heads/"); ok {
+		hint += "; its default branch is " + def
+	}
+	return errcode.New(errcode.Unprocessable, "ref %.200q is not a branch, tag or full commit id of the repository; %s", ref, hint)
+}
+
+// branches names a few branches.
+func (t *Table) branches() string {
 	var some []string
 	for i := range t.refs.Len() {
 		s, ok := bytes.CutPrefix(t.refs.short(i), []byte("heads/"))
@@ -168,12 +193,8 @@ func (t *Table) unknown(ref string) error {
 			some = append(some, string(s))
 		}
 	}
-	hint := "the repository has no branches"
-	if len(some) > 0 {
-		hint = "it has the branches: " + strings.Join(some, ", ")
+	if len(some) == 0 {
+		return "the repository has no branches"
 	}
-	if def, ok := strings.CutPrefix(t.def, "refs/heads/"); ok {
-		hint += "; its default branch is " + def
-	}
-	return errcode.New(errcode.Unprocessable, "ref %.200q is not a branch, tag or full commit id of the repository; %s", ref, hint)
+	return "it has the branches: " + strings.Join(some, ", ")
 }

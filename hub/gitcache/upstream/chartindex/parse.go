@@ -46,9 +46,12 @@ func parse(r io.ReadSeeker) (*Index, error) {
 	in := bufio.NewReaderSize(r, maxLine)
 	b := &builder{}
 	var err error
-	if firstByte(in) == '{' {
+	switch firstByte(in) {
+	case '{':
 		err = b.json(in)
-	} else {
+	case 0x1f: // of gzip
+		err = errcode.New(errcode.Unprocessable, "the index is compressed with gzip and its server does not say so; publish index.yaml as text, or with Content-Encoding: gzip")
+	default:
 		err = b.yaml(in)
 	}
 	if err != nil {

@@ -150,7 +150,11 @@ func (s *Server) refused(resp *http.Response) error {
 	case code == http.StatusOK:
 		return errcode.New(errcode.Unavailable, "%s did not answer as a Git server (content type %q); is there a sign-in page or a proxy in between?", where, mediaType(resp))
 	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable, code == http.StatusForbidden:
-		return errcode.New(errcode.Unavailable, "%s asks to come back later (HTTP %d)%s", where, code, said).After(wait)
+		until := ""
+		if wait > 0 {
+			until = ", after " + s.git.config.Now().Add(wait+time.Minute-1).UTC().Truncate(time.Minute).Format("15:04 UTC")
+		}
+		return errcode.New(errcode.Unavailable, "%s asks to come back later%s (HTTP %d)%s", where, until, code, said).After(wait)
 	}
 	return errcode.New(errcode.Unavailable, "%s answered HTTP %d%s", where, resp.StatusCode, said)
 }

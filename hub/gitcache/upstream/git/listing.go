@@ -26,9 +26,9 @@ type advertisement struct {
 	Listing
 	version2 bool
 	lsRefs   bool
-	// formats says that the server offered a format. One that does not know the word ends
-	// the connection when it is asked for one (git 2.18 to 2.27).
-	formats bool
+	// formats and agents say that the server offered a format, and to hear of agents. One that
+	// does not know a word ends the connection when a request has it (formats: git 2.18 to 2.27).
+	formats, agents bool
 }
 
 // readAdvertisement reads a server's capabilities, and its refs where it speaks
@@ -63,6 +63,8 @@ func (a *advertisement) capabilities(r *bufio.Reader) error {
 			a.lsRefs = true
 		case "object-format":
 			a.Format, a.formats = value, true
+		case "agent":
+			a.agents = true
 		}
 	}
 }
@@ -121,7 +123,9 @@ func (l *Listing) seen(r gitref.Ref, prefixes []string, see func(gitref.Ref) err
 func (a *advertisement) lsRefsRequest(prefixes []string) string {
 	var b strings.Builder
 	writePacket(&b, "command=ls-refs")
-	writePacket(&b, "agent=axle")
+	if a.agents {
+		writePacket(&b, "agent=axle")
+	}
 	if a.formats {
 		writePacket(&b, "object-format=%s", a.Format)
 	}
