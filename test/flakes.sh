@@ -53,8 +53,9 @@ limited() {
 failures=0
 repeat() {
 	local how=$1 count=$2 package=$3 pattern=$4 binary log=$out/log folder
-	binary=$out/$(tr / - <<< "$package").test
+	binary=$out/$package/$(basename "$package").test # as go test names it
 	folder=$(go list -f '{{.Dir}}' "$package")
+	mkdir -p "$(dirname "$binary")"
 	[ -x "$binary" ] || go test -c -vet=off -ldflags=-w -o "$binary" "$package"
 	[ -x "$binary" ] || return 0 # it has no tests under these tags
 	local began=$SECONDS
