@@ -43,6 +43,7 @@ import (
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/routes"
 )
 
@@ -141,6 +142,8 @@ type Config struct {
 	// WebhookPath is the path, below ExternalURL, to which a webhook's deliveries go.
 	WebhookPath func(gitcache.Webhook) string
 
+	// Pools has the pools; nil has them without metrics.
+	Pools *pool.Set
 	// Live makes requests to clusters for people.
 	Live liveapi.Clusters
 	// ClustersURL is the prefix of a cluster's handle in a kubeconfig's server
@@ -196,7 +199,7 @@ func (s *Server) clusterID(ctx context.Context, name string) string {
 
 // Register adds the routes of every service to mux.
 func (s *Server) Register(mux routes.Adder) {
-	records := newRecorder(s)
+	records := &recorder{s}
 	mux.Handle(handle[hubv1connect.SessionsHandler](s, records, hubv1connect.NewSessionsHandler, &sessions{s}))
 	mux.Handle(handle[hubv1connect.ProjectsHandler](s, records, hubv1connect.NewProjectsHandler, &projects{s}))
 	bulk := &operationsapi.API{Operations: s.config.Operations, Caller: caller, Readable: s.readable}
@@ -228,7 +231,7 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.AuditHandler](s, records, hubv1connect.NewAuditHandler, &auditapi.API{Log: s.config.Audit, ClusterID: s.clusterID}))
 	mux.Handle(handle[hubv1connect.ServiceAccountsHandler](s, records, hubv1connect.NewServiceAccountsHandler, &serviceAccounts{s}))
 	mux.Handle(handle[hubv1connect.FederationHandler](s, records, hubv1connect.NewFederationHandler, &federationapi.API{
-		Trusts: s.config.Trusts, Caller: caller, Exchanged: func(ctx context.Context, made identity.CreatedToken) *connect.Response[hubv1.CreatedToken] {
+		Trusts: s.config.Trusts, Exchanges: federationapi.Pool(s.config.Pools, s.config.Clock), Caller: caller, Exchanged: func(ctx context.Context, made identity.CreatedToken) *connect.Response[hubv1.CreatedToken] {
 			noteCaller(ctx, made.Principal())
 			return createdToken(made)
 		},
