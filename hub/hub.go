@@ -97,6 +97,9 @@ type Hub struct {
 	handler   http.Handler
 	pools     *pool.Set
 	strangers *strangers.Gate
+	// deliveries are those to webhooks that exist.
+	deliveries *strangers.Gate
+	hooks      *webhook.Server
 }
 
 // New opens the data folder, the addresses and the database, and connects the
@@ -111,7 +114,8 @@ func New(c Config) (_ *Hub, err error) {
 	}
 	h := &Hub{config: c, log: c.Log, registry: prometheus.NewRegistry()}
 	h.pools = pool.NewSet(h.registry)
-	h.strangers = strangers.New(h.pools)
+	h.strangers = strangers.New(h.pools, "strangers_bodies", "requests of callers who are not logged in")
+	h.deliveries = strangers.New(h.pools, "deliveries", "deliveries to webhooks")
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
@@ -223,7 +227,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 // makeIndex creates the index of the fleet, and the streams that follow it.
 func makeIndex(h *Hub) {
 	h.index = index.New(index.Config{Store: store.Index(h.store), Freshness: h.fleet.Freshness, Tunnel: h.tunnels.State, Log: h.log})
-	h.streams = watch.New(watch.Config{Index: h.index, Feed: h.feed, Identity: h.callers.Identity, Clock: h.config.Clock})
+	h.streams = watch.New(watch.Config{Index: h.index, Feed: h.feed, Identity: h.callers.Identity, Clock: h.config.Clock, Pools: h.pools})
 	h.index.Listen(h.streams.Changed)
 }
 
@@ -297,11 +301,11 @@ func (h *Hub) makeEdges() error {
 		return err
 	}
 	h.tunnelRoutes(mux)
-	hooks, err := webhook.New(webhook.Config{Hooks: h.store, Repositories: h.cache, Clock: h.config.Clock, Log: h.log, Registerer: h.registry})
+	h.hooks, err = webhook.New(webhook.Config{Hooks: h.store, Repositories: h.cache, Clock: h.config.Clock, Log: h.log, Registerer: h.registry, Pools: h.pools})
 	if err != nil {
 		return err
 	}
-	mux.Handle(webhook.Pattern, hooks)
+	mux.Handle(webhook.Pattern, h.hooks)
 	people.Register(mux)
 	h.login.Register(mux)
 	pages := static.NewConsole(h.config.Console, h.URL(), mux.Patterns())

@@ -171,7 +171,7 @@ type Server struct {
 	config    Config
 	startedAt time.Time
 	// trees limits how many object trees are read at once.
-	trees chan struct{}
+	trees *pool.Places
 }
 
 // New returns an error when a required part is missing.
@@ -185,7 +185,9 @@ func New(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{config: c, startedAt: c.Clock.Now(), trees: make(chan struct{}, treesAtOnce)}, nil
+	return &Server{config: c, startedAt: c.Clock.Now(), trees: c.Pools.Places(pool.Spec{
+		Name: "object_trees", Of: "object trees", Size: treesAtOnce, Reserve: 1, Queue: treesWaiting, Within: treeWait, Retry: 5 * time.Second,
+	})}, nil
 }
 
 // clusterID returns a cluster's id by name; the id of a deleted cluster is
