@@ -24,7 +24,7 @@ func (h *Hub) newAudit() (*audit.Log, error) {
 	return audit.New(audit.Config{
 		Sink: sink, SinkName: h.auditSinkName(),
 		Chain: h.store, Checkpoints: h.store, Cursors: h.store, Signer: h.callers.Signer, Retention: h.config.AuditRetention, Kept: filepath.Join(h.config.DataDir, auditFile),
-		Clock: h.config.Clock, Log: h.log,
+		Pools: h.pools, Clock: h.config.Clock, Log: h.log,
 	})
 }
 

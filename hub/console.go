@@ -37,7 +37,7 @@ func newConsole(h *Hub, previews *preview.Previews) (*console.Server, error) {
 			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Before: before, Limit: limit, Reach: &r})
 		},
 		Replicas: h.replicaList, ServicesByRepository: h.store.ServicesByRepository, RepositoryUsers: store.RepositoryUsers(h.store), ServicesBySource: h.store.ServicesBySource, UsesOfValueSets: h.store.UsesWithin, Placements: h.placements, Drain: h.drain, AtRisk: h.atRisk, Backups: h.backups, Tunnels: h.tunnels,
-		Live: newPages(h.proxy), ClustersURL: h.clustersURL(), TicketPath: authproxy.TicketPath, ExternalURL: h.URL(), AgentsURL: h.agentsURL(), Deploy: h.config.Deploy, AgentImage: h.agentImage(), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
+		Pools: h.pools, Live: newPages(h.proxy), ClustersURL: h.clustersURL(), TicketPath: authproxy.TicketPath, ExternalURL: h.URL(), AgentsURL: h.agentsURL(), Deploy: h.config.Deploy, AgentImage: h.agentImage(), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 	"github.com/axle-cd/axle/hub/webhook"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/strangers"
 )
 
@@ -40,8 +41,9 @@ func (h *Hub) exposed(next http.Handler) http.Handler {
 	tls := h.config.usesTLS() || strings.HasPrefix(h.config.ExternalURL, "https://")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := r.URL.Path
+		stranger := func(bytes int64) { h.strangers.Serve(w, r, pool.Stranger(r.RemoteAddr), bytes, next) }
 		if agentapi.Open(path) {
-			h.strangers.Serve(w, r, strangerBody, next)
+			stranger(strangerBody)
 			return
 		}
 		if path == tunnel.Path || agentapi.Owns(path) || strings.HasPrefix(path, peer.Path) || strings.HasPrefix(path, "/axle.peer.") {
@@ -62,10 +64,14 @@ func (h *Hub) exposed(next http.Handler) http.Handler {
 			r.Body = strangers.Bound(w, r.Body, maxBody, bodyTimeout, nil)
 		case strings.HasPrefix(path, webhook.Prefix):
 			// A signature of the body authenticates it, which may be large.
-			h.strangers.Serve(w, r, maxBody, next)
+			if id, known := h.hooks.Known(path); known {
+				h.deliveries.Serve(w, r, pool.Caller{Name: id}, maxBody, next)
+			} else {
+				stranger(maxBody)
+			}
 			return
 		default:
-			h.strangers.Serve(w, r, strangerBody, next)
+			stranger(strangerBody)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -25,7 +25,7 @@ func TestManyRequestsBeforeTheServersSettingsAreRead(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	s := &server{name: "test", listener: listener, log: slog.New(slog.DiscardHandler), handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	s := &server{name: "test", heads: newRequestHeads(nil), listener: listener, log: slog.New(slog.DiscardHandler), handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
 	go func() { ended <- s.Run(ctx) }()
 	defer func() {
 		stop()

@@ -102,6 +102,9 @@ type Hub struct {
 	handler   http.Handler
 	pools     *pool.Set
 	strangers *strangers.Gate
+	// deliveries are those to webhooks that exist.
+	deliveries *strangers.Gate
+	hooks      *webhook.Server
 }
 
 // New opens the data folder, the addresses and the database, and connects the
@@ -116,7 +119,8 @@ func New(c Config) (_ *Hub, err error) {
 	}
 	h := &Hub{config: c, log: c.Log, registry: prometheus.NewRegistry()}
 	h.pools = pool.NewSet(h.registry)
-	h.strangers = strangers.New(h.pools)
+	h.strangers = strangers.New(h.pools, "strangers_bodies", "requests of callers who are not logged in")
+	h.deliveries = strangers.New(h.pools, "deliveries", "deliveries to webhooks")
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
@@ -240,7 +244,7 @@ func makeActors(h *Hub) (err error) {
 // makeIndex creates the index of the fleet, and the streams that follow it.
 func makeIndex(h *Hub) {
 	h.index = index.New(index.Config{Store: store.Index(h.store), Freshness: h.fleet.Freshness, Tunnel: h.tunnels.State, Log: h.log})
-	h.streams = watch.New(watch.Config{Index: h.index, Feed: h.feed, Identity: h.callers.Identity, Clock: h.config.Clock})
+	h.streams = watch.New(watch.Config{Index: h.index, Feed: h.feed, Identity: h.callers.Identity, Clock: h.config.Clock, Pools: h.pools})
 	h.index.Listen(h.streams.Changed)
 }
 
@@ -286,7 +290,7 @@ func (h *Hub) newCache() (*gitcache.Cache, error) {
 func (h *Hub) makeEdges() error {
 	previews := refs.New(h.store, h.fleet, h.cache, h.config.Clock)
 	agents, err := agentapi.New(agentapi.Config{
-		Identity: h.callers.Identity, Keys: h.callers.AgentKeys, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.agents.packages, Feed: h.feed, Children: h.clusters, Audit: h.audit, Previews: previews, Replica: h.replica, Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
+		Identity: h.callers.Identity, Keys: h.callers.AgentKeys, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.agents.packages, Feed: h.feed, Children: h.clusters, Audit: h.audit, Previews: previews, Replica: h.replica, Clock: h.config.Clock, Log: h.log, Registerer: h.registry, Pools: h.pools,
 	})
 	if err != nil {
 		return err
@@ -315,11 +319,11 @@ func (h *Hub) makeEdges() error {
 		return err
 	}
 	h.tunnelRoutes(mux)
-	hooks, err := webhook.New(webhook.Config{Hooks: h.store, Repositories: h.cache, Clock: h.config.Clock, Log: h.log, Registerer: h.registry})
+	h.hooks, err = webhook.New(webhook.Config{Hooks: h.store, Repositories: h.cache, Clock: h.config.Clock, Log: h.log, Registerer: h.registry, Pools: h.pools})
 	if err != nil {
 		return err
 	}
-	mux.Handle(webhook.Pattern, hooks)
+	mux.Handle(webhook.Pattern, h.hooks)
 	people.Register(mux)
 	h.login.Register(mux)
 	pages := static.NewConsole(h.config.Console, h.URL(), mux.Patterns())

@@ -7,6 +7,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity/tokenreview"
 	"github.com/axle-cd/axle/hub/identity/wiring"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // DefaultOperatorAccount is the service account of the hub that the operator acts as.
@@ -18,23 +19,23 @@ func makeCallers(h *Hub) error {
 	if err != nil {
 		return err
 	}
-	operator, err := newOperator(h.config, h.URL)
+	operator, err := newOperator(h.config, h.pools, h.URL)
 	if err != nil {
 		return err
 	}
 	h.callers, err = wiring.New(wiring.Config{
 		Stores: h.store.IdentityStores(), Writer: h.store, Sealer: h.store.Sealer(), Clusters: h.fleet, Issuers: issuers, Operator: operator,
-		Clock: h.config.Clock, Log: h.config.Log,
+		Pools: h.pools, Clock: h.config.Clock, Log: h.config.Log,
 	})
 	return err
 }
 
 // newOperator lets the operator's ServiceAccount log in; nil without one.
-func newOperator(c Config, audience func() string) (*federation.Operator, error) {
+func newOperator(c Config, pools *pool.Set, audience func() string) (*federation.Operator, error) {
 	if c.OperatorServiceAccount == "" {
 		return nil, nil
 	}
-	reviewer, err := tokenreview.New(tokenreview.Config{Account: c.OperatorServiceAccount, Kubeconfig: c.OperatorKubeconfig})
+	reviewer, err := tokenreview.New(tokenreview.Config{Account: c.OperatorServiceAccount, Kubeconfig: c.OperatorKubeconfig, Pools: pools})
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "--operator-service-account: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 func (h *Hub) newProxy() (*authproxy.Proxy, error) {
 	return authproxy.New(authproxy.Config{
 		Open: authproxy.Over(h.tunnels), Identity: h.callers.Identity, Cluster: h.clusterByHandle, Now: h.clusterNow, Audit: h.audit, Sealer: h.store.Sealer(), UseNonce: h.useNonce,
-		Origin: h.config.K8sOrigin, FailOpen: h.config.ExecUnaudited, Clock: h.config.Clock, Log: h.log,
+		Origin: h.config.K8sOrigin, FailOpen: h.config.ExecUnaudited, Pools: h.pools, Clock: h.config.Clock, Log: h.log,
 	})
 }
 

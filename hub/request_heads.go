@@ -3,13 +3,13 @@ package hub
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
-	"github.com/axle-cd/axle/internal/address"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
@@ -24,43 +24,15 @@ const (
 	headsOfOne = 16 << 20
 )
 
-var errHeads = errors.New("too many long request heads are on their way from this address; the connection ends")
-
-// requestHeads counts the bytes of requests that are not complete, of anybody. Its zero value is
-// empty.
-type requestHeads struct {
-	mu  sync.Mutex
-	all int
-	of  map[string]int
-}
-
-func (h *requestHeads) take(host string, bytes int) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.all+bytes > headsOfAll || h.of[host]+bytes > headsOfOne {
-		return false
-	}
-	if h.of == nil {
-		h.of = map[string]int{}
-	}
-	h.all += bytes
-	h.of[host] += bytes
-	return true
-}
-
-func (h *requestHeads) give(host string, bytes int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.all -= bytes
-	if h.of[host] -= bytes; h.of[host] == 0 {
-		delete(h.of, host)
-	}
+// newRequestHeads returns the pool of bytes of requests that are not complete, of anybody.
+func newRequestHeads(pools *pool.Set) *pool.Places {
+	return pools.Places(pool.Spec{Name: "strangers_heads", Of: "bytes of request heads on their way", Size: headsOfAll, Share: headsOfOne, Retry: time.Second})
 }
 
 // headListener accepts connections whose heads are counted.
 type headListener struct {
 	net.Listener
-	heads *requestHeads
+	heads *pool.Places
 }
 
 // Accept implements net.Listener.
@@ -69,18 +41,19 @@ func (l headListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &headConn{Conn: c, heads: l.heads, host: address.Host(c.RemoteAddr().String()), head: true}, nil
+	return &headConn{Conn: c, heads: l.heads, from: pool.Stranger(c.RemoteAddr().String()), head: true}, nil
 }
 
 // headConn counts what arrives between two requests.
 type headConn struct {
 	net.Conn
-	heads *requestHeads
-	host  string
+	heads *pool.Places
+	from  pool.Caller
 
 	mu         sync.Mutex
 	head       bool
-	read, held int
+	read, kept int
+	held       []*pool.Held
 }
 
 // Read implements net.Conn.
@@ -92,11 +65,12 @@ func (c *headConn) Read(p []byte) (int, error) {
 		return n, err
 	}
 	c.read += n
-	if more := min(c.read-smallHead, maxHeaderBytes) - c.held; more > 0 {
-		if !c.heads.take(c.host, more) {
-			return 0, errHeads
+	if more := min(c.read-smallHead, maxHeaderBytes) - c.kept; more > 0 {
+		held, err := c.heads.TakeMany(c.from, more)
+		if err != nil {
+			return 0, err
 		}
-		c.held += more
+		c.held, c.kept = append(c.held, held), c.kept+more
 	}
 	return n, err
 }
@@ -111,10 +85,10 @@ func (c *headConn) Close() error {
 func (c *headConn) expect(head bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held > 0 {
-		c.heads.give(c.host, c.held)
+	for _, held := range c.held {
+		held.Leave()
 	}
-	c.head, c.read, c.held = head, 0, 0
+	c.head, c.read, c.kept, c.held = head, 0, 0, nil
 }
 
 type headKey struct{}

@@ -20,7 +20,7 @@ func serving(t *testing.T) (address string) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	s := &server{name: "test", listener: listener, log: slog.New(slog.DiscardHandler), handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := &server{name: "test", heads: newRequestHeads(nil), listener: listener, log: slog.New(slog.DiscardHandler), handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(w, len(r.RequestURI), len(r.Header.Get("X-A")))
 	})}
 	go func() { ended <- s.Run(ctx) }()
@@ -102,7 +102,7 @@ func (a *accepting) Accept() (net.Conn, error) { return a.next, nil }
 // of all; small ones take nothing, and what is over is free again.
 func TestUnfinishedHeadsHaveAShare(t *testing.T) {
 	from := &accepting{}
-	l := headListener{from, &requestHeads{}}
+	l := headListener{from, newRequestHeads(nil)}
 	read := func(address string, bytes int) (*headConn, error) {
 		from.next = pieces{from: address}
 		c, err := l.Accept()
@@ -114,34 +114,37 @@ func TestUnfinishedHeadsHaveAShare(t *testing.T) {
 	}
 	var all []*headConn
 	for i := range 200 {
-		c, err := read(fmt.Sprintf("192.0.2.%d", i/40), maxHeaderBytes+smallHead)
+		c, err := read(fmt.Sprintf("192.0.%d.1", i/40), maxHeaderBytes+smallHead)
 		all = append(all, c)
-		// 16 of each address, and 64 of all.
-		if want := i%40 < headsOfOne/maxHeaderBytes && i < 160; (err == nil) != want {
+		// 16 of each address, of the last a half of what is left, and never all of 64.
+		if want := i%40 < []int{16, 16, 16, 8, 4}[i/40]; (err == nil) != want {
 			t.Fatalf("connection %d: %v, want that it goes on: %v", i, err, want)
 		}
 	}
-	if _, err := read("192.0.2.0", smallHead); err != nil {
+	if _, err := read("192.0.0.1", smallHead); err != nil {
 		t.Errorf("a small head beside them: %v", err)
+	}
+	for _, other := range all[40:] {
+		other.expect(false)
 	}
 	all[0].expect(false) // its request began
 	if _, err := all[0].Read(make([]byte, 8*maxHeaderBytes)); err != nil {
 		t.Errorf("a body is counted as a head: %v", err)
 	}
-	c, err := read("192.0.2.0", maxHeaderBytes+smallHead)
+	c, err := read("192.0.0.1", maxHeaderBytes+smallHead)
 	if err != nil {
 		t.Errorf("what was over is not free again: %v", err)
 	}
 	c.expect(true) // and the next one, on the same connection
-	if _, err := c.Read(make([]byte, maxHeaderBytes+smallHead)); err != nil || c.held != maxHeaderBytes {
-		t.Errorf("a second request: %v, %d bytes held", err, c.held)
+	if _, err := c.Read(make([]byte, maxHeaderBytes+smallHead)); err != nil || c.kept != maxHeaderBytes {
+		t.Errorf("a second request: %v, %d bytes held", err, c.kept)
 	}
 	for _, c := range append(all, c) {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	if l.heads.all != 0 || len(l.heads.of) != 0 {
-		t.Errorf("%d bytes are held when all is over, of %d addresses", l.heads.all, len(l.heads.of))
+	if n := l.heads.Used(); n != 0 {
+		t.Errorf("%d bytes are held when all is over", n)
 	}
 }

@@ -132,9 +132,9 @@ func (h *Hub) feedIncarnation() string {
 }
 
 func (h *Hub) server() *server {
-	return &server{name: "agents and people", listener: h.listener, tls: h.tls, handler: h.handler, log: h.log}
+	return &server{name: "agents and people", listener: h.listener, tls: h.tls, handler: h.handler, heads: newRequestHeads(h.pools), log: h.log}
 }
 
 func (h *Hub) metricsServer() *server {
-	return &server{name: "metrics", listener: h.metricsListener, handler: metricsRoutes(h.registry, h.metricsListener.Addr()), log: h.log}
+	return &server{name: "metrics", listener: h.metricsListener, handler: metricsRoutes(h.registry, h.metricsListener.Addr()), heads: newRequestHeads(nil), log: h.log}
 }

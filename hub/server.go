@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/hub/certificate"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/smallframes"
 )
 
@@ -98,7 +99,9 @@ type server struct {
 	listener net.Listener
 	tls      *tls.Config
 	handler  http.Handler
-	log      *slog.Logger
+	// heads are the bytes of requests that are not complete.
+	heads *pool.Places
+	log   *slog.Logger
 }
 
 // Run serves until the context ends.
@@ -115,7 +118,7 @@ func (s *server) Run(ctx context.Context) error {
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	countHeads(srv, smallframes.Handler(s.handler, authproxy.Owns))
-	listener := headListener{s.listener, &requestHeads{}}
+	listener := headListener{s.listener, s.heads}
 	ended := make(chan error, 1)
 	go func() {
 		if s.tls != nil {

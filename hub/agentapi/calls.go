@@ -28,7 +28,7 @@ type calls struct{ *Server }
 // Register trades a bootstrap token for an identity. Like Renew it reads the
 // database directly, so no view has to catch up.
 func (c calls) Register(ctx context.Context, req *connect.Request[agentv1.RegisterRequest]) (*connect.Response[agentv1.RegisterResponse], error) {
-	if err := c.limit.allow(req.Peer().Addr); err != nil {
+	if err := c.register(ctx, bearertoken.Of(req.Header()), req.Peer().Addr); err != nil {
 		return nil, err
 	}
 	m := req.Msg

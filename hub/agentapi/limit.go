@@ -1,78 +1,39 @@
 package agentapi
 
 import (
+	"context"
 	"net/http"
-	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
-	"github.com/axle-cd/axle/internal/address"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/bootstrap"
 	"github.com/axle-cd/axle/internal/clock"
-	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
-const (
-	// registerRate and registerBurst limit registrations per address. Many
-	// agents may share an address behind NAT and start at once, so the burst
-	// fits a large site; the limit is against guessing tokens.
-	registerRate  = 5
-	registerBurst = 200
-	// registerAddresses limits how many addresses are remembered.
-	registerAddresses = 10_000
-)
+// registrations are those with a bootstrap token, and those of strangers, which guess one.
+type registrations struct{ known, strangers *pool.Rates }
 
-// addressLimit is a token bucket per client address.
-type addressLimit struct {
-	clock clock.Clock
-
-	mu      sync.Mutex
-	buckets map[string]*bucket
+// newRegistrations makes the pools: many agents may share an address behind NAT, or a token,
+// and start at once, so the burst fits a large site.
+func newRegistrations(pools *pool.Set, c clock.Clock) registrations {
+	rates := func(name string) *pool.Rates {
+		return pools.Rates(pool.RateSpec{
+			Name: name, Of: "registrations", Clock: c,
+			Caller: pool.Rate{Burst: 200, Every: time.Second / 5}, Project: pool.Rate{Burst: 1600, Every: time.Second / 40},
+		})
+	}
+	return registrations{rates("registrations"), rates("strangers_registrations")}
 }
 
-type bucket struct {
-	*rate.Limiter
-	used time.Time
-}
-
-func newAddressLimit(c clock.Clock) *addressLimit {
-	return &addressLimit{clock: c, buckets: map[string]*bucket{}}
-}
-
-// allow takes one token of the caller's address.
-func (l *addressLimit) allow(remote string) error {
-	host := address.Host(remote)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.clock.Now()
-	b := l.buckets[host]
-	if b == nil {
-		l.makeRoom(now)
-		b = &bucket{Limiter: rate.NewLimiter(registerRate, registerBurst)}
-		l.buckets[host] = b
+// register counts one registration. A token of the hub counts apart from its address, so that
+// nobody beside keeps it out.
+func (s *Server) register(ctx context.Context, bearer, remote string) error {
+	token, err := s.config.Identity.Authenticate(ctx, bootstrap.Secret(bearer))
+	if err != nil || token.Kind != identity.KindBootstrap {
+		return s.registrations.strangers.Take(pool.Stranger(remote))
 	}
-	b.used = now
-	if !b.AllowN(now, 1) {
-		return errcode.New(errcode.Exhausted, "too many registrations from %s; try again in a few seconds", host).After(5 * time.Second)
-	}
-	return nil
-}
-
-// makeRoom forgets addresses whose bucket is full again. When none is full it
-// forgets all: an attacker needs more work to cause that than it is worth.
-func (l *addressLimit) makeRoom(now time.Time) {
-	if len(l.buckets) < registerAddresses {
-		return
-	}
-	full := time.Duration(registerBurst/registerRate) * time.Second
-	for host, b := range l.buckets {
-		if now.Sub(b.used) > full {
-			delete(l.buckets, host)
-		}
-	}
-	if len(l.buckets) >= registerAddresses {
-		clear(l.buckets)
-	}
+	return s.registrations.known.Take(pool.Caller{Name: token.ID})
 }
 
 // limitBody limits a request's body and the time that it may take.

@@ -25,6 +25,7 @@ import (
 	"github.com/axle-cd/axle/internal/boundedcall"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/routes"
 )
 
@@ -117,16 +118,18 @@ type Config struct {
 	MaxUnderWay int
 	Clock       clock.Clock
 	Log         *slog.Logger
+	// Pools has the pools; nil has them without metrics.
+	Pools *pool.Set
 	// Registerer registers the metrics; nil registers none.
 	Registerer prometheus.Registerer
 }
 
 // Server answers agents.
 type Server struct {
-	config   Config
-	log      *slog.Logger
-	limit    *addressLimit
-	position positionHeader
+	config        Config
+	log           *slog.Logger
+	registrations registrations
+	position      positionHeader
 	// unreached limits how often agents with a newer position are logged.
 	unreached rate.Sometimes
 	kept      keptHeaders
@@ -164,7 +167,7 @@ func New(c Config) (*Server, error) {
 	if c.PollInterval == 0 {
 		c.PollInterval = defaultPollInterval
 	}
-	s := &Server{config: c, log: c.Log, limit: newAddressLimit(c.Clock), metrics: newMetrics(c.Registerer),
+	s := &Server{config: c, log: c.Log, registrations: newRegistrations(c.Pools, c.Clock), metrics: newMetrics(c.Registerer),
 		unreached: rate.Sometimes{Interval: time.Minute}}
 	s.crowd.most = int64(cmp.Or(c.MaxUnderWay, mostUnderWay))
 	s.routes = s.mux()

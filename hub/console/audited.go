@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"golang.org/x/time/rate"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -29,10 +28,6 @@ const (
 	// to become durable. The call itself is done; after the timeout the record
 	// waits in the log.
 	recordTimeout = 5 * time.Second
-	// strangersPerSecond and strangersBurst limit the records of refused calls
-	// without an identity, because anybody can make such calls.
-	strangersPerSecond = 5
-	strangersBurst     = 100
 )
 
 // readOnly lists the calls that change nothing and are not recorded, by prefix
@@ -72,14 +67,7 @@ func splitProcedure(procedure string) (service, method string) {
 
 // recorder records what people do: who, what, the result, and the object before
 // and after.
-type recorder struct {
-	*Server
-	strangers *rate.Limiter
-}
-
-func newRecorder(s *Server) *recorder {
-	return &recorder{s, rate.NewLimiter(strangersPerSecond, strangersBurst)}
-}
+type recorder struct{ *Server }
 
 type recordedKey struct{}
 
@@ -230,7 +218,8 @@ func (s *recorder) record(ctx context.Context, r *recorded, request, answer prot
 		}
 		out.Name = r.masker.Clean(out.Name)
 	}
-	if !known && err != nil && !s.strangers.Allow() {
+	if !known && err != nil {
+		s.config.Audit.Refused(ctx, r.known.Source, out)
 		return
 	}
 	s.keep(ctx, out)

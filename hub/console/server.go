@@ -44,6 +44,7 @@ import (
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/routes"
 )
 
@@ -144,6 +145,8 @@ type Config struct {
 	// WebhookPath is the path, below ExternalURL, to which a webhook's deliveries go.
 	WebhookPath func(gitcache.Webhook) string
 
+	// Pools has the pools; nil has them without metrics.
+	Pools *pool.Set
 	// Live makes requests to clusters for people.
 	Live liveapi.Clusters
 	// ClustersURL is the prefix of a cluster's handle in a kubeconfig's server
@@ -171,7 +174,7 @@ type Server struct {
 	config    Config
 	startedAt time.Time
 	// trees limits how many object trees are read at once.
-	trees chan struct{}
+	trees *pool.Places
 }
 
 // New returns an error when a required part is missing.
@@ -185,7 +188,9 @@ func New(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{config: c, startedAt: c.Clock.Now(), trees: make(chan struct{}, treesAtOnce)}, nil
+	return &Server{config: c, startedAt: c.Clock.Now(), trees: c.Pools.Places(pool.Spec{
+		Name: "object_trees", Of: "object trees", Size: treesAtOnce, Reserve: 1, Queue: treesWaiting, Within: treeWait, Retry: 5 * time.Second,
+	})}, nil
 }
 
 // clusterID returns a cluster's id by name; the id of a deleted cluster is
@@ -199,7 +204,7 @@ func (s *Server) clusterID(ctx context.Context, name string) string {
 
 // Register adds the routes of every service to mux.
 func (s *Server) Register(mux routes.Adder) {
-	records := newRecorder(s)
+	records := &recorder{s}
 	mux.Handle(handle[hubv1connect.SessionsHandler](s, records, hubv1connect.NewSessionsHandler, &sessions{s}))
 	mux.Handle(handle[hubv1connect.ProjectsHandler](s, records, hubv1connect.NewProjectsHandler, &projects{s}))
 	bulk := &operationsapi.API{Operations: s.config.Operations, Caller: caller, Readable: s.readable}
@@ -231,7 +236,7 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.AuditHandler](s, records, hubv1connect.NewAuditHandler, &auditapi.API{Log: s.config.Audit, ClusterID: s.clusterID}))
 	mux.Handle(handle[hubv1connect.ServiceAccountsHandler](s, records, hubv1connect.NewServiceAccountsHandler, &serviceAccounts{s}))
 	mux.Handle(handle[hubv1connect.FederationHandler](s, records, hubv1connect.NewFederationHandler, &federationapi.API{
-		Trusts: s.config.Trusts, Caller: caller, Exchanged: func(ctx context.Context, made identity.CreatedToken) *connect.Response[hubv1.CreatedToken] {
+		Trusts: s.config.Trusts, Exchanges: federationapi.Pool(s.config.Pools, s.config.Clock), Caller: caller, Exchanged: func(ctx context.Context, made identity.CreatedToken) *connect.Response[hubv1.CreatedToken] {
 			noteCaller(ctx, made.Principal())
 			return createdToken(made)
 		},

@@ -12,7 +12,6 @@ import (
 	"github.com/axle-cd/axle/hub/console/packed"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/address"
-	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/ownertree"
 	"github.com/axle-cd/axle/internal/plain"
 )
@@ -21,6 +20,9 @@ const (
 	// treesAtOnce limits the memory for pages of objects: each has 200 objects
 	// and at most 32 MiB.
 	treesAtOnce = 4
+	// treesWaiting is how many wait, and treeWait how long.
+	treesWaiting = 64
+	treeWait     = 30 * time.Second
 	// treeTimeout limits one tree. What was found by then is shown.
 	treeTimeout = 30 * time.Second
 )
@@ -52,12 +54,11 @@ func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServ
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case s.trees <- struct{}{}:
-		defer func() { <-s.trees }()
-	case <-ctx.Done():
-		return nil, errcode.New(errcode.Unavailable, "%d object trees are being read already; try again in a few seconds", treesAtOnce).After(5 * time.Second)
+	held, err := s.trees.Wait(ctx, caller(ctx).Sharing())
+	if err != nil {
+		return nil, err
 	}
+	defer held.Leave()
 	reading, cancel := context.WithTimeout(ctx, treeTimeout)
 	defer cancel()
 	ask := liveapi.Query{Caller: caller(ctx), Source: address.Host(r.Peer().Addr), Handle: cluster.Handle}

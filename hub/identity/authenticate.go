@@ -168,7 +168,7 @@ func (d *Directory) unasked(err error) error {
 // principal returns the caller that a token stands for. A person's name, rights
 // and groups are the current ones, whatever the token was read with.
 func (d *Directory) principal(t Token) Principal {
-	p := Principal{TokenID: t.ID, TokenExpiresAt: t.ExpiresAt, Scopes: t.Scopes, Session: t.Kind == TokenSession}
+	p := Principal{TokenID: t.ID, TokenExpiresAt: t.ExpiresAt, Scopes: t.Scopes, Session: t.Kind == TokenSession, Operator: t.EndsWith == OperatorTrust}
 	switch t.Kind {
 	case TokenDeploy:
 		p.Kind, p.ID, p.Name = KindCluster, t.ClusterID, t.ClusterName

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"slices"
 	"strings"
+
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // Kind is the type of a Principal.
@@ -51,8 +53,16 @@ type Principal struct {
 	TokenExpiresAt int64
 	// Session is set when the token is a browser's session.
 	Session bool
+	// Operator is set for a token of the operator.
+	Operator bool
 	// Project limits the caller to one project by id; empty means no limit.
 	Project string
+}
+
+// Sharing returns the caller as pools know it. Administrators and the operator have the
+// reserve.
+func (p Principal) Sharing() pool.Caller {
+	return pool.Caller{Name: string(p.Kind) + " " + p.ID, Project: p.Project, Reserved: p.Administers() || p.Operator}
 }
 
 // By returns the caller's name for events.

@@ -1,10 +1,13 @@
 package login_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pquerna/otp/totp"
 
@@ -242,6 +245,47 @@ func TestLoginsAreRecordedWithoutPasswords(t *testing.T) {
 			if got[what] != n {
 				return errcode.New(errcode.Internal, "recorded are %v, want %v", got, want)
 			}
+		}
+		return nil
+	})
+}
+
+// Who types wrong passwords without end costs a bounded number of records, which have the
+// count; others' wrong passwords are recorded still.
+func TestWrongPasswordsCostFewRecords(t *testing.T) {
+	b, _ := newBed(t)
+	v, other := b.visitor("203.0.113.60"), b.visitor("198.51.100.60")
+	for range manyTries {
+		v.logIn("ann@example.com", "the password of something else")
+	}
+	other.logIn("bob@example.com", "the password of something else")
+	eventually.For(t, limit, "the last one is recorded, and the others are counted", func() error {
+		b.clock.advance(time.Minute)
+		rows, err := b.Parts().Store.AuditRows(t.Context(), audit.Query{Limit: 1000})
+		if err != nil {
+			return err
+		}
+		own, others, counted := 0, 0, 0
+		for _, row := range rows {
+			r, err := row.Open()
+			if err != nil {
+				return err
+			}
+			switch {
+			case r.Actor == "ann@example.com":
+				own++
+			case r.Actor == "bob@example.com":
+				others++
+			case r.Action == audit.ActionRefused:
+				n, _ := strconv.Atoi(r.Detail["refused"])
+				counted += n
+			}
+		}
+		if own > manyTries/2 {
+			t.Fatalf("%d wrong passwords of one source have %d records", manyTries, own)
+		}
+		if others != 1 || own+counted != manyTries {
+			return fmt.Errorf("%d and %d of others are recorded, %d counted", own, others, counted)
 		}
 		return nil
 	})

@@ -16,7 +16,6 @@ import (
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/account"
-	"github.com/axle-cd/axle/hub/login/limit"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -90,7 +89,7 @@ func (s *accountPages) page(w http.ResponseWriter, r *http.Request, status int, 
 // note waits a while for the record of a change to become durable, and then
 // leaves it to the log.
 func (s *accountPages) note(r *http.Request, p identity.Principal, a audit.Record) {
-	a.At, a.Source, a.Result = clock.Micros(s.clock.Now()), limit.Source(r), audit.ResultOK
+	a.At, a.Source, a.Result = clock.Micros(s.clock.Now()), source(r), audit.ResultOK
 	a.Actor, a.ActorKind, a.ActorID, a.TokenID = p.Name, string(p.Kind), p.ID, p.TokenID
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), noteTimeout)
 	defer cancel()
@@ -148,7 +147,7 @@ func (s *accountPages) changePassword(w http.ResponseWriter, r *http.Request) er
 		return s.done(w, r, errcode.New(errcode.Invalid, "the two passwords differ"))
 	}
 	tokens := r.PostFormValue("tokens") != ""
-	right, err := s.guess(r, p.Name)
+	_, right, err := s.guess(r, p.Name)
 	if err == nil {
 		if err = s.accounts.ChangePassword(r.Context(), p, r.PostFormValue("present"), r.PostFormValue("password"), tokens); !errcode.Is(err, errcode.Unauthorized) {
 			right()

@@ -15,9 +15,9 @@ import (
 
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity/account"
-	"github.com/axle-cd/axle/hub/login/limit"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
@@ -25,12 +25,7 @@ const (
 	logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 	// maxLogoutToken limits a logout token, in bytes.
 	maxLogoutToken = 16 << 10
-	// wrongLogouts is how many invalid logout tokens one source may send at
-	// once: each may cost a fetch of the provider's keys.
-	wrongLogouts = 60
 )
-
-var wrongLogoutRate = limit.Rate{Burst: wrongLogouts, Every: 2 * time.Second}
 
 // tellOfLogouts logs for the administrator the back-channel logout URL of a
 // provider that supports it.
@@ -47,16 +42,16 @@ func (s *Server) tellOfLogouts(p *provider, found *discovery) {
 func (s *Server) backChannel(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	w.Header().Set("Cache-Control", "no-store")
-	key := "logout " + limit.Source(r)
+	from := pool.Stranger(r.RemoteAddr)
 	err := s.ready()
-	if wait := s.limits.Look(key, wrongLogoutRate); err == nil && wait > 0 {
-		err = limit.TooMany(wait)
+	if err == nil {
+		err = s.limits.logouts.Look(from)
 	}
 	if err == nil {
 		err = s.loggedOutThere(r)
 		switch errcode.Of(err) {
 		case errcode.Invalid, errcode.Unauthorized, errcode.NotFound:
-			s.limits.Take(key, wrongLogoutRate)
+			_ = s.limits.logouts.Take(from) // whoever comes next is refused
 		}
 	}
 	if err != nil {
@@ -109,7 +104,7 @@ func (s *Server) noLogout(w http.ResponseWriter, r *http.Request, err error) {
 		level = slog.LevelError
 	}
 	s.log.LogAttrs(r.Context(), level, "a logout of a login provider was refused",
-		slog.String("provider", r.PathValue("provider")), slog.String(logkey.Address, limit.Source(r)), slog.Any(logkey.Error, err))
+		slog.String("provider", r.PathValue("provider")), slog.String(logkey.Address, source(r)), slog.Any(logkey.Error, err))
 	status := errcode.HTTPStatus(errcode.Of(err))
 	if status == http.StatusUnauthorized {
 		status = http.StatusBadRequest

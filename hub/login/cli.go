@@ -11,9 +11,9 @@ import (
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/account"
-	"github.com/axle-cd/axle/hub/login/limit"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // cliView is a command line that asks to log in.
@@ -128,8 +128,8 @@ func (s *Server) showDevice(w http.ResponseWriter, r *http.Request) error {
 
 // devicePage shows the login that waits for a code. Wrong guesses count per session.
 func (s *Server) devicePage(w http.ResponseWriter, r *http.Request, p identity.Principal, typed string) error {
-	if wait := s.limits.Take("device "+p.ID, tryRate); wait > 0 {
-		return limit.TooMany(wait)
+	if err := s.limits.codes.Take(pool.Caller{Name: p.ID}); err != nil {
+		return err
 	}
 	device, err := s.accounts.DeviceByCode(r.Context(), typed)
 	if errcode.Is(err, errcode.NotFound) {
@@ -156,8 +156,8 @@ func (s *Server) answerDevice(w http.ResponseWriter, r *http.Request) error {
 	if answer != "allow" && answer != "deny" {
 		return s.devicePage(w, r, p, typed)
 	}
-	if wait := s.limits.Take("device "+p.ID, tryRate); wait > 0 {
-		return limit.TooMany(wait)
+	if err := s.limits.codes.Take(pool.Caller{Name: p.ID}); err != nil {
+		return err
 	}
 	device, err := s.accounts.AnswerDevice(r.Context(), p, typed, answer == "allow")
 	if err != nil {

@@ -1,24 +1,42 @@
 package login
 
 import (
-	"github.com/axle-cd/axle/internal/email"
+	"context"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/axle-cd/axle/hub/login/limit"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/email"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
-// maxCounters limits how many counters are kept.
-const maxCounters = 20000
+// limits are what those who log in share, on each replica apart.
+type limits struct {
+	// tries are all requests of one source without a session, whatever the account,
+	// guesses the wrong passwords or codes of one source for an account.
+	tries, guesses *pool.Rates
+	// codes are those that people with a session type for a terminal, logouts the
+	// messages of providers that were wrong: each may cost a fetch of the provider's keys.
+	codes, logouts *pool.Rates
+}
 
-var (
-	// guessRate limits the wrong passwords or codes of one source for an account.
-	guessRate = limit.Rate{Burst: 5, Every: 30 * time.Second}
-	// tryRate limits all requests of one source without a session, whatever the
-	// account.
-	tryRate = limit.Rate{Burst: 60, Every: 2 * time.Second}
-)
+func newLimits(pools *pool.Set, c clock.Clock) limits {
+	rates := func(name, of string, caller, project pool.Rate) *pool.Rates {
+		return pools.Rates(pool.RateSpec{Name: name, Of: of, Caller: caller, Project: project, Clock: c})
+	}
+	tries := pool.Rate{Burst: 60, Every: 2 * time.Second}
+	site := pool.Rate{Burst: 16 * tries.Burst, Every: tries.Every / 16}
+	return limits{
+		tries:   rates("login_tries", "attempts", tries, site),
+		guesses: rates("login_guesses", "attempts", pool.Rate{Burst: 5, Every: 30 * time.Second}, pool.Rate{Burst: 40, Every: 4 * time.Second}),
+		codes:   rates("login_codes", "codes", tries, pool.Rate{}),
+		logouts: rates("login_logouts", "logouts", tries, site),
+	}
+}
+
+// source is where a request came from.
+func source(r *http.Request) string { return pool.Network(r.RemoteAddr) }
 
 // known marks a browser that has logged in to an account by password.
 type known struct {
@@ -29,27 +47,23 @@ type known struct {
 // guess counts one guess at an account, and returns a function to take it back.
 // The counter belongs to the account and the source of the guess, or to the
 // browser when it has logged in to the account before: guesses from elsewhere
-// use another counter.
-func (s *Server) guess(r *http.Request, account string) (right func(), err error) {
+// use another counter, and other places for hashing, which the context has.
+func (s *Server) guess(r *http.Request, account string) (ctx context.Context, right func(), err error) {
 	account = email.Lower(strings.TrimSpace(account))
-	from := limit.Source(r)
+	c := pool.Stranger(r.RemoteAddr)
 	var k known
 	if s.open(r, cookieKnown, &k) && k.Account == account {
-		from = "browser " + k.ID
-	} else if err := s.try(r); err != nil {
-		return nil, err
+		c = pool.Caller{Name: "browser " + k.ID}
+	} else if err := s.limits.tries.Take(c); err != nil {
+		return nil, nil, err
 	}
-	key := "guess " + account + " " + from
-	if wait := s.limits.Take(key, guessRate); wait > 0 {
-		return nil, limit.TooMany(wait)
+	ctx = pool.As(r.Context(), c)
+	c.Name, c.Project = account+" "+c.Name, account+" "+c.Project
+	if err := s.limits.guesses.Take(c); err != nil {
+		return nil, nil, err
 	}
-	return func() { s.limits.GiveBack(key, guessRate) }, nil
+	return ctx, func() { s.limits.guesses.GiveBack(c) }, nil
 }
 
 // try counts one request of a source.
-func (s *Server) try(r *http.Request) error {
-	if wait := s.limits.Take("try "+limit.Source(r), tryRate); wait > 0 {
-		return limit.TooMany(wait)
-	}
-	return nil
-}
+func (s *Server) try(r *http.Request) error { return s.limits.tries.Take(pool.Stranger(r.RemoteAddr)) }

@@ -69,11 +69,11 @@ func (s *Server) passwordLogin(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) checkPassword(r *http.Request, email, password string) (identity.User, account.SecondFactor, error) {
-	right, err := s.guess(r, email)
+	ctx, right, err := s.guess(r, email)
 	if err != nil {
 		return identity.User{}, account.SecondFactor{}, s.refused(r, account.MethodPassword, email, err)
 	}
-	user, factor, err := s.accounts.CheckPassword(r.Context(), email, password)
+	user, factor, err := s.accounts.CheckPassword(ctx, email, password)
 	if err != nil {
 		return user, factor, s.refused(r, account.MethodPassword, email, err)
 	}
@@ -111,7 +111,7 @@ func (s *Server) codeLogin(w http.ResponseWriter, r *http.Request) error {
 	if !s.open(r, cookieHalf, &h) {
 		return errcode.New(errcode.Unauthorized, "the login took too long; begin again")
 	}
-	right, err := s.guess(r, h.Name)
+	_, right, err := s.guess(r, h.Name)
 	if err == nil {
 		err = s.accounts.CheckTOTP(r.Context(), h.UserID, strings.ReplaceAll(r.PostFormValue("code"), " ", ""))
 	}

@@ -42,7 +42,7 @@ func TestSetupWorksOnceAndExpires(t *testing.T) {
 	v.get("/setup?token=" + token)
 	v.wants(http.StatusUnauthorized, "not the one")
 	b.clock.offset.Store(0)
-	v.from = "198.51.100.2" // the first one's attempts were counted in the future
+	v.from = "203.0.113.2" // the first one's attempts were counted in the future
 	v.get("/setup?token=" + token)
 	v.post("/setup", url.Values{"token": {token}, "email": {owner}, "password": {password}, "again": {password}})
 	v.wants(http.StatusOK, "The hub is set up")

@@ -11,10 +11,10 @@ import (
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/account"
-	"github.com/axle-cd/axle/hub/login/limit"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/routes"
 )
 
@@ -26,6 +26,9 @@ const maxForm = 64 << 10
 type Audit interface {
 	Add(ctx context.Context, r audit.Record)
 	AddNow(ctx context.Context, r audit.Record) error
+	// Refused records a request of somebody who is not known, as many as one network may
+	// have, and counts the others.
+	Refused(ctx context.Context, remote string, r audit.Record) (kept bool)
 }
 
 // Transport creates the transport to a provider. It trusts the PEM certificates
@@ -47,8 +50,10 @@ type Config struct {
 	Audit Audit
 	// Transport creates the transport to a provider.
 	Transport Transport
-	Clock     clock.Clock
-	Log       *slog.Logger
+	// Pools has the pools; nil has them without metrics.
+	Pools *pool.Set
+	Clock clock.Clock
+	Log   *slog.Logger
 }
 
 // Server answers browsers.
@@ -63,7 +68,7 @@ type Server struct {
 	audit     Audit
 	clock     clock.Clock
 	log       *slog.Logger
-	limits    *limit.Counters
+	limits    limits
 	providers *providers
 	keys      *passkeys
 	guard     *http.CrossOriginProtection
@@ -92,7 +97,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		identity: c.Identity, accounts: c.Accounts, sealer: c.Sealer, origin: strings.TrimSuffix(c.Origin, "/"), host: origin.Host, secure: origin.Scheme == "https",
-		ready: c.Ready, audit: c.Audit, clock: c.Clock, log: c.Log, limits: limit.New(c.Clock, maxCounters),
+		ready: c.Ready, audit: c.Audit, clock: c.Clock, log: c.Log, limits: newLimits(c.Pools, c.Clock),
 		providers: newProviders(c.Accounts, c.Transport, c.Clock), guard: http.NewCrossOriginProtection(),
 	}
 	if err := s.guard.AddTrustedOrigin(origin.Scheme + "://" + origin.Host); err != nil {
@@ -107,6 +112,8 @@ type silent struct{}
 
 func (silent) Add(context.Context, audit.Record)          {}
 func (silent) AddNow(context.Context, audit.Record) error { return nil }
+
+func (silent) Refused(context.Context, string, audit.Record) bool { return true }
 
 // page answers one request. A returned error is shown as a page.
 type page func(w http.ResponseWriter, r *http.Request) error
@@ -260,7 +267,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, user identity.Use
 			return err
 		}
 	}
-	terms.Source, terms.Agent = limit.Source(r), r.UserAgent()
+	terms.Source, terms.Agent = source(r), r.UserAgent()
 	if terms.Method != account.MethodOIDC {
 		terms.ProvedAt = clock.Micros(s.clock.Now())
 	}
@@ -278,15 +285,21 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, user identity.Use
 	return nil
 }
 
-// record records a login, or a failed one, in the audit log.
+// record records a login, or a logout, in the audit log.
 func (s *Server) record(r *http.Request, a audit.Record) {
-	a.At, a.Source, a.Kind = clock.Micros(s.clock.Now()), limit.Source(r), "session"
-	s.audit.Add(context.WithoutCancel(r.Context()), a)
+	s.audit.Add(context.WithoutCancel(r.Context()), s.ofSession(r, a))
 }
 
-// refused records a login that failed and returns its error.
+func (s *Server) ofSession(r *http.Request, a audit.Record) audit.Record {
+	a.At, a.Source, a.Kind = clock.Micros(s.clock.Now()), source(r), "session"
+	return a
+}
+
+// refused records a login that failed, of which anybody can make many, and returns its error.
 func (s *Server) refused(r *http.Request, method, account string, err error) error {
-	s.record(r, audit.Record{Actor: account, Action: "login", Verb: method, Result: string(errcode.Of(err)), Detail: map[string]string{"reason": errcode.Message(err)}})
-	s.log.LogAttrs(r.Context(), slog.LevelInfo, "a login was refused", slog.String(logkey.Kind, method), slog.String(logkey.Reason, errcode.Message(err)), slog.String(logkey.Address, limit.Source(r)))
+	a := audit.Record{Actor: account, Action: "login", Verb: method, Result: string(errcode.Of(err)), Detail: map[string]string{"reason": errcode.Message(err)}}
+	if s.audit.Refused(context.WithoutCancel(r.Context()), r.RemoteAddr, s.ofSession(r, a)) {
+		s.log.LogAttrs(r.Context(), slog.LevelInfo, "a login was refused", slog.String(logkey.Kind, method), slog.String(logkey.Reason, errcode.Message(err)), slog.String(logkey.Address, source(r)))
+	}
 	return err
 }

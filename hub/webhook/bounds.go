@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -20,10 +18,10 @@ const (
 	knownAlone = time.Hour
 	// remembered limits each of the caches below.
 	remembered = 4096
-	// strangersRate and strangersBurst bound the questions to the database about webhooks that
-	// nobody was seen to have: each unknown id would be one.
-	strangersRate  = 50
-	strangersBurst = 200
+	// listEvery is how often unknown ids make the hub list its webhooks, and listWithin how
+	// long that may take: whoever sends to ids that do not exist costs no question each.
+	listEvery  = time.Second
+	listWithin = 2 * time.Second
 	// replayWithin is how long a repeated delivery is ignored.
 	replayWithin = 10 * time.Minute
 )
@@ -35,21 +33,52 @@ type known struct {
 	hooks Hooks
 	clock clock.Clock
 
-	mu sync.Mutex
-	// rows are webhooks that exist, missed those that do not: unknown ids push no webhook out.
-	rows, missed map[string]row
-	strangers    *rate.Limiter
+	mu   sync.Mutex
+	rows map[string]row
+
+	// ids are of all webhooks, as of listedAt.
+	listing  sync.Mutex
+	ids      map[string]bool
+	listedAt time.Time
 }
 
 type row struct {
 	hook   gitcache.Webhook
 	secret string
-	err    error // NotFound
 	at     time.Time
 }
 
 func newKnown(h Hooks, c clock.Clock) *known {
-	return &known{hooks: h, clock: c, rows: map[string]row{}, missed: map[string]row{}, strangers: rate.NewLimiter(strangersRate, strangersBurst)}
+	return &known{hooks: h, clock: c, rows: map[string]row{}, ids: map[string]bool{}}
+}
+
+// has reports whether a webhook was there a moment ago, as far as this replica has seen.
+func (k *known) has(id string) bool {
+	k.listing.Lock()
+	defer k.listing.Unlock()
+	return k.ids[id]
+}
+
+// exists returns NotFound for an id of no webhook.
+func (k *known) exists(ctx context.Context, id string) error {
+	k.listing.Lock()
+	defer k.listing.Unlock()
+	if now := k.clock.Now(); !k.ids[id] && now.Sub(k.listedAt) >= listEvery {
+		ctx, cancel := context.WithTimeout(ctx, listWithin)
+		defer cancel()
+		all, err := k.hooks.Webhooks(ctx)
+		if err != nil {
+			return err
+		}
+		k.ids, k.listedAt = make(map[string]bool, len(all)), now
+		for _, w := range all {
+			k.ids[w.ID] = true
+		}
+	}
+	if !k.ids[id] {
+		return errcode.New(errcode.NotFound, "this webhook does not exist")
+	}
+	return nil
 }
 
 // get returns a webhook as the database had it at most 5 s ago, or an hour when
@@ -58,35 +87,43 @@ func (k *known) get(ctx context.Context, id string) (gitcache.Webhook, string, e
 	now := k.clock.Now()
 	k.mu.Lock()
 	r, ok := k.rows[id]
-	if miss, is := k.missed[id]; is && !ok {
-		r, ok = miss, true
-	}
 	k.mu.Unlock()
 	if ok && now.Sub(r.at) < knownFor {
-		return r.hook, r.secret, r.err
+		return r.hook, r.secret, nil
 	}
-	if (!ok || r.err != nil) && !k.strangers.AllowN(now, 1) {
-		return gitcache.Webhook{}, "", errcode.New(errcode.Exhausted, "too many deliveries to webhooks that this hub does not know; send it again in a second").After(time.Second)
+	if !ok {
+		if err := k.exists(ctx, id); err != nil {
+			return gitcache.Webhook{}, "", err
+		}
 	}
 	hook, secret, err := k.hooks.WebhookSecret(ctx, id)
 	if err != nil && !errcode.Is(err, errcode.NotFound) {
-		if ok && r.err == nil && now.Sub(r.at) < knownAlone {
+		if ok && now.Sub(r.at) < knownAlone {
 			return r.hook, r.secret, nil
 		}
 		return hook, "", err
 	}
+	if err != nil {
+		k.forget(id)
+		return hook, "", err
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	into := k.rows
-	if err != nil {
-		delete(k.rows, id)
-		into = k.missed
+	if len(k.rows) >= remembered {
+		clear(k.rows)
 	}
-	if len(into) >= remembered {
-		clear(into)
-	}
-	into[id] = row{hook, secret, err, now}
-	return hook, secret, err
+	k.rows[id] = row{hook, secret, now}
+	return hook, secret, nil
+}
+
+// forget drops a webhook that was deleted.
+func (k *known) forget(id string) {
+	k.mu.Lock()
+	delete(k.rows, id)
+	k.mu.Unlock()
+	k.listing.Lock()
+	defer k.listing.Unlock()
+	delete(k.ids, id)
 }
 
 // seen remembers processed deliveries.

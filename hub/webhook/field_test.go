@@ -46,6 +46,9 @@ type hosted struct {
 func (h hosted) WebhookSecret(context.Context, string) (gitcache.Webhook, string, error) {
 	return h.hook, secret, nil
 }
+func (h hosted) Webhooks(context.Context) ([]gitcache.Webhook, error) {
+	return []gitcache.Webhook{h.hook}, nil
+}
 func (hosted) NoteDelivery(context.Context, string, string) error { return nil }
 func (h hosted) Repositories(context.Context) ([]gitcache.Repository, error) {
 	return []gitcache.Repository{h.repository}, nil

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +19,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // Pattern is the route of deliveries, below Prefix.
@@ -49,6 +51,8 @@ const (
 type Hooks interface {
 	// WebhookSecret returns a webhook by ID, with its secret. errcode.NotFound.
 	WebhookSecret(ctx context.Context, id string) (gitcache.Webhook, string, error)
+	// Webhooks returns all webhooks.
+	Webhooks(ctx context.Context) ([]gitcache.Webhook, error)
 	// NoteDelivery records the last verified delivery.
 	NoteDelivery(ctx context.Context, id, outcome string) error
 }
@@ -69,6 +73,8 @@ type Config struct {
 	Clock        clock.Clock
 	Log          *slog.Logger
 	Registerer   prometheus.Registerer
+	// Pools has the pools; nil has them without metrics.
+	Pools *pool.Set
 }
 
 // Server answers deliveries.
@@ -77,7 +83,7 @@ type Server struct {
 	known   *known
 	seen    *seen
 	noted   *noted
-	large   chan struct{}
+	large   *pool.Places
 	counted *prometheus.CounterVec
 }
 
@@ -93,7 +99,7 @@ func New(c Config) (*Server, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		config: c, known: newKnown(c.Hooks, c.Clock), seen: newSeen(c.Clock), noted: newNoted(c.Clock), large: make(chan struct{}, largeBodies),
+		config: c, known: newKnown(c.Hooks, c.Clock), seen: newSeen(c.Clock), noted: newNoted(c.Clock), large: c.Pools.Places(pool.Spec{Name: "large_deliveries", Of: "large deliveries", Size: largeBodies, Queue: 64, Within: within, Retry: 5 * time.Second}),
 		counted: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "axle_hub_webhook_deliveries_total",
 			Help: "Deliveries by provider and outcome: kicked, replayed, uninteresting, unmatched, refused, failed."}, []string{"provider", "outcome"}),
 	}
@@ -101,6 +107,13 @@ func New(c Config) (*Server, error) {
 		return s, c.Registerer.Register(s.counted)
 	}
 	return s, nil
+}
+
+// Known returns the id of the webhook that a path is of, if it exists as far as this replica
+// has seen.
+func (s *Server) Known(path string) (id string, known bool) {
+	id = path[strings.LastIndexByte(path, '/')+1:]
+	return id, s.known.has(id)
 }
 
 // answer is what the sender's list of deliveries shows.
@@ -185,7 +198,7 @@ func (s *Server) verified(ctx context.Context, w http.ResponseWriter, r *http.Re
 	if err != nil {
 		return hook, nil, err
 	}
-	raw, release, err := s.body(ctx, w, r)
+	raw, release, err := s.body(ctx, w, r, hook.ID)
 	if err != nil {
 		return hook, nil, err
 	}
@@ -194,7 +207,7 @@ func (s *Server) verified(ctx context.Context, w http.ResponseWriter, r *http.Re
 }
 
 // body reads the whole body; only a few large ones are in memory at once.
-func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Request) (raw []byte, release func(), err error) {
+func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Request, hook string) (raw []byte, release func(), err error) {
 	release = func() {}
 	in := http.MaxBytesReader(w, r.Body, maxBody)
 	var buffer bytes.Buffer
@@ -202,12 +215,11 @@ func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Reques
 		return buffer.Bytes(), release, nil
 	}
 	if err == nil {
-		select {
-		case s.large <- struct{}{}:
-			release = func() { <-s.large }
-		case <-ctx.Done():
-			return nil, release, errcode.New(errcode.Exhausted, "too many large deliveries at once; send it again").After(5 * time.Second)
+		held, err := s.large.Wait(ctx, pool.Caller{Name: hook})
+		if err != nil {
+			return nil, release, err
 		}
+		release = held.Leave
 		_, err = io.Copy(&buffer, in)
 	}
 	if err == nil {

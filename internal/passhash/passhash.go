@@ -4,8 +4,9 @@
 // calls it.
 //
 // Invariants: a hash costs 19 MiB and about 30 ms of one core, and carries its own
-// cost, so that ours may be raised; at most two are computed at once, and a caller
-// that waits longer than 10 s gets an error and must retry; a hash whose cost is far
+// cost, so that ours may be raised; at most two are computed at once for strangers, and
+// two for others, and a caller that waits longer than 10 s gets an error and must retry;
+// a hash whose cost is far
 // above ours is rejected, because it could be used to stop the hub.
 package passhash
 
@@ -22,6 +23,7 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // The cost of a new hash.
@@ -37,10 +39,11 @@ const (
 	// Min is in characters, Max in bytes.
 	Min = 12
 	Max = 200
-	// atOnce bounds the memory and CPU for logins, wait how long one waits for its
-	// turn.
+	// atOnce bounds the memory and CPU for logins, of strangers and of others, wait
+	// how long one waits for its turn, and queue how many wait.
 	atOnce = 2
 	wait   = 10 * time.Second
+	queue  = 128
 )
 
 // Nobody is the hash of no password. Comparing with it takes as long as with a
@@ -48,10 +51,15 @@ const (
 var Nobody = encode(make([]byte, saltSize), make([]byte, hashSize))
 
 // Hasher makes and compares hashes. It is safe for concurrent use.
-type Hasher struct{ places chan struct{} }
+type Hasher struct{ strangers, others *pool.Places }
 
 // New returns a Hasher.
-func New() *Hasher { return &Hasher{places: make(chan struct{}, atOnce)} }
+func New(pools *pool.Set) *Hasher {
+	places := func(name, of string) *pool.Places {
+		return pools.Places(pool.Spec{Name: name, Of: of, Size: atOnce, Queue: queue, Within: wait, Retry: 5 * time.Second})
+	}
+	return &Hasher{places("strangers_passwords", "passwords of those who log in"), places("passwords", "passwords of those who are known")}
+}
 
 // Hash checks a new password of a user with that name and hashes it. Errors are
 // Invalid, or Exhausted if too many wait.
@@ -64,10 +72,11 @@ func (h *Hasher) Hash(ctx context.Context, name, password string) (string, error
 	case strings.EqualFold(password, name) || strings.Count(password, password[:1]) == len(password):
 		return "", errcode.New(errcode.Invalid, "this password is too easy to guess; choose another")
 	}
-	if err := h.take(ctx); err != nil {
+	held, err := h.take(ctx)
+	if err != nil {
 		return "", err
 	}
-	defer h.giveBack()
+	defer held.Leave()
 	salt := make([]byte, saltSize)
 	rand.Read(salt) // never fails
 	return encode(salt, argon2.IDKey([]byte(password), salt, passes, memory, lanes, hashSize)), nil
@@ -85,10 +94,11 @@ func (h *Hasher) Compare(ctx context.Context, hash, password string) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	if err := h.take(ctx); err != nil {
+	held, err := h.take(ctx)
+	if err != nil {
 		return false, err
 	}
-	defer h.giveBack()
+	defer held.Leave()
 	got := argon2.IDKey([]byte(password), c.salt, c.passes, c.memory, c.lanes, uint32(len(c.sum)))
 	return subtle.ConstantTimeCompare(got, c.sum) == 1, nil
 }
@@ -122,20 +132,10 @@ func parse(text string) (c parsed, err error) {
 }
 
 // take waits for one of the few slots for hashing.
-func (h *Hasher) take(ctx context.Context) error {
-	select {
-	case h.places <- struct{}{}:
-		return nil
-	default:
+func (h *Hasher) take(ctx context.Context) (*pool.Held, error) {
+	c := pool.Of(ctx)
+	if c.Stranger {
+		return h.strangers.Wait(ctx, c)
 	}
-	select {
-	case h.places <- struct{}{}:
-		return nil
-	case <-time.After(wait):
-		return errcode.New(errcode.Exhausted, "too many people are logging in at the moment; try again in a few seconds").After(5 * time.Second)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return h.others.Wait(ctx, c)
 }
-
-func (h *Hasher) giveBack() { <-h.places }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestHashesAreComparedAndSalted(t *testing.T) {
-	h := passhash.New()
+	h := passhash.New(nil)
 	one, err := h.Hash(t.Context(), "ann@example.com", "correct horse battery staple")
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestWeakPasswordsAreRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"short": "short", "long": strings.Repeat("ab", passhash.Max), "the name": "ann@example.com", "one letter": strings.Repeat("x", 20),
 	} {
-		if _, err := passhash.New().Hash(t.Context(), "ann@example.com", text); !errcode.Is(err, errcode.Invalid) {
+		if _, err := passhash.New(nil).Hash(t.Context(), "ann@example.com", text); !errcode.Is(err, errcode.Invalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -46,7 +46,7 @@ func FuzzCompare(f *testing.F) {
 	f.Add(passhash.Nobody)
 	f.Add("$argon2id$v=19$m=4294967295,t=1,p=1$AAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA")
 	f.Add("$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA")
-	h := passhash.New()
+	h := passhash.New(nil)
 	f.Fuzz(func(t *testing.T, hash string) {
 		if len(hash) > 1000 || !strings.Contains(hash, "t=1,") {
 			return // it would only take long

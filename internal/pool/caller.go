@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"net/netip"
 
 	"github.com/axle-cd/axle/internal/address"
@@ -12,6 +13,8 @@ type Caller struct {
 	Name string
 	// Project is what shares besides, with other callers; empty for none.
 	Project string
+	// Stranger is set for one who is not known.
+	Stranger bool
 	// Reserved callers have the reserve too, and no share: administrators and the operator.
 	Reserved bool
 }
@@ -19,7 +22,7 @@ type Caller struct {
 // Stranger is the caller of a request whose sender is not known: one customer's network,
 // and as project the site's, which may have 65,536 of IPv6 and 256 addresses of IPv4.
 func Stranger(remote string) Caller {
-	c := Caller{Name: Network(remote)}
+	c := Caller{Name: Network(remote), Stranger: true}
 	if ip, err := netip.ParseAddr(address.Host(remote)); err == nil {
 		c.Project = network(ip.Unmap().WithZone(""), 24, 48)
 	}
@@ -50,4 +53,15 @@ func network(ip netip.Addr, of4, of6 int) string {
 		return ip.String()
 	}
 	return prefix.String()
+}
+
+type callerKey struct{}
+
+// As returns a context for work that is on behalf of a caller.
+func As(ctx context.Context, c Caller) context.Context { return context.WithValue(ctx, callerKey{}, c) }
+
+// Of returns the caller of As; the zero one is somebody who is known.
+func Of(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
 }

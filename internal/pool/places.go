@@ -57,6 +57,7 @@ type Held struct {
 	from   *Places
 	caller Caller
 	places int
+	left   bool
 }
 
 func newPlaces(spec Spec, k *kind) *Places {
@@ -146,16 +147,18 @@ func (p *Places) fits(c Caller, places int) reason {
 		return ""
 	case p.used+places > free:
 		return reserved
-	case own+places > min(cmp.Or(p.spec.Share, free), half(free-(p.used-own))):
+	case own+places > p.share(own, cmp.Or(p.spec.Share, free)):
 		return ofCaller
-	case c.Project != "" && together+places > half(free-(p.used-together)):
+	case c.Project != "" && together+places > p.share(together, free):
 		return ofProject
 	}
 	return ""
 }
 
-// half is the share of what the others leave.
-func half(left int) int { return (left + 1) / 2 }
+// share is a half of what the others leave to one who has so many, up to the most.
+func (p *Places) share(own, most int) int {
+	return min(most, (p.spec.Size-p.spec.Reserve-(p.used-own)+1)/2)
+}
 
 // give gives places. The caller holds mu.
 func (p *Places) give(c Caller, places int) *Held {
@@ -186,8 +189,10 @@ func count(of map[string]int, key string, more int) {
 func (h *Held) Grow(places int) {
 	h.from.mu.Lock()
 	defer h.from.mu.Unlock()
-	h.change(places)
-	h.from.hand()
+	if !h.left {
+		h.change(places)
+		h.from.hand()
+	}
 }
 
 // Leave gives all places back. It may be called more than once, and on nil.
@@ -197,6 +202,7 @@ func (h *Held) Leave() {
 	}
 	h.from.mu.Lock()
 	defer h.from.mu.Unlock()
+	h.left = true
 	h.change(-h.places)
 	h.from.hand()
 }
@@ -231,9 +237,11 @@ func (p *Places) refusal(why reason, c Caller) error {
 	case reserved:
 		text = fmt.Sprintf("the last %d of %d places for %s are for administrators%s", p.spec.Reserve, p.spec.Size, p.spec.Of, p.by())
 	case ofCaller:
-		text = fmt.Sprintf("you have %d of the %d places for %s, which is the share of one caller; end some", p.callers[c.Name], p.spec.Size, p.spec.Of)
+		own := p.callers[c.Name]
+		text = fmt.Sprintf("your share of the %d places for %s is %d now, and you have %d; end some", p.spec.Size, p.spec.Of, p.share(own, cmp.Or(p.spec.Share, p.spec.Size)), own)
 	case ofProject:
-		text = fmt.Sprintf("your project or network has %d of the %d places for %s, which is its share", p.projects[c.Project], p.spec.Size, p.spec.Of)
+		own := p.projects[c.Project]
+		text = fmt.Sprintf("the share of your project or network of the %d places for %s is %d now, and it has %d", p.spec.Size, p.spec.Of, p.share(own, p.spec.Size), own)
 	}
 	return exhausted(text, p.spec.Name, p.spec.Retry)
 }

@@ -46,7 +46,7 @@ func TestSharesLeaveRoom(t *testing.T) {
 	var got []int
 	for _, name := range []string{"a", "b", "c"} {
 		held, err := fill(p, pool.Caller{Name: name})
-		refused(err, "which is the share of one caller")
+		refused(err, "your share of the 100 places for things")
 		all[name], got = held, append(got, len(held))
 	}
 	if fmt.Sprint(got) != "[45 23 11]" {
@@ -115,7 +115,7 @@ func TestManyOfOneProjectHaveOneShare(t *testing.T) {
 		for n := range 1000 {
 			if _, err := p.Take(caller(n)); err == nil {
 				taken++
-			} else if !strings.Contains(err.Error(), "your project or network has 50 of the 100") {
+			} else if !strings.Contains(err.Error(), "your project or network of the 100 places for things is 50 now, and it has 50") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -27,19 +27,19 @@ const (
 // most 32 MiB of memory, and callers that send nothing are disconnected after 10 s.
 type Gate struct{ places *pool.Places }
 
-// New returns a Gate.
-func New(pools *pool.Set) *Gate {
-	return &Gate{pools.Places(pool.Spec{Name: "strangers_bodies", Of: "requests of callers who are not logged in", Size: atOnce, Retry: time.Second})}
+// New returns a Gate with a pool of its own.
+func New(pools *pool.Set, name, of string) *Gate {
+	return &Gate{pools.Places(pool.Spec{Name: name, Of: of, Size: atOnce, Retry: time.Second})}
 }
 
-// Serve passes a request on with a body of at most that many bytes, or rejects it if
+// Serve passes a request of a caller on with a body of at most that many bytes, or rejects it if
 // there is no slot.
-func (g *Gate) Serve(w http.ResponseWriter, r *http.Request, bytes int64, next http.Handler) {
+func (g *Gate) Serve(w http.ResponseWriter, r *http.Request, from pool.Caller, bytes int64, next http.Handler) {
 	if r.Body == nil || r.Body == http.NoBody {
 		next.ServeHTTP(w, r)
 		return
 	}
-	held, err := g.places.Take(pool.Stranger(r.RemoteAddr))
+	held, err := g.places.Take(from)
 	if err != nil {
 		refuse(w, r, err)
 		return

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/strangers"
 )
 
@@ -18,12 +19,12 @@ func (held) Close() error { return nil }
 
 // Places are taken while a body is waited for, and no longer.
 func TestPlacesAreFewAndFreedByTheEndOfABody(t *testing.T) {
-	gate := strangers.New(nil)
+	gate := strangers.New(nil, "bodies", "bodies")
 	answer := func(from, body string, inside http.HandlerFunc) int {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodPost, "/", held{strings.NewReader(body)})
 		r.RemoteAddr = from
-		gate.Serve(w, r, 10, inside)
+		gate.Serve(w, r, pool.Stranger(from), 10, inside)
 		return w.Code
 	}
 	refused := 0

@@ -149,7 +149,7 @@ func TestOneCallerHasAHalfOfTheStreams(t *testing.T) {
 	for range 5 {
 		open = append(open, stall(t, h, "c1", 0))
 	}
-	const want = "you have 5 of the 10 places for requests to cluster c1, which is the share of one caller; end some; try again in 5 s (pool cluster_requests)"
+	const want = "your share of the 10 places for requests to cluster c1 is 5 now, and you have 5; end some; try again in 5 s (pool cluster_requests)"
 	if _, err := h.Open(t.Context(), "c1", head("user-0", 0, "")); !errcode.Is(err, errcode.Exhausted) || errcode.RetryAfter(err) == 0 || errcode.Message(err) != want {
 		t.Errorf("the next one: %v", err)
 	}

@@ -2,24 +2,24 @@
 // other issuers. hub/console authorizes the callers and registers it;
 // hub/identity/federation decides.
 //
-// Invariant: an address exchanges at most 5 tokens a second, after a burst of 100.
+// Invariant: an address exchanges at most 5 tokens a second, after a burst of 100; those
+// that were accepted before, the operator's, do not count.
 package federationapi
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"connectrpc.com/connect"
-	"golang.org/x/time/rate"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/federation"
-	"github.com/axle-cd/axle/internal/address"
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // These are RFC 8693's names for a token exchange and for the token types that
@@ -30,45 +30,24 @@ const (
 	typeIDToken   = "urn:ietf:params:oauth:token-type:id_token"
 )
 
-const (
-	// exchangeRate and exchangeBurst limit exchanges per address: the jobs of a
-	// large CI system come from few addresses.
-	exchangeRate  = 5
-	exchangeBurst = 100
-	// exchangeAddresses limits how many addresses are remembered.
-	exchangeAddresses = 10_000
-)
-
 // API implements the calls. The exported fields are required.
 type API struct {
 	Trusts *federation.Trusts
 	// Caller returns who calls, and Exchanged answers an exchange.
 	Caller    func(ctx context.Context) identity.Principal
 	Exchanged func(ctx context.Context, made identity.CreatedToken) *connect.Response[hubv1.CreatedToken]
-
-	mu   sync.Mutex
-	from map[string]*rate.Limiter
+	// Exchanges are those of strangers, from Pool.
+	Exchanges *pool.Rates
 }
 
 var _ hubv1connect.FederationHandler = (*API)(nil)
 
-// allow takes one exchange from the limit of the caller's address. Too many
-// attempts delay only that address.
-func (s *API) allow(source string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	limiter := s.from[source]
-	if limiter == nil {
-		if s.from == nil || len(s.from) >= exchangeAddresses {
-			s.from = map[string]*rate.Limiter{}
-		}
-		limiter = rate.NewLimiter(exchangeRate, exchangeBurst)
-		s.from[source] = limiter
-	}
-	if !limiter.Allow() {
-		return errcode.New(errcode.Exhausted, "too many token exchanges from %s; try again in a few seconds", source).After(5 * time.Second)
-	}
-	return nil
+// Pool returns the pool of exchanges: the jobs of a large CI system come from few addresses.
+func Pool(pools *pool.Set, c clock.Clock) *pool.Rates {
+	return pools.Rates(pool.RateSpec{
+		Name: "strangers_exchanges", Of: "token exchanges", Clock: c,
+		Caller: pool.Rate{Burst: 100, Every: time.Second / 5}, Project: pool.Rate{Burst: 800, Every: time.Second / 40},
+	})
 }
 
 func trust(t federation.Trust) *hubv1.Trust {
@@ -114,8 +93,11 @@ func (s *API) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteTrustRe
 
 // Exchange implements hubv1connect.FederationHandler.
 func (s *API) Exchange(ctx context.Context, r *connect.Request[hubv1.ExchangeRequest]) (*connect.Response[hubv1.CreatedToken], error) {
-	if err := s.allow(address.Host(r.Peer().Addr)); err != nil {
-		return nil, err
+	from := pool.Stranger(r.Peer().Addr)
+	if !s.Trusts.Known(r.Msg.GetSubjectToken()) {
+		if err := s.Exchanges.Take(from); err != nil {
+			return nil, err
+		}
 	}
 	if g := r.Msg.GetGrantType(); g != "" && g != grantExchange {
 		return nil, errcode.New(errcode.Invalid, "grant_type: only %s is supported", grantExchange)
@@ -123,7 +105,7 @@ func (s *API) Exchange(ctx context.Context, r *connect.Request[hubv1.ExchangeReq
 	if t := r.Msg.GetSubjectTokenType(); t != "" && t != typeJWT && t != typeIDToken {
 		return nil, errcode.New(errcode.Invalid, "subject_token_type: use %s or %s", typeJWT, typeIDToken)
 	}
-	made, err := s.Trusts.Exchange(ctx, r.Msg.GetTrust(), r.Msg.GetSubjectToken())
+	made, err := s.Trusts.Exchange(pool.As(ctx, from), r.Msg.GetTrust(), r.Msg.GetSubjectToken())
 	if err != nil {
 		return nil, err
 	}

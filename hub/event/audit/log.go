@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/internal/hashchain"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
@@ -58,8 +59,10 @@ type Config struct {
 	// which its position is stored.
 	Sink     Sink
 	SinkName string
-	Clock    clock.Clock
-	Log      *slog.Logger
+	// Pools has the pools; nil has them without metrics.
+	Pools *pool.Set
+	Clock clock.Clock
+	Log   *slog.Logger
 }
 
 // Log accepts records. It is safe for concurrent use, before and after Run.
@@ -69,16 +72,21 @@ type Log struct {
 	grown chan struct{}
 	hurry chan struct{}
 
+	// refusals are the records of strangers.
+	refusals *pool.Rates
+
 	// sealing ensures that one checkpoint is made at a time.
 	sealing sync.Mutex
 
-	mu       sync.Mutex
-	waiting  []waiting
-	bytes    int
-	lost     int64
-	flushing bool
-	closed   bool
-	flushes  sync.WaitGroup
+	mu      sync.Mutex
+	waiting []waiting
+	bytes   int
+	lost    int64
+	// uncounted are refused requests that neither a record nor a count has.
+	uncounted int64
+	flushing  bool
+	closed    bool
+	flushes   sync.WaitGroup
 	// last is the last row that this process wrote.
 	last hashchain.End
 }
@@ -108,7 +116,7 @@ func New(c Config) (*Log, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Log{config: c, grown: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}, nil
+	return &Log{config: c, refusals: newRefusals(c.Pools, c.Clock), grown: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}, nil
 }
 
 // Add accepts a record and returns at once. While the database is unavailable,
@@ -268,6 +276,7 @@ func (l *Log) answer(batch []waiting, err error) {
 
 // Close writes the waiting records, for at most 5 s, and accepts no more.
 func (l *Log) Close() error {
+	_ = l.count(context.Background()) // never fails
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()

@@ -23,11 +23,14 @@ const (
 	cutSize = 5000
 )
 
-// Run signs checkpoints and drops old rows until the context ends. Records are
+// Run signs checkpoints, counts refused requests and drops old rows until the context ends. Records are
 // accepted without it. At its end it makes one more checkpoint.
 func (l *Log) Run(ctx context.Context) error {
 	return lifecycle.Run(ctx,
 		lifecycle.Part{Name: "checkpoints", Run: l.checkpoints},
+		lifecycle.Part{Name: "counts", Run: func(ctx context.Context) error {
+			return l.every(ctx, countPause, "refused requests were not counted", l.count)
+		}},
 		lifecycle.Part{Name: "retention", Run: func(ctx context.Context) error {
 			return l.every(ctx, retentionPause, "old audit records were not dropped; trying again later", l.Prune)
 		}},

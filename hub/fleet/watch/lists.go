@@ -6,7 +6,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/fleet/index"
 	"github.com/axle-cd/axle/hub/identity"
-	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
@@ -16,15 +16,10 @@ const (
 	// reader is slower than the fleet and reads the list again.
 	maxMarked = 10_000
 	// maxHeld is how many rows all lists of a replica have together, about 25 bytes each,
-	// and ownHeld how many of them those of one caller.
-	maxHeld = 2_000_000
-	ownHeld = maxHeld / 4
-)
-
-// Errors that refuse a list for its size.
-var (
-	errHeld    = errcode.New(errcode.Exhausted, "this replica follows %d rows of lists already; follow a narrower list, or try again later", maxHeld).After(heartbeat)
-	errOwnHeld = errcode.New(errcode.Exhausted, "your streams may follow %d rows of lists together; follow a narrower list, or close another stream", ownHeld).After(heartbeat)
+	// ownHeld how many of them those of one caller, and adminsHeld those for administrators.
+	maxHeld    = 2_000_000
+	ownHeld    = maxHeld / 4
+	adminsHeld = maxHeld / 10
 )
 
 // rows is a list that a stream follows: what it has, and what may have changed of it.
@@ -36,6 +31,8 @@ type rows struct {
 	ofClusters func(clusters map[string]bool) []string
 	// marked is what changed since the last batch, held what the list had then.
 	marked, held map[string]bool
+	// places are as many as the list has rows.
+	places *pool.Held
 	// reach is what the last batch was for.
 	reach identity.Reach
 	again bool
@@ -68,41 +65,15 @@ func (s *Stream) hold(reach identity.Reach) error {
 		if err != nil {
 			return err
 		}
-		if err := s.reserve(len(ids)); err != nil {
+		held, err := s.of.rows.TakeMany(s.caller.Sharing(), len(ids))
+		if err != nil {
 			return err
 		}
+		s.keep(held)
+		l.places = held
 		l.held, l.reach = set(ids), reach
 	}
 	return nil
-}
-
-// reserve counts rows of a list that begins, if the caller's share and the replica have
-// place for them.
-func (s *Stream) reserve(rows int) error {
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
-	all, own := rows, rows
-	for _, other := range s.of.all {
-		all += other.held
-		if other.ownedBy(s.caller) {
-			own += other.held
-		}
-	}
-	switch {
-	case own > ownHeld:
-		return errOwnHeld
-	case all > maxHeld:
-		return errHeld
-	}
-	s.held += rows
-	return nil
-}
-
-// grow counts rows that came to a list, or left it.
-func (s *Stream) grow(rows int) {
-	s.of.mu.Lock()
-	s.held += rows
-	s.of.mu.Unlock()
 }
 
 // mark notes what a change is about. all is set when that is unknown.
@@ -209,7 +180,7 @@ func (s *Stream) holdAgain(l *rows, reach identity.Reach) error {
 	if err != nil {
 		return err
 	}
-	s.grow(len(ids) - len(l.held))
+	l.places.Grow(len(ids) - len(l.held))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.held, l.reach = set(ids), reach
@@ -232,6 +203,6 @@ func (s *Stream) compare(l *rows, ids, matching []string) (gone []string) {
 	}
 	grown := len(l.held) - before
 	s.mu.Unlock()
-	s.grow(grown)
+	l.places.Grow(grown)
 	return gone
 }

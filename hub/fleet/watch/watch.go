@@ -13,14 +13,17 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
 	// MaxTopics is how many objects a stream watches at most.
 	MaxTopics = 1000
-	// maxStreams limits the streams of a caller, maxAll those of a replica.
+	// maxStreams limits the streams of a caller, maxAll those of a replica, of which the
+	// last forAdmins are for administrators.
 	maxStreams = 20
 	maxAll     = 2000
+	forAdmins  = 200
 	// between is the least time between two batches, heartbeat the most.
 	between   = 250 * time.Millisecond
 	heartbeat = 15 * time.Second
@@ -71,12 +74,14 @@ type Identity interface {
 	Reach(ctx context.Context, p identity.Principal, action identity.Action) (identity.Reach, error)
 }
 
-// Config configures Streams. All fields are required.
+// Config configures Streams. All fields but Pools are required.
 type Config struct {
 	Index    Index
 	Feed     Feed
 	Identity Identity
 	Clock    clock.Clock
+	// Pools has the pools; nil has them without metrics.
+	Pools *pool.Set
 }
 
 // Topics are what a stream watches.
@@ -90,6 +95,8 @@ type Topics struct {
 // Streams are the open streams of a replica.
 type Streams struct {
 	config Config
+	// streams are the places for streams, rows those for what their lists hold.
+	streams, rows *pool.Places
 
 	mu      sync.Mutex
 	all     map[string]*Stream
@@ -102,7 +109,10 @@ type Streams struct {
 
 // New returns Streams without any.
 func New(c Config) *Streams {
-	return &Streams{config: c, all: map[string]*Stream{}, noted: hints{}}
+	return &Streams{
+		streams: c.Pools.Places(pool.Spec{Name: "list_streams", Of: "open streams", Size: maxAll, Share: maxStreams, Reserve: forAdmins, Retry: heartbeat}),
+		rows:    c.Pools.Places(pool.Spec{Name: "list_rows", Of: "rows of lists that streams follow", Size: maxHeld, Share: ownHeld, Reserve: adminsHeld, Retry: heartbeat}),
+		config:  c, all: map[string]*Stream{}, noted: hints{}}
 }
 
 // Stream is one reader. Next is for one goroutine.
@@ -115,8 +125,6 @@ type Stream struct {
 	// sentAt is when the last batch was returned, lookedAt when the marks were last
 	// taken.
 	sentAt, lookedAt time.Time
-	// held is how many rows its lists have, guarded by the mutex of Streams.
-	held int
 
 	mu                        sync.Mutex
 	why                       error
@@ -125,6 +133,8 @@ type Stream struct {
 	changed, gone map[string]bool
 	hinted        hints
 	lists         []*rows
+	// held are the places of the stream and of its lists.
+	held []*pool.Held
 }
 
 // Open begins a stream of the caller. With a resume token, the first batch has all of the
@@ -202,22 +212,28 @@ func (s *Streams) begin() {
 func (s *Streams) add(one *Stream) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own := 0
-	for _, other := range s.all {
-		if other.ownedBy(one.caller) {
-			own++
-		}
-	}
-	switch {
-	case s.stopped:
+	if s.stopped {
 		return errStopping
-	case own >= maxStreams:
-		return errcode.New(errcode.Exhausted, "you have %d open streams already; close one first", own).After(heartbeat)
-	case len(s.all) >= maxAll:
-		return errcode.New(errcode.Exhausted, "this replica has %d open streams already; try again later", len(s.all)).After(heartbeat)
 	}
+	held, err := s.streams.Take(one.caller.Sharing())
+	if err != nil {
+		return err
+	}
+	one.keep(held)
 	s.all[one.ID] = one
 	return nil
+}
+
+// keep keeps places until the stream ends.
+func (s *Stream) keep(held *pool.Held) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.ended:
+		held.Leave()
+	default:
+		s.held = append(s.held, held)
+	}
 }
 
 func (s *Stream) ownedBy(p identity.Principal) bool {
@@ -390,6 +406,9 @@ func (s *Stream) end(why error) {
 	default:
 		s.why = why
 		close(s.ended)
+		for _, held := range s.held {
+			held.Leave()
+		}
 	}
 }
 

@@ -7,9 +7,10 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/passhash"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
-// Config holds the dependencies of Accounts, all required.
+// Config holds the dependencies of Accounts, all but the last required.
 type Config struct {
 	Stores      Stores
 	Writer      identity.Writer
@@ -18,6 +19,8 @@ type Config struct {
 	Sealer      identity.Sealer
 	Clock       clock.Clock
 	Log         *slog.Logger
+	// Pools has the pools; nil has them without metrics.
+	Pools *pool.Set
 }
 
 // Accounts are how people log in.
@@ -48,7 +51,7 @@ func New(c Config) (*Accounts, error) {
 	}
 	all := &common{
 		stores: c.Stores, writer: c.Writer, directory: c.Directory, credentials: c.Credentials, sealer: c.Sealer,
-		clock: c.Clock, log: c.Log, hasher: passhash.New(),
+		clock: c.Clock, log: c.Log, hasher: passhash.New(c.Pools),
 	}
 	p := &passwords{all}
 	ps := &providers{common: all, passwords: p}

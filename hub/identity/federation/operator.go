@@ -35,6 +35,13 @@ type Reviewer interface {
 	// Review returns nil for a token that is valid now for the audience. Unauthorized;
 	// Unavailable when the cluster cannot be asked.
 	Review(ctx context.Context, audience, token string) error
+	// Known reports whether a token was accepted before.
+	Known(token string) bool
+}
+
+// Known reports whether a token is the operator's, as far as this replica has seen.
+func (ts *Trusts) Known(token string) bool {
+	return ts.operator != nil && ts.operator.Reviewer.Known(token)
 }
 
 // exchangeOperator creates the token of the operator, after the cluster was asked.

@@ -7,7 +7,7 @@
 // answers; the token of the hub that comes of one lives a minute.
 //
 // Invariants: a token counts only for the audience that it is asked about. A review
-// ends within 5 s and at most 4 run at a time; more are refused, and not queued. Tokens
+// ends within 5 s and at most 8 run at a time; more are refused, and not queued. Tokens
 // that the API server accepted before have 2 more to themselves, so that strangers, who may
 // send any text, do not keep out who is in. If the API server does not answer, nobody is
 // let in.
@@ -33,11 +33,12 @@ import (
 
 	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
 	reviewTimeout = 5 * time.Second
-	maxReviews    = 4
+	maxReviews    = 8
 	// ownReviews are those of tokens that were accepted before, of which so many are
 	// remembered: an account has one token for about an hour.
 	ownReviews    = 2
@@ -52,6 +53,8 @@ type Config struct {
 	// Kubeconfig reaches the cluster; empty is the pod's own account. Its user may
 	// create tokenreviews.authentication.k8s.io (ClusterRole system:auth-delegator).
 	Kubeconfig string
+	// Pools has the pools; nil has them without metrics.
+	Pools *pool.Set
 }
 
 // Reviewer reviews tokens of one ServiceAccount.
@@ -59,8 +62,8 @@ type Reviewer struct {
 	subject string
 	url     string
 	client  *http.Client
-	// slots are for tokens that nobody knows, own for those that were accepted before.
-	slots, own chan struct{}
+	// strangers are for tokens that nobody knows, own for those that were accepted before.
+	strangers, own *pool.Places
 
 	mu       sync.Mutex
 	accepted [][sha256.Size]byte
@@ -89,7 +92,9 @@ func New(c Config) (*Reviewer, error) {
 	}
 	return &Reviewer{
 		subject: "system:serviceaccount:" + namespace + ":" + name, url: strings.TrimSuffix(config.Host, "/") + "/apis/authentication.k8s.io/v1/tokenreviews",
-		client: client, slots: make(chan struct{}, maxReviews), own: make(chan struct{}, ownReviews),
+		client:    client,
+		strangers: c.Pools.Places(pool.Spec{Name: "strangers_token_reviews", Of: "questions to the hub's cluster about tokens", Size: maxReviews, Retry: time.Second}),
+		own:       c.Pools.Places(pool.Spec{Name: "operator_token_reviews", Of: "questions about the operator's token", Size: ownReviews, Retry: time.Second}),
 	}, nil
 }
 
@@ -97,18 +102,18 @@ func New(c Config) (*Reviewer, error) {
 func (r *Reviewer) Subject() string { return r.subject }
 
 // Review returns nil for a token of the account that is valid now for the audience.
-// Unauthorized otherwise; Unavailable when the API server cannot be asked.
+// Unauthorized otherwise; Unavailable when the API server cannot be asked, Exhausted when
+// it is asked about too many.
 func (r *Reviewer) Review(ctx context.Context, audience, token string) error {
-	sum, slots := sha256.Sum256([]byte(token)), r.slots
+	sum, places, caller := sha256.Sum256([]byte(token)), r.strangers, pool.Of(ctx)
 	if r.remembers(sum) {
-		slots = r.own
+		places, caller.Reserved = r.own, true
 	}
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	default:
-		return errcode.New(errcode.Unavailable, "the hub asks its cluster about %d other tokens; try again in a second", maxReviews).After(time.Second)
+	held, err := places.Take(caller)
+	if err != nil {
+		return err
 	}
+	defer held.Leave()
 	status, err := r.ask(ctx, authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{audience}})
 	switch {
 	case err != nil:
@@ -121,6 +126,9 @@ func (r *Reviewer) Review(ctx context.Context, audience, token string) error {
 	r.remember(sum)
 	return nil
 }
+
+// Known reports whether a token was accepted before.
+func (r *Reviewer) Known(token string) bool { return r.remembers(sha256.Sum256([]byte(token))) }
 
 func (r *Reviewer) remembers(sum [sha256.Size]byte) bool {
 	r.mu.Lock()

@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity/tokenreview"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const audience = "https://hub.example.com"
@@ -54,8 +55,9 @@ func TestStrangersDoNotKeepOutWhoIsIn(t *testing.T) {
 	if err := r.Review(t.Context(), audience, "operator"); err != nil {
 		t.Fatal(err)
 	}
+	site := pool.Stranger("192.0.2.1:443")
 	for n := range 4 {
-		waiting.Go(func() { _ = r.Review(t.Context(), audience, fmt.Sprint("made up ", n)) })
+		waiting.Go(func() { _ = r.Review(pool.As(t.Context(), site), audience, fmt.Sprint("made up ", n)) })
 	}
 	for range 4 {
 		select {
@@ -66,11 +68,14 @@ func TestStrangersDoNotKeepOutWhoIsIn(t *testing.T) {
 	}
 	// No more of strangers are asked about, and none is queued.
 	eventually.For(t, time.Minute, "another one is refused", func() error {
-		if err := r.Review(t.Context(), audience, "another"); !errcode.Is(err, errcode.Unavailable) || errcode.RetryAfter(err) == 0 {
+		if err := r.Review(pool.As(t.Context(), site), audience, "another"); !errcode.Is(err, errcode.Exhausted) || errcode.RetryAfter(err) == 0 {
 			return fmt.Errorf("it gets %v", err)
 		}
 		return nil
 	})
+	if !r.Known("operator") || r.Known("another") {
+		t.Error("who was in is not known")
+	}
 	if err := r.Review(t.Context(), audience, "operator"); err != nil {
 		t.Errorf("who was in is kept out: %v", err)
 	}

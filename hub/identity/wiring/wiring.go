@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/identity/federation"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // Config holds what the parts need. Stores, Writer and Sealer are required.
@@ -28,6 +29,8 @@ type Config struct {
 	Issuers *federation.Issuers
 	// Operator is nil if no ServiceAccount of the hub's own cluster may log in.
 	Operator *federation.Operator
+	// Pools has the pools; nil has them without metrics.
+	Pools *pool.Set
 	// Clock is the real one when nil; a nil Log discards.
 	Clock clock.Clock
 	Log   *slog.Logger
@@ -66,7 +69,7 @@ func New(c Config) (p Parts, err error) {
 		return p, err
 	}
 	p.Accounts, err = account.New(account.Config{
-		Stores: c.Stores.Account, Writer: c.Writer, Directory: p.Identity, Credentials: credentials, Sealer: c.Sealer, Clock: c.Clock, Log: c.Log,
+		Stores: c.Stores.Account, Writer: c.Writer, Directory: p.Identity, Credentials: credentials, Sealer: c.Sealer, Clock: c.Clock, Log: c.Log, Pools: c.Pools,
 	})
 	if err != nil {
 		return p, err

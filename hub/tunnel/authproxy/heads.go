@@ -4,21 +4,22 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
-	"time"
 
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
 	// largeHead is where a request's line and headers count as large.
 	largeHead = 16 << 10
-	// largeOfAll and largeOfOne are how many requests with a large head may be under way,
-	// and those of one caller: each may hold a megabyte, twice.
-	largeOfAll = 64
-	largeOfOne = 8
+	// largeOfAll, largeOfOne and largeReserve are how many requests with a large head may be under way,
+	// those of one caller, and those for administrators: each may hold a megabyte, twice.
+	largeOfAll   = 64
+	largeOfOne   = 8
+	largeReserve = 8
 )
 
 // HeadSize is the length of a request's line and headers, about.
@@ -32,36 +33,12 @@ func HeadSize(r *http.Request) int {
 	return size
 }
 
-// largeHeads counts the requests with large heads by caller. Its zero value is empty.
-type largeHeads struct {
-	mu  sync.Mutex
-	all int
-	of  map[string]int
-}
-
-// enter takes a place for a request until leave is called.
-func (l *largeHeads) enter(r *http.Request, caller string) (leave func(), err error) {
+// enter takes a place for a request with a large head; nil for others.
+func (p *Proxy) enter(r *http.Request, caller identity.Principal) (*pool.Held, error) {
 	if HeadSize(r) <= largeHead {
-		return func() {}, nil
+		return nil, nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.all >= largeOfAll || l.of[caller] >= largeOfOne {
-		return nil, errcode.New(errcode.Exhausted, "too many requests with heads of more than %d KiB are under way: at most %d of one caller, and %d of all; try again in a second", largeHead>>10, largeOfOne, largeOfAll).After(time.Second)
-	}
-	if l.of == nil {
-		l.of = map[string]int{}
-	}
-	l.all++
-	l.of[caller]++
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.all--
-		if l.of[caller]--; l.of[caller] == 0 {
-			delete(l.of, caller)
-		}
-	}, nil
+	return p.large.Take(caller.Sharing())
 }
 
 // Raw passes requests with a cluster's credential to that cluster, whatever their path:

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"sync"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/identity"
@@ -22,8 +21,10 @@ const (
 	// one event of a watch.
 	maxObjects = 32 << 20
 	maxEvent   = 8 << 20
-	// maxLogs is how many logs one caller reads at once on one replica.
-	maxLogs = 10
+	// maxLogs is how many logs callers read at once on one replica, and maxLogsOfOne how
+	// many one does.
+	maxLogs      = 1000
+	maxLogsOfOne = 10
 	// logPiece is how much of a log goes on at once. A longer line goes on in
 	// pieces.
 	logPiece = 64 << 10
@@ -61,13 +62,10 @@ type Answer struct {
 // requests to forward: with the same checks and records as those.
 type Pages struct {
 	proxy *Proxy
-	mu    sync.Mutex
-	// logs counts the logs that a caller reads now.
-	logs map[string]int
 }
 
 // NewPages returns the requests of pages through p.
-func NewPages(p *Proxy) *Pages { return &Pages{proxy: p, logs: map[string]int{}} }
+func NewPages(p *Proxy) *Pages { return &Pages{p} }
 
 // exchange is one request whose answer is successful. end must be called.
 type exchange struct {
@@ -284,10 +282,11 @@ func (g *Pages) Watch(ctx context.Context, q Asking, each func(Event) error) (er
 // Logs calls each with whole lines of a log until it returns an error or the log
 // ends. One caller reads at most 10 at once.
 func (g *Pages) Logs(ctx context.Context, q Asking, each func(lines []byte) error) (err error) {
-	if !g.enter(q.Caller.ID) {
-		return errcode.New(errcode.Exhausted, "%s reads %d logs already, which is the limit; close one of them", q.Caller.Name, maxLogs)
+	held, err := g.proxy.logs.Take(q.Caller.Sharing())
+	if err != nil {
+		return err
 	}
-	defer g.leave(q.Caller.ID)
+	defer held.Leave()
 	x, err := g.ask(ctx, q)
 	if err != nil {
 		return err
@@ -316,23 +315,5 @@ func (g *Pages) Logs(ctx context.Context, q Asking, each func(lines []byte) erro
 		if rerr != nil {
 			return rerr
 		}
-	}
-}
-
-func (g *Pages) enter(caller string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.logs[caller] >= maxLogs {
-		return false
-	}
-	g.logs[caller]++
-	return true
-}
-
-func (g *Pages) leave(caller string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.logs[caller]--; g.logs[caller] == 0 {
-		delete(g.logs, caller)
 	}
 }

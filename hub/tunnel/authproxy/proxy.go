@@ -3,6 +3,7 @@ package authproxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/growstack"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
@@ -89,8 +91,10 @@ type Config struct {
 	Origin string
 	// FailOpen allows commands to begin although their record cannot be stored.
 	FailOpen bool
-	Clock    clock.Clock
-	Log      *slog.Logger
+	// Pools has the pools; nil has them without metrics.
+	Pools *pool.Set
+	Clock clock.Clock
+	Log   *slog.Logger
 }
 
 // Over opens streams through the agents' tunnels.
@@ -110,7 +114,7 @@ type Proxy struct {
 	host        string
 	streams     streams
 	credentials openedCredentials
-	large       largeHeads
+	large, logs *pool.Places
 
 	mu    sync.Mutex
 	known map[string]knownCluster
@@ -134,6 +138,11 @@ func New(c Config) (*Proxy, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	p := &Proxy{config: c, known: map[string]knownCluster{}}
+	p.large = c.Pools.Places(pool.Spec{
+		Name: "large_heads", Of: fmt.Sprintf("requests with a head of more than %d KiB", largeHead>>10),
+		Size: largeOfAll, Share: largeOfOne, Reserve: largeReserve, Retry: time.Second,
+	})
+	p.logs = c.Pools.Places(pool.Spec{Name: "logs", Of: "logs that are read", Size: maxLogs, Share: maxLogsOfOne, Reserve: maxLogs / 10, Retry: time.Second})
 	p.streams.all = map[*live]struct{}{}
 	if c.Origin != "" {
 		u, err := url.Parse(c.Origin)
@@ -180,11 +189,11 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	leave, err := p.large.enter(r, a.caller.ID)
+	held, err := p.enter(r, a.caller)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer held.Leave()
 	return p.forward(w, r, a)
 }
 
