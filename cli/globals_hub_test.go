@@ -109,6 +109,7 @@ func globalServices(t *testing.T, config hubtest.HubConfig) {
 	says("rollouts get web", "Done")
 	does("rollouts get web -o jsonpath={.states.Absent}", "2")
 	does("rollouts list", "")
+	does("rollouts list --all", "web", "Done")
 	if code, text := run("rollouts", "pause", "web"); code == 0 || !strings.Contains(text, "no rollout of global service web runs") {
 		t.Errorf("a rollout that is done is paused: %s", text)
 	}

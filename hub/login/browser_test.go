@@ -1,9 +1,11 @@
 package login_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -14,19 +16,76 @@ import (
 	"github.com/axle-cd/axle/test/oidcserver"
 )
 
-// album keeps pictures of a page in AXLE_PICTURES, for people to judge.
+// coloured are the pages that axe also looks at in light and in forced colours: together they
+// have one of everything.
+var coloured = map[string]bool{"login-wrong": true, "device-confirm": true, "account": true}
+
+// album holds a page to what all of them keep: axe finds nothing, on a narrow phone nothing
+// scrolls sideways, and it is drawn as the console is. It keeps pictures in AXLE_PICTURES, for
+// people to judge.
 func album(t *testing.T, b *browser.Browser, name string) {
-	dir := os.Getenv("AXLE_PICTURES")
-	if dir == "" {
-		return
+	t.Helper()
+	axe, err := os.ReadFile("../../web/node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatalf("axe is not installed: run make web: %v", err)
 	}
+	dir := os.Getenv("AXLE_PICTURES")
 	for _, look := range []struct {
 		name, scheme string
 		width        int
-	}{{"light", "light", 1440}, {"dark", "dark", 1440}, {"phone", "light", 390}, {"phone-dark", "dark", 390}} {
+	}{{"light", "light", 1440}, {"dark", "dark", 1440}, {"forced", browser.Forced, 1440}, {"phone", "light", 390}, {"phone-dark", "dark", 390}, {"narrow", "dark", 320}} {
 		b.Look(look.width, 760, look.scheme)
+		if look.name == "dark" || look.width == 1440 && coloured[name] {
+			if found := b.Axe(string(axe)); found != "" {
+				t.Errorf("axe, %s in %s:\n%s", name, look.name, found)
+			}
+		}
+		if over := b.Eval("document.documentElement.scrollWidth - document.documentElement.clientWidth"); over != "0" {
+			t.Errorf("%s scrolls sideways by %s px at %d px", name, over, look.width)
+		}
+		if dir == "" {
+			continue
+		}
 		if err := os.WriteFile(filepath.Join(dir, name+"-"+look.name+".png"), b.Picture(), 0o600); err != nil {
 			t.Fatal(err)
+		}
+	}
+	b.Look(1440, 760, "dark")
+	for what, want := range map[string]string{
+		"document.documentElement, '--bg'": "#0e1116", "document.body, 'background-color'": "rgba(0, 0, 0, 0)", "document.documentElement, 'background-color'": "rgb(14, 17, 22)",
+		"document.body, 'font-size'": "13px", "document.querySelector('.card'), 'background-color'": "rgb(21, 26, 33)", "document.querySelector('.card'), 'box-shadow'": "none",
+	} {
+		args := strings.Split(what, ", '")
+		if got := b.Eval("getComputedStyle(" + args[0] + ").getPropertyValue('" + args[1] + ")"); got != want {
+			t.Errorf("%s: %s is %s, not %s", name, what, got, want)
+		}
+	}
+	if font := b.Eval("getComputedStyle(document.body).fontFamily"); !strings.HasPrefix(font, `"Inter Variable"`) {
+		t.Errorf("%s: the font is %s", name, font)
+	}
+}
+
+// The pages take every colour, size and font from the console's own file.
+func TestThePagesHaveTheDesignOfTheConsole(t *testing.T) {
+	console, err := os.ReadFile("../../web/src/ds/tokens.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := os.ReadFile("assets/tokens.css")
+	if err != nil || !bytes.Equal(console, have) {
+		t.Errorf("assets/tokens.css is not the console's (%v): cp web/src/ds/tokens.css hub/login/assets/tokens.css", err)
+	}
+	style, err := os.ReadFile("assets/login.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A QR code is read on white.
+	for _, found := range regexp.MustCompile(`#[0-9a-f]{3,8}\b|rgba?\(|[0-9.]rem|font-family`).FindAllString(strings.ReplaceAll(string(style), "background: #fff", ""), -1) {
+		t.Errorf("assets/login.css has a design of its own: %s", found)
+	}
+	for _, name := range regexp.MustCompile(`var\((--[a-z0-9-]+)\)`).FindAllStringSubmatch(string(style), -1) {
+		if !bytes.Contains(console, []byte(name[1]+":")) {
+			t.Errorf("assets/login.css names %s, which the console does not have", name[1])
 		}
 	}
 }

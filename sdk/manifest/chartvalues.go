@@ -1,11 +1,14 @@
 package manifest
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -97,7 +100,24 @@ func MergeChartValues(held map[string]string, secret string) (string, error) {
 	return string(text), nil
 }
 
+// valuesOf decodes one document: of several, the decoder would take the first and lose the
+// others without a word.
 func valuesOf(text string) (map[string]any, error) {
+	var current bytes.Buffer
+	documents := 0
+	for part := range bytes.Lines([]byte(text + "\n---\n")) {
+		if strings.TrimRight(string(part), " \t\r\n") != "---" {
+			current.Write(part)
+			continue
+		}
+		if len(bytes.TrimSpace(stripComments(current.Bytes()))) > 0 {
+			documents++
+		}
+		current.Reset()
+	}
+	if documents > 1 {
+		return nil, errors.New("it holds several documents")
+	}
 	var all map[string]any
 	err := yaml.Unmarshal([]byte(text), &all, func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d })
 	return all, err

@@ -306,11 +306,39 @@ func (b *Browser) text() string {
 // Scripts is the number of scripts of the page.
 func (b *Browser) Scripts() string { return b.Eval("document.scripts.length") }
 
-// Look sets the width of the window, and light or dark.
+// Forced is a scheme of Look: the dark one with the colours of the system.
+const Forced = "forced"
+
+// Look sets the width of the window, and light, dark or Forced.
 func (b *Browser) Look(width, height int, scheme string) {
 	b.t.Helper()
+	forced := "none"
+	if scheme == Forced {
+		scheme, forced = "dark", "active"
+	}
 	b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false})
-	b.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}})
+	b.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{
+		{"name": "prefers-color-scheme", "value": scheme}, {"name": "forced-colors", "value": forced}, {"name": "prefers-reduced-motion", "value": "reduce"},
+	}})
+}
+
+// Axe returns what axe-core, whose source is given, finds in the page as it looks now.
+func (b *Browser) Axe(source string) string {
+	b.t.Helper()
+	if b.Eval("'axe' in window") != "true" {
+		b.Call("Runtime.evaluate", map[string]any{"expression": source})
+	}
+	// eval makes a text of its expression, which a promise has none of.
+	b.Eval("globalThis.found = undefined")
+	b.Eval(`void axe.run(document, {runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}, resultTypes: ["violations"]})
+		.then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.target.join(" ") + ": " + v.help)).join("\n"), String).then((text) => { globalThis.found = text })`)
+	eventually.For(b.t, limit, "axe has looked at the page", func() error {
+		if b.Eval("found === undefined") == "true" {
+			return errors.New("axe is not done")
+		}
+		return nil
+	})
+	return b.Eval("found")
 }
 
 // Picture returns a PNG of the whole page.

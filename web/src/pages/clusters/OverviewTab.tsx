@@ -5,6 +5,7 @@ import { Tags, clusterHref } from './columns'
 import { useCluster } from './useCluster'
 import { keyOf, useCall } from '#/api/call'
 import { Fleet, type ServiceRow } from '#/api/gen/hub/v1/fleet_pb'
+import { ManagedBy } from '#/ds/ManagedBy'
 import { Panel } from '#/ds/Panel'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { Command } from '#/ds/Copy'
@@ -86,7 +87,7 @@ export function Page() {
               { label: 'Nodes', value: cluster.nodes ? count(cluster.nodes) : <Muted>unknown</Muted> },
               { label: 'Handle', value: cluster.handle },
               { label: 'Project', value: cluster.project },
-              { label: 'Managed by', value: cluster.managedBy ? [cluster.managedBy.tool, cluster.managedBy.id].filter(Boolean).join(' ') : 'nobody' },
+              { label: 'Managed by', value: <ManagedBy manager={cluster.managedBy} /> },
               { label: 'Created', value: <Time at={cluster.createdAt} /> },
               { label: 'Tags', value: Object.keys(cluster.tags).length ? <Tags tags={cluster.tags} /> : <Muted>none</Muted>, wide: true },
             ]}

@@ -4,6 +4,7 @@ import styles from './ServicePage.module.css'
 import { Stepper } from './Stepper'
 import { type Action, verbs } from './actions'
 import { Banners } from './Banners'
+import { From } from './columns'
 import { useService } from './useService'
 import type { Service } from '#/api/gen/hub/v1/hub_pb'
 import { type May, useMay } from '#/api/may'
@@ -11,6 +12,7 @@ import { type Search, textOf } from '#/app/search'
 import { Button } from '#/ds/Button'
 import { Crumbs } from '#/ds/Crumbs'
 import { MayNot } from '#/ds/Forbidden'
+import { ManagedBy } from '#/ds/ManagedBy'
 import { PageHeader } from '#/ds/PageHeader'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { ErrorPanel } from '#/ds/State'
@@ -127,11 +129,15 @@ function Facts({ service: s }: { service: Service }) {
         <div>
           <dt>Source</dt>
           <dd>
-            <Link to="/repositories" search={{ q: source?.repository } as never} className={styles.plain}>
-              {source?.repository}
-            </Link>{' '}
+            {source?.repository ? (
+              <Link to="/repositories" search={{ q: source.repository } as never} className={styles.plain}>
+                <From of={source} />
+              </Link>
+            ) : (
+              <From of={source} />
+            )}{' '}
             <Muted>
-              @ {source?.ref || source?.version} {source?.folder || source?.chart}
+              {source?.folder || source?.chart}
               {s.sources.length > 1 && ` and ${many(s.sources.length - 1, 'more source', 'more sources')}`}
             </Muted>
           </dd>
@@ -143,7 +149,9 @@ function Facts({ service: s }: { service: Service }) {
         {s.managedBy && (
           <div>
             <dt>Managed by</dt>
-            <dd>{[s.managedBy.tool, s.managedBy.id].filter(Boolean).join(' ')}</dd>
+            <dd>
+              <ManagedBy manager={s.managedBy} />
+            </dd>
           </div>
         )}
       </dl>

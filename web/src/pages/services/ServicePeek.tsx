@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { type Action, verbs } from './actions'
-import { Revisions, serviceHref } from './columns'
+import { From, Revisions, serviceHref } from './columns'
 import styles from './services.module.css'
 import type { ServiceRow } from '#/api/gen/hub/v1/fleet_pb'
 import { useMay } from '#/api/may'
@@ -38,7 +38,7 @@ export function ServicePeek({ id, rows, onClose, onAction }: Props) {
               { label: 'Reported', value: <Age at={row.reportedAt} after="ago" /> },
               { label: 'Cluster', value: <Link to={`/clusters/${encodeURIComponent(row.cluster)}`}>{row.cluster}</Link> },
               { label: 'Namespace', value: row.namespace },
-              { label: 'Source', value: [row.repository || 'the hub', row.ref || row.chart].filter(Boolean).join(' @ '), wide: true },
+              { label: 'Source', value: <From of={row} />, wide: true },
               { label: 'Desired → applied', value: <Revisions row={row} />, wide: true },
               ...(row.counts ? [{ label: 'Objects', value: `${count(row.counts.healthy)} of ${count(row.counts.total)} healthy` }] : []),
               { label: 'Changed', value: <Age at={row.updatedAt} after="ago" /> },

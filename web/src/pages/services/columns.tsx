@@ -1,4 +1,5 @@
 import { Pin } from 'lucide-react'
+import { fromOf } from './from'
 import styles from './services.module.css'
 import type { ServiceRow } from '#/api/gen/hub/v1/fleet_pb'
 import { Go } from '#/ds/Go'
@@ -57,8 +58,7 @@ export const serviceColumns: Column<ServiceRow>[] = [
     drop: 5,
     cell: (r) => (
       <span className={styles.cut} title={[r.repository || 'made by the hub', r.chart || r.folder, r.ref].filter(Boolean).join('\n')}>
-        {r.repository || 'the hub'}
-        {(r.ref || r.chart) && <Muted> @ {r.ref || r.chart}</Muted>}
+        <From of={r} />
       </span>
     ),
   },
@@ -101,5 +101,16 @@ function Objects({ row }: { row: ServiceRow }) {
       <Muted>/{count(c.total)}</Muted>
       {bad > 0 && <span className="visually-hidden">, {bad} not healthy</span>}
     </span>
+  )
+}
+
+// From is where a service comes from, as lists, pages and panels have it.
+export function From({ of }: { of: Parameters<typeof fromOf>[0] }) {
+  const { name, at } = fromOf(of)
+  return (
+    <>
+      {name}
+      {at && <Muted> @ {at}</Muted>}
+    </>
   )
 }

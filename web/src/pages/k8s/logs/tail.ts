@@ -28,7 +28,7 @@ const pollEvery = 3_000
 
 // What an API server says for a container without a log. It is no mistake: the
 // pod's status says why.
-const noLogYet = /is waiting to start|is not available|previous terminated container .* not found/
+export const noLogYet = /is waiting to start|is not available|previous terminated container .* not found/
 
 // tail reads one container's log, and goes on after a broken stream without
 // repeating or losing a line: it asks from the last second on and drops what it

@@ -8,7 +8,7 @@ export interface ObjectState {
   title: string
 }
 
-interface ContainerStatus {
+export interface ContainerStatus {
   name: string
   ready?: boolean
   restartCount?: number
@@ -67,6 +67,12 @@ export function statusOf(o: KubeObject): ObjectState | undefined {
   return { word: bad ? 'Failed' : known.status === 'True' ? 'Healthy' : 'Progressing', label: bad && known.type !== 'Failed' ? `Not ${known.type.toLowerCase()}` : known.type, title: known.message ?? known.reason ?? known.type }
 }
 
+// endOf says how a run of a container ended; nothing for one that has not.
+export function endOf(s: ContainerStatus['state']): string | undefined {
+  const ended = s?.['terminated']
+  return ended && `${ended.reason ?? 'ended'}, exit code ${ended.exitCode ?? '?'}${ended.message ? `: ${ended.message}` : ''}`
+}
+
 // whyEmpty says why a container has no log, or undefined when it has run.
 export function whyEmpty(pod: KubeObject, container: string, previous: boolean): string | undefined {
   const status = containerStatuses(pod).find((c) => c.name === container)
@@ -75,17 +81,16 @@ export function whyEmpty(pod: KubeObject, container: string, previous: boolean):
     if (scheduled?.status === 'False') return `${container} never started: the pod is on no node. ${scheduled.message ?? ''}`.trim()
     return `${container} has not started: the node has not reported about it yet.`
   }
-  const ended = (s: ContainerStatus['state']) => s?.['terminated'] && `${s['terminated'].reason ?? 'ended'}, exit code ${s['terminated'].exitCode ?? '?'}${s['terminated'].message ? `: ${s['terminated'].message}` : ''}`
   if (previous) {
     if (!status.restartCount) return `${container} has no previous run: it never restarted.`
-    return `The previous run of ${container} wrote nothing before it ended (${ended(status.lastState) || 'its end is not recorded'}).`
+    return `The previous run of ${container} wrote nothing before it ended (${endOf(status.lastState) || 'its end is not recorded'}).`
   }
   const waiting = status.state?.['waiting']
   if (waiting) {
-    const last = ended(status.lastState)
+    const last = endOf(status.lastState)
     return `${container} ${last ? 'is not running' : 'never started'}: ${waiting.reason ?? 'waiting'}${waiting.message ? `. ${waiting.message}` : ''}${last ? ` Its last run ended with ${last}; press Previous for its log.` : ''}`
   }
-  const over = ended(status.state)
+  const over = endOf(status.state)
   if (over) return `${container} ended (${over}) and wrote nothing.`
   return `${container} runs and has written nothing in this range.`
 }

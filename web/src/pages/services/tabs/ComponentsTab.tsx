@@ -2,6 +2,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { ChevronRight, ScrollText, Unplug } from 'lucide-react'
 import { Suspense, lazy, useEffect, useMemo, useRef, useState } from 'react'
 import styles from './tabs.module.css'
+import { failingPods } from './failing'
 import type { Group } from './graph'
 import { type Line, filterOf, linesOf, maxLines, objectHref, podOf, syncOf } from './tree'
 import { keyOf, useCall } from '#/api/call'
@@ -19,6 +20,7 @@ import { useHint } from '#/live/useLive'
 import { Age } from '#/status/Age'
 import { Status } from '#/status/Status'
 
+const LastLines = lazy(() => import('./LastLines').then((m) => ({ default: m.LastLines })))
 const ComponentGraph = lazy(() => import('./ComponentGraph').then((m) => ({ default: m.ComponentGraph })))
 
 // ComponentsTab is the service's objects with what they own in the cluster now.
@@ -45,6 +47,7 @@ export function ComponentsTab({ service }: { service: Service }) {
     field.current?.focus()
   }
   const pod = useMemo(() => podOf(nodes), [nodes])
+  const failing = useMemo(() => (live ? failingPods(live.objects) : []), [live])
   const openPod = (tab?: string) => pod && void navigate({ to: objectHref(service.cluster, pod, tab) })
   useKeys(
     'Service',
@@ -66,6 +69,11 @@ export function ComponentsTab({ service }: { service: Service }) {
           {n}
         </Banner>
       ))}
+      {failing.length > 0 && (
+        <Suspense fallback={null}>
+          <LastLines cluster={service.cluster} pods={failing} />
+        </Suspense>
+      )}
       <div className={styles.tools}>
         <div className={styles.search}>
           <TextField ref={field} label="Filter components" hideLabel type="search" placeholder="Filter by kind or name" value={filter} onChange={setFilter} />
@@ -128,7 +136,8 @@ function NoLiveView({ service, error, again }: { service: Service; error: unknow
   }, [up, since, again])
   return (
     <Banner tone="warn" icon={Unplug}>
-      <strong>Live view unavailable, deploys go on.</strong> {problemOf(error).message.replace(/\.?$/, '.')} Shown is the last report, <Age at={service.reportedAt} after="ago" />.
+      <strong>Live view unavailable, deploys go on.</strong> {problemOf(error).message.replace(/\.?$/, '.')} Shown is the last report, <Age at={service.reportedAt} after="ago" />
+      {service.health === 'Healthy' ? '.' : ', without the last lines of what fails.'}
     </Banner>
   )
 }
