@@ -36,7 +36,7 @@ var (
 		rows.Sparse(c, "origin", &v.Origin, "{}")
 		rows.Col(c, "management_id", &v.ManagementID)
 		rows.Flag(c, "destroying", &v.Origin.Destroying)
-		rows.Sparse(c, "made_state", &v.State, "{}")
+		rows.Sparse(c, "made_state", &v.MadeState, "{}")
 		rows.Col(c, "managed_by_tool", &v.ManagedBy.Tool)
 		rows.Col(c, "managed_by_id", &v.ManagedBy.ID)
 	})
