@@ -101,7 +101,8 @@ func TestSubmodules(t *testing.T) {
 	w.on("team/lib", map[string]gitserver.Content{"base/lib.yaml": "moved on"})
 	w.link(repoName, "main", "a/lib", lib, map[string]gitserver.Content{
 		"a/kustomization.yaml": "resources: [lib/base]\n", "b/kustomization.yaml": "resources: [../a/lib/base]\n",
-		".gitmodules": "[submodule \"l\"]\n\tpath = a/lib\n\turl = ../lib.git\n"})
+		// A section that was left behind by a submodule that is gone, and a slash at the end, are what people have.
+		".gitmodules": "[submodule \"gone\"]\n\tpath = a/gone\n\turl = ../gone.git\n[submodule \"l\"]\n\tpath = a/lib/\n\turl = ../lib.git/\n"})
 	w.mustRefresh()
 	plain := w.head(w.track("main", "a"), good)
 	if diff := cmp.Diff([]string{vendored.Map, "cm.yaml", "kustomization.yaml"}, w.list(plain)); diff != "" {
@@ -188,10 +189,10 @@ func TestLFS(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.commit("main", map[string]gitserver.Content{
-		".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "a/big.bin": pointer, "a/sub/also.bin": pointer, "a/plain.txt": pointer,
+		".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "a/big.bin": strings.ReplaceAll(pointer, "\n", "\r\n"), "a/sub/also.bin": pointer, "a/plain.txt": pointer,
 		"a/sub/not.bin": "no pointer at all", "a/raw/.gitattributes": "*.bin -filter\n", "a/raw/x.bin": pointer})
 	w.mustRefresh()
-	if got := w.content(w.head(w.track("main", "a"), good), "big.bin"); got != pointer {
+	if got := w.content(w.head(w.track("main", "a"), good), "sub/also.bin"); got != pointer {
 		t.Errorf("without the option: %q", got)
 	}
 	s := w.with("main", "a", record.SourceOptions{LFS: true})
@@ -273,10 +274,11 @@ func TestLFSFaults(t *testing.T) {
 		size  int
 		want  string
 	}{
-		"other bytes": {func(w *world) { _ = w.git.DamageLFS(repoName) }, 10, "sends bytes that do not match"},
-		"missing":     {func(w *world) { _ = os.RemoveAll(filepath.Join(w.git.Path(repoName), "lfs")) }, 10, "object does not exist"},
-		"refused":     {func(w *world) { w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 403}) }, 10, "credentials are refused"},
-		"not there":   {func(w *world) { w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 404}) }, 10, "not found"},
+		"other bytes":     {func(w *world) { _ = w.git.DamageLFS(repoName) }, 10, "sends bytes that do not match"},
+		"missing":         {func(w *world) { _ = os.RemoveAll(filepath.Join(w.git.Path(repoName), "lfs")) }, 10, "object does not exist"},
+		"refused":         {func(w *world) { w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 403}) }, 10, "credentials are refused"},
+		"not there":       {func(w *world) { w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 404}) }, 10, "not found"},
+		"of an extension": {func(*world) {}, -1, "was stored by the LFS extension \"case\""},
 		"garbage": {func(w *world) {
 			w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 200, Body: "<html>"})
 		}, 10, "did not answer with JSON"},
@@ -288,9 +290,12 @@ func TestLFSFaults(t *testing.T) {
 			w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap, func(c *gitcache.Config) { c.Limits.Bytes = 2 << 20 })
 			s := w.with("main", "a", record.SourceOptions{LFS: true})
 			old := w.head(s, good)
-			pointer, err := w.git.PutLFS(repoName, []byte(strings.Repeat("x", tt.size)))
+			pointer, err := w.git.PutLFS(repoName, []byte(strings.Repeat("x", max(tt.size, 1))))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if tt.size < 0 {
+				pointer = strings.Replace(pointer, "\noid ", "\next-0-case sha256:"+strings.Repeat("ab", 32)+"\noid ", 1)
 			}
 			tt.fault(w)
 			w.commit("main", map[string]gitserver.Content{".gitattributes": "*.bin filter=lfs\n", "a/x.bin": pointer})

@@ -50,6 +50,9 @@ func (r *Reader) MissingLFS(ctx context.Context, c *Content, limit int64) ([]ref
 		if err != nil || !ok || seen[p.OID] {
 			return err
 		}
+		if p.Extension != "" {
+			return errcode.New(errcode.Unprocessable, "%q was stored by the LFS extension %.50q, which is a program of its authors and does not run here; store it without, or exclude it by lfs.fetchexclude in .lfsconfig", files[i].path, p.Extension)
+		}
 		seen[p.OID] = true
 		if p.Size > limit-total {
 			return errcode.New(errcode.Unprocessable, "the LFS files, up to %q, have more than the limit of %d bytes", files[i].path, limit)

@@ -22,19 +22,32 @@ const MaxPointer = 1024
 type Pointer struct {
 	OID  string // SHA-256, in hex
 	Size int64
+	// Extension is the name of the git-lfs extension that made the file, a program of its authors.
+	Extension string
 }
 
 var oid = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// ParsePointer parses a Git LFS pointer.
+// pointerVersions are the versions that git-lfs reads.
+var pointerVersions = []string{"https://git-lfs.github.com/spec/v1", "https://hawser.github.com/spec/v1", "http://git-media.io/v/2"}
+
+// ParsePointer parses a Git LFS pointer. Like git-lfs it takes one with the line ends of Windows,
+// which merges on Windows leave.
 func ParsePointer(raw []byte) (p Pointer, ok bool) {
-	if len(raw) > MaxPointer || !bytes.HasPrefix(raw, []byte("version https://git-lfs.github.com/spec/v1\n")) && !bytes.HasPrefix(raw, []byte("version https://hawser.github.com/spec/v1\n")) {
+	if len(raw) > MaxPointer || !bytes.HasPrefix(raw, []byte("version ")) {
 		return p, false
 	}
 	p.Size = -1
 	for line := range strings.Lines(string(raw)) {
-		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		key, value, _ := strings.Cut(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), " ")
+		if name, ok := strings.CutPrefix(key, "ext-"); ok && p.Extension == "" {
+			_, p.Extension, _ = strings.Cut(name, "-")
+		}
 		switch key {
+		case "version":
+			if !slices.Contains(pointerVersions, value) {
+				return p, false
+			}
 		case "oid":
 			p.OID = strings.TrimPrefix(value, "sha256:")
 		case "size":
