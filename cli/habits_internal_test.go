@@ -54,6 +54,7 @@ var others = map[string]string{
 	"preflight --kube-context":                "a context of a kubeconfig",
 	"uninstall --kube-context":                "a context of a kubeconfig",
 	"up local --kube-context":                 "a context of a kubeconfig",
+	"down --kube-context":                     "a context of a kubeconfig",
 	"clusters connect --kube-context":         "a context of a kubeconfig",
 	"hub support-bundle --kube-context":       "a context of a kubeconfig",
 	"projects create --allow-account":         "an account in a cluster",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"helm.sh/helm/v4/pkg/release/common"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -72,7 +73,7 @@ func (i *remover) uninstall(ctx context.Context, deleteData, force bool) error {
 			return err
 		}
 	}
-	if err := have.mark(ctx, last, "uninstalling", "Uninstall is under way"); err != nil {
+	if err := have.mark(ctx, last, common.StatusUninstalling, "Uninstall is under way"); err != nil {
 		return err
 	}
 	progress := i.app.Begin("deleting the objects of the release")
@@ -110,6 +111,28 @@ func (i *remover) uninstall(ctx context.Context, deleteData, force bool) error {
 		return err
 	}
 	return i.parted(claims, deleteData)
+}
+
+// Found is what a cluster has of a release.
+type Found struct {
+	// URL is the hub's address, empty if there is no release.
+	URL string
+	// Going is true if an uninstall has begun: the hub may be gone already.
+	Going bool
+}
+
+// Find looks for the release of a namespace.
+func Find(ctx context.Context, a *command.App, kubeconfig, kubeContext, release, namespace string) (Found, error) {
+	i := place{app: a, kubeconfig: kubeconfig, kubeContext: kubeContext, release: release, namespace: namespace}
+	if err := i.connect(); err != nil {
+		return Found{}, err
+	}
+	have, err := readHistory(ctx, i.cluster.Client, namespace, release)
+	if err != nil || have.last() == nil {
+		return Found{}, err
+	}
+	address, _ := have.last().Config["url"].(string)
+	return Found{strings.TrimSuffix(address, "/"), have.last().Info.Status == common.StatusUninstalling}, nil
 }
 
 // gone waits until objects no longer exist: their pods end in their own time.

@@ -7,6 +7,9 @@
 // package cli passes. The commit is the base of later merges: axle up upgrade puts the
 // newer skeleton on top of it, and Git merges that with what people changed since.
 //
+// axle down goes the other way: first what was declared, while the operator is there to
+// let go of it, and then the control plane. It changes nothing in the repository.
+//
 // It stores the answers, without secrets, in .axle/up.yaml of the repository. How far a
 // run came is stored nowhere: each step looks at what is real, in the folder, in the
 // repository upstream, in the cluster and in the hub.

@@ -79,10 +79,10 @@ other content is refused before anything is written.
 
 Other clusters are connected with axle clusters connect. Making clusters beside the
 management cluster (--workload) is not built yet.`,
-		Example: `  axle up local --url https://axle.example.com --email you@example.com --repo https://git.example.com/you/fleet.git --username you --password-file token
+		Example: `  axle up local --url https://axle.example.com --email you@example.com --repo https://git.example.com/you/fleet.git --username you --password-file ../token
   axle up local --url https://axle.example.com --email you@example.com --repo ssh://git@git.example.com/you/fleet.git --ssh-key-file id_ed25519 --known-hosts-file known_hosts
   axle up local --dry-run --url https://axle.example.com --email you@example.com --repo https://git.example.com/you/fleet.git
-  axle up local --password-file token`,
+  axle up local --password-file ../token`,
 		Args: command.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return b.local(c.Context()) },
 	}
@@ -127,18 +127,29 @@ func (b *builder) steps() []step {
 
 func (b *builder) local(ctx context.Context) error {
 	steps := b.steps()
-	for i, s := range steps {
-		if b.dryRun && i > 0 {
-			return b.plan(steps)
+	if b.dryRun {
+		if err := b.through(ctx, steps[:1], len(steps)); err != nil {
+			return err
 		}
-		b.say("[%d/%d] %s: %s", i+1, len(steps), s.name, s.text)
+		return b.plan(steps)
+	}
+	if err := b.through(ctx, steps, len(steps)); err != nil {
+		return err
+	}
+	return b.finish()
+}
+
+// through goes through steps, which are the first of so many.
+func (b *builder) through(ctx context.Context, steps []step, of int) error {
+	for i, s := range steps {
+		b.say("[%d/%d] %s: %s", i+1, of, s.name, s.text)
 		began := time.Now()
 		if err := s.run(ctx); err != nil {
 			return stopped{s.name, err}
 		}
-		b.say("[%d/%d] %s: done in %.0f s", i+1, len(steps), s.name, time.Since(began).Seconds())
+		b.say("[%d/%d] %s: done in %.0f s", i+1, of, s.name, time.Since(began).Seconds())
 	}
-	return b.finish()
+	return nil
 }
 
 // stopped is the error of a step; its code is that of what stopped it.

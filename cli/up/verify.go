@@ -98,8 +98,22 @@ func (b *builder) look(ctx context.Context) ([]row, error) {
 }
 
 // declared are the objects below bootstrap/.
-func (b *builder) declared() ([]*unstructured.Unstructured, error) {
-	var all []*unstructured.Unstructured
+func (b *builder) declared() (all []*unstructured.Unstructured, err error) {
+	err = b.eachDeclared(func(_ string, object *unstructured.Unstructured) { all = append(all, object) })
+	return all, err
+}
+
+// declaredIn are the files of the objects below bootstrap/, each under what the operator
+// calls itself for it: KIND.GROUP/NAMESPACE/NAME.
+func (b *builder) declaredIn() (map[string]string, error) {
+	files := map[string]string{}
+	err := b.eachDeclared(func(file string, object *unstructured.Unstructured) {
+		files[fmt.Sprintf("%s.%s/%s/%s", object.GetKind(), object.GroupVersionKind().Group, object.GetNamespace(), object.GetName())] = file
+	})
+	return files, err
+}
+
+func (b *builder) eachDeclared(found func(file string, object *unstructured.Unstructured)) error {
 	root := filepath.Join(b.dir, "bootstrap")
 	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
@@ -110,13 +124,16 @@ func (b *builder) declared() ([]*unstructured.Unstructured, error) {
 			return err
 		}
 		objects, err := kubeapply.Documents(text)
-		all = append(all, objects...)
+		for _, object := range objects {
+			name, _ := filepath.Rel(b.dir, path)
+			found(filepath.ToSlash(name), object)
+		}
 		return err
 	})
 	if err != nil {
-		return nil, errcode.New(errcode.Invalid, "read the folder bootstrap: %w", err)
+		return errcode.New(errcode.Invalid, "read the folder bootstrap: %w", err)
 	}
-	return all, nil
+	return nil
 }
 
 // read judges one declared object: a custom resource by its condition Ready.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -21,8 +22,12 @@ const DefinitionsManager = "axle"
 // atATime is how many definitions are applied together.
 const atATime = 8
 
-// groupOfOthers is the API group that Axle shares with the product that it replaces.
-const groupOfOthers = "deployments.plural.sh"
+// groupOfOthers is the API group that Axle shares with the product that it replaces,
+// ownGroup the one that it has for itself.
+const (
+	groupOfOthers = "deployments.plural.sh"
+	ownGroup      = "axle-cd.github.io"
+)
 
 func schemaOf(group, resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Resource: resource}
@@ -51,6 +56,33 @@ func (a *Applier) Definitions(ctx context.Context, files fs.FS) (int, error) {
 		})
 	}
 	return len(names), group.Wait()
+}
+
+// Held returns the custom resources of the operator's kinds, in all namespaces, that are
+// not gone before a controller has let go of them: those with a finalizer.
+func (a *Applier) Held(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	definitions, err := a.listed(ctx, "apiextensions.k8s.io/customresourcedefinitions")
+	if err != nil {
+		return nil, errcode.New(errcode.Unavailable, "the cluster at %s: %w", a.Config.Host, err)
+	}
+	var all []*unstructured.Unstructured
+	for _, d := range definitions {
+		group, _, _ := unstructured.NestedString(d.Object, "spec", "group")
+		plural, _, _ := unstructured.NestedString(d.Object, "spec", "names", "plural")
+		if group != groupOfOthers && group != ownGroup {
+			continue
+		}
+		objects, err := a.listed(ctx, group+"/"+plural)
+		if err != nil {
+			return nil, errcode.New(errcode.Unavailable, "the cluster at %s: %w", a.Config.Host, err)
+		}
+		for i := range objects {
+			if len(objects[i].GetFinalizers()) > 0 {
+				all = append(all, &objects[i])
+			}
+		}
+	}
+	return all, nil
 }
 
 // ForeignOperator returns Conflict if a Deployment of another product runs whose

@@ -92,6 +92,19 @@ func (a *Applier) Resource(object *unstructured.Unstructured) (dynamic.ResourceI
 	return a.Client.Resource(mapping.Resource), nil
 }
 
+// Knows reports whether the cluster has the kind of an object.
+func (a *Applier) Knows(object *unstructured.Unstructured) (bool, error) {
+	kind := object.GroupVersionKind()
+	_, err := a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, errcode.New(errcode.Unavailable, "the cluster at %s: %w", a.Config.Host, err)
+	}
+	return true, nil
+}
+
 // Apply writes an object as a field manager, which takes fields from others.
 func (a *Applier) Apply(ctx context.Context, object *unstructured.Unstructured, manager string) error {
 	resource, err := a.Resource(object)

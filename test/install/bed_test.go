@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,8 @@ type bed struct {
 	values, config string
 	// version is that of the commands; empty is this tree's.
 	version string
+	// environ are more variables of commands.
+	environ []string
 }
 
 // turns let two control planes run side by side, one on each core: most of their time
@@ -132,7 +135,7 @@ func (b *bed) axle(args ...string) (out, errs string, code int) {
 
 // env is the environment of commands that this bed's logins are for.
 func (b *bed) env(more ...string) []string {
-	return append(append(os.Environ(), "AXLE_CONFIG="+b.config), more...)
+	return slices.Concat(os.Environ(), []string{"AXLE_CONFIG=" + b.config}, b.environ, more)
 }
 
 // must is axle that succeeds.
