@@ -68,15 +68,24 @@ func (s *Set) Rates(spec RateSpec) *Rates {
 	return r
 }
 
-// Names returns the names of all pools, sorted.
-func (s *Set) Names() (names []string) {
+// Each calls f with every name and one pool of it, *Places or *Rates, for tests that
+// go through all.
+func (s *Set) Each(f func(name string, one any)) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, k := range s.kinds {
-		names = append(names, k.name)
+	kinds := slices.Clone(s.kinds)
+	s.mu.Unlock()
+	for _, k := range kinds {
+		f(k.name, k.any())
 	}
-	slices.Sort(names)
-	return names
+}
+
+func (k *kind) any() sized {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for p := range k.all {
+		return p
+	}
+	return nil
 }
 
 func (s *Set) kind(name string) *kind {
