@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pquerna/otp/totp"
+
 	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/browser"
@@ -185,6 +187,39 @@ func TestPeopleProveWhoTheyAreByBrowser(t *testing.T) {
 	page.Click("form[action=\"/login/account/token\"] button")
 	page.WaitForText("It is shown only once")
 	album(t, page, "account-token")
+
+	page.Click("form[action=\"/login/account/totp\"] button")
+	page.WaitForText("Scan this")
+	album(t, page, "one-time-codes")
+	secret := page.Eval("document.querySelector('pre').innerText")
+	code := func() string {
+		text, err := totp.GenerateCode(secret, b.clock.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	page.Fill("#code", code())
+	page.Click("form[action=\"/login/account/totp/confirm\"] button")
+	page.WaitForText("requires a code from your authenticator app")
+	page.Open(b.URL + "/logout")
+	page.WaitForText("End my API tokens")
+	page.Click("main button")
+	page.WaitForText("You are logged out")
+	b.clock.advance(time.Minute) // a code is good once
+	page.Open(b.URL + "/login?next=%2Flogin%2Faccount")
+	page.Fill("#email", owner)
+	page.Fill("#password", password)
+	page.Click("form button")
+	page.WaitForText("Enter the code that your authenticator shows")
+	album(t, page, "code")
+	page.Fill("#code", "000000")
+	page.Click("form button")
+	page.WaitFor("[role=alert]")
+	album(t, page, "code-wrong")
+	page.Fill("#code", code())
+	page.Click("form button")
+	page.WaitForText("Create a token")
 	page.Open(b.URL + "/logout")
 	page.WaitForText("End my API tokens")
 	album(t, page, "logout")
