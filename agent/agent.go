@@ -15,6 +15,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/clusterapi"
 	"github.com/axle-cd/axle/agent/configuration"
 	"github.com/axle-cd/axle/agent/drift"
 	"github.com/axle-cd/axle/agent/health"
@@ -151,6 +152,7 @@ func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 		lifecycle.Part{Name: "health rules", Run: rules.run},
 		lifecycle.Part{Name: "tests", Run: p.tests.Run},
 		lifecycle.Part{Name: "tunnel", Run: p.tunnel.run},
+		lifecycle.Part{Name: "clusters made here", Run: p.made.Run},
 		lifecycle.Part{Name: "token", Run: p.session.run})
 }
 
@@ -162,6 +164,7 @@ type parts struct {
 	session *session
 	tests   *testrun.Runner
 	tunnel  *tunnels
+	made    *clusterapi.Clusters
 }
 
 // assemble wires the parts; it contacts nothing.
@@ -197,8 +200,10 @@ func (a *Agent) assemble(id *identity.Identity, fresh bool, renderer *render.Run
 		return nil, err
 	}
 	gate := tenancy.New(a.kube.REST, a.cfg.Namespace)
+	made := clusterapi.New(clusterapi.Config{Hub: session, Client: a.kube.Client, Dynamic: a.kube.Dynamic, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log})
+	gate.Close(made.Maker)
 	loop, err := poll.New(poll.Config{
-		Hub: session, Cache: store, Gate: gate, Render: renderer, Apply: applier{engine, a}, Claims: engine, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Heals: watcher, Previews: &preview.Maker{Gate: gate, Cache: store, Tarball: session.Tarball, Render: renderer, Cluster: a.kube, Differ: engine, Tests: true, Clock: a.cfg.Clock}, OnDemand: engine, Diffs: session,
+		Hub: session, Cache: store, Gate: gate, Render: renderer, Apply: applier{engine, a}, Claims: engine, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Heals: watcher, Previews: &preview.Maker{Gate: gate, Cache: store, Tarball: session.Tarball, Render: renderer, Cluster: a.kube, Differ: engine, Tests: true, Clock: a.cfg.Clock}, OnDemand: engine, Diffs: session, Specs: made.Set,
 		List: list, Remembered: remembered, Fresh: fresh, BootID: a.bootID, AgentVersion: buildinfo.Version, Installation: a.installation(),
 		Former:   func(ctx context.Context, ids []string) error { return apply.LetGo(ctx, engine, ids) },
 		Interval: a.cfg.PollInterval, Fixed: a.cfg.PollInterval != 0, Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: registry,
@@ -206,11 +211,11 @@ func (a *Agent) assemble(id *identity.Identity, fresh bool, renderer *render.Run
 	if err != nil {
 		return nil, err
 	}
-	reach, err := a.newTunnel(session, loop, engine, registry)
+	reach, err := a.newTunnel(session, loop, engine, made, registry)
 	if err != nil {
 		return nil, err
 	}
-	return &parts{loop, watcher, engine, session, tests, reach}, nil
+	return &parts{loop, watcher, engine, session, tests, reach, made}, nil
 }
 
 // connect makes the client, and trusts the stored list only if a pinned key signed

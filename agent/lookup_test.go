@@ -52,6 +52,8 @@ func newLookups(t *testing.T) *lookups {
 		needs(t, ignoreExisting(err))
 		_, err = admin.CoreV1().Secrets(namespace).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "token"}, Data: map[string][]byte{"value": []byte("of " + namespace)}}, metav1.CreateOptions{})
 		needs(t, ignoreExisting(err))
+		_, err = admin.CoreV1().Secrets(namespace).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "edge-kubeconfig"}, Type: "cluster.x-k8s.io/secret", Data: map[string][]byte{"value": []byte("of edge")}}, metav1.CreateOptions{})
+		needs(t, ignoreExisting(err))
 	}
 	_, err = admin.RbacV1().Roles(lookupNamespace).Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "reader"},
 		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list"}}}}, metav1.CreateOptions{})
@@ -80,6 +82,7 @@ func newLookups(t *testing.T) *lookups {
 	rest, err := cluster.ConfigFor(lookupUser, "system:masters")
 	needs(t, err)
 	l.gate = tenancy.New(rest, "axle-system")
+	l.gate.Close(func(namespace string) string { return map[string]string{"closed": "another"}[namespace] })
 	l.runner, err = render.New(render.Config{Binary: binary, Pool: 1})
 	needs(t, err)
 	t.Cleanup(l.runner.Close)
@@ -137,6 +140,10 @@ func TestLookupsReadTheCluster(t *testing.T) {
 		"its list":                {account: tenant, template: `len (lookup "v1" "Secret" "looking" "").items`, want: "1"},
 		"another's Secret":        {account: tenant, template: `(lookup "v1" "Secret" "not-to-be-seen" "token").data.value | b64dec`, refused: "forbidden"},
 		"others' lists":           {account: tenant, template: `len (lookup "v1" "Secret" "" "").items`, refused: "forbidden"},
+		"a cluster's credential":  {template: `(lookup "v1" "Secret" "looking" "edge-kubeconfig").data.value | b64dec`, refused: "administrator of a cluster"},
+		"with an account":         {account: tenant, template: `(lookup "v1" "Secret" "looking" "edge-kubeconfig").data.value | b64dec`, refused: "administrator of a cluster"},
+		"in all namespaces":       {template: `contains "edge-kubeconfig" (lookup "v1" "Secret" "" "" | toString)`, want: "false"},
+		"a closed namespace":      {template: `lookup "v1" "ConfigMap" "closed" "kube-root-ca.crt"`, refused: "closed to all services"},
 		"nodes":                   {account: tenant, template: `len (lookup "v1" "Node" "" "").items`, refused: "forbidden"},
 	}
 	for name, test := range tests {
@@ -144,7 +151,7 @@ func TestLookupsReadTheCluster(t *testing.T) {
 			l.t = t
 			got, _, err := l.of(test.account, test.template)
 			if test.refused != "" {
-				if err == nil || !strings.Contains(err.Error(), test.refused) || strings.Contains(err.Error(), "of not-to-be-seen") {
+				if err == nil || !strings.Contains(err.Error(), test.refused) || strings.Contains(err.Error(), "of not-to-be-seen") || strings.Contains(err.Error(), "of edge") {
 					t.Errorf("got %q and %v, want it %s", got, err, test.refused)
 				}
 				return

@@ -98,6 +98,20 @@ func (s *session) ReportTests(ctx context.Context, r *agentv1.ReportTestsRequest
 	return s.authorised(ctx, func() error { return s.client.ReportTests(ctx, r) })
 }
 
+// EnrollChild returns what connects a cluster that a service makes.
+func (s *session) EnrollChild(ctx context.Context, r *agentv1.EnrollChildRequest) (child *agentv1.Child, err error) {
+	err = s.authorised(ctx, func() (err error) {
+		child, err = s.client.EnrollChild(ctx, r)
+		return err
+	})
+	return child, err
+}
+
+// ReportChildren stores the state of clusters that services make.
+func (s *session) ReportChildren(ctx context.Context, r *agentv1.ReportChildrenRequest) error {
+	return s.authorised(ctx, func() error { return s.client.ReportChildren(ctx, r) })
+}
+
 // Ping reports the cluster to the hub.
 func (s *session) Ping(ctx context.Context, r *agentv1.PingRequest) error {
 	return s.authorised(ctx, func() error { return s.client.Ping(ctx, r) })

@@ -44,14 +44,14 @@ type tunnels struct {
 }
 
 // newTunnel makes the tunnel of one identity; it contacts nothing.
-func (a *Agent) newTunnel(s *session, loop *poll.Loop, owned readiness.Inventory, registry prometheus.Registerer) (*tunnels, error) {
+func (a *Agent) newTunnel(s *session, loop *poll.Loop, owned readiness.Inventory, made authproxy.Guard, registry prometheus.Registerer) (*tunnels, error) {
 	t := &tunnels{session: s, off: a.cfg.Tunnel == TunnelOff, clock: a.cfg.Clock}
 	s.asked = make(chan struct{}, 1)
 	t.dialer = &tunnel.Dialer{
 		URL: a.cfg.HubURL, Transport: tunnel.Transport(a.transport), Authorization: s.client.Authorization,
 		Seen: func() string { return s.client.Seen().String() }, Off: t.off,
 	}
-	proxy, err := authproxy.New(authproxy.Config{Rest: a.kube.REST, Policy: a.cfg.Proxy, Log: a.cfg.Log})
+	proxy, err := authproxy.New(authproxy.Config{Rest: a.kube.REST, Policy: a.cfg.Proxy, Guard: made, Log: a.cfg.Log})
 	if err != nil {
 		return nil, err
 	}

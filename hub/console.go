@@ -23,13 +23,9 @@ import (
 
 // newConsole creates the API for people.
 func newConsole(h *Hub, previews *preview.Previews) (*console.Server, error) {
-	authority := ""
-	if path := h.CAFile(); path != "" {
-		pem, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("read the certificate authority: %w", err)
-		}
-		authority = string(pem)
+	authority, err := h.authority()
+	if err != nil {
+		return nil, err
 	}
 	return console.New(console.Config{
 		Identity: h.callers.Identity, Accounts: h.callers.Accounts, AgentKeys: h.callers.AgentKeys, Trusts: h.callers.Trusts, Fleet: h.fleet, Index: h.index, Streams: h.streams, Globals: h.globals, Rollouts: h.rollouts, Operations: h.operations, Namespaces: h.namespaces, Notifier: h.notifier, Objects: h.objects, Made: h.clusters, Cache: h.cache, Previews: previews, Agents: h.agents, Webhooks: gitcache.Webhooks{WebhookStore: h.store}, Values: h.values, Movable: h.values, ValueSetByName: h.store.ValueSetByName, WebhookPath: webhook.Path,
@@ -41,8 +37,29 @@ func newConsole(h *Hub, previews *preview.Previews) (*console.Server, error) {
 			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Before: before, Limit: limit, Reach: &r})
 		},
 		Replicas: h.replicaList, ServicesByRepository: h.store.ServicesByRepository, RepositoryUsers: store.RepositoryUsers(h.store), ServicesBySource: h.store.ServicesBySource, UsesOfValueSets: h.store.UsesWithin, Placements: h.placements, Drain: h.drain, AtRisk: h.atRisk, Backups: h.backups, Tunnels: h.tunnels,
-		Live: newPages(h.proxy), ClustersURL: h.clustersURL(), TicketPath: authproxy.TicketPath, ExternalURL: h.URL(), AgentsURL: strings.TrimRight(cmp.Or(h.config.AgentsURL, h.URL()), "/"), Deploy: h.config.Deploy, AgentImage: cmp.Or(h.config.AgentImage, manifests.AgentImage+":"+buildinfo.Version), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
+		Live: newPages(h.proxy), ClustersURL: h.clustersURL(), TicketPath: authproxy.TicketPath, ExternalURL: h.URL(), AgentsURL: h.agentsURL(), Deploy: h.config.Deploy, AgentImage: h.agentImage(), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
 	})
+}
+
+// authority is the certificates that agents trust beside the system's, as PEM; empty for none.
+func (h *Hub) authority() (string, error) {
+	path := h.CAFile()
+	if path == "" {
+		return "", nil
+	}
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read the certificate authority: %w", err)
+	}
+	return string(pem), nil
+}
+
+// agentsURL is where agents reach the hub.
+func (h *Hub) agentsURL() string { return strings.TrimRight(cmp.Or(h.config.AgentsURL, h.URL()), "/") }
+
+// agentImage is the image of new agents.
+func (h *Hub) agentImage() string {
+	return cmp.Or(h.config.AgentImage, manifests.AgentImage+":"+buildinfo.Version)
 }
 
 // replicaShown is how long a replica that is gone stays in the list.

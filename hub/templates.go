@@ -13,8 +13,11 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
+	"github.com/axle-cd/axle/hub/manifests"
 	"github.com/axle-cd/axle/hub/objects"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/rule"
@@ -216,5 +219,30 @@ func newClusters(h *Hub, log *slog.Logger) *clusterapi.Clusters {
 		Forget: func(ctx context.Context, id string) error {
 			return h.callers.AgentKeys.RevokeClusterWith(ctx, id, func(ctx context.Context) error { return h.fleet.ForgetDestroyed(ctx, id) })
 		},
+		Write: h.store.Write, Token: h.childToken, Manifests: h.childManifests,
 	})
+}
+
+// childToken implements clusterapi.Config.Token. The token belongs to nobody: who may use the
+// template was decided when the cluster was created.
+func (h *Hub) childToken(ctx context.Context, c fleet.Cluster) (string, int64, error) {
+	if _, err := h.callers.AgentKeys.EndBootstrapTokens(ctx, c.ID, false); err != nil {
+		return "", 0, err
+	}
+	made, err := h.callers.AgentKeys.CreateBootstrapToken(ctx, identity.Principal{Kind: identity.KindCluster, ID: c.ManagementID, Name: "management cluster " + c.Origin.Management}, agentkey.BootstrapRequest{
+		ProjectID: c.ProjectID, Project: c.Project, ClusterID: c.ID, ClusterName: c.Name, MaxUses: 1,
+	})
+	return made.Secret, made.ExpiresAt, err
+}
+
+// childManifests implements clusterapi.Config.Manifests.
+func (h *Hub) childManifests(token string) (string, error) {
+	authority, err := h.authority()
+	if err != nil {
+		return "", err
+	}
+	text, err := manifests.Agent{
+		Namespace: manifests.AgentNamespace, Image: h.agentImage(), HubURL: h.agentsURL(), BootstrapToken: token, CAPEM: authority, Version: buildinfo.Version,
+	}.Manifests(h.config.Deploy)
+	return string(text), err
 }

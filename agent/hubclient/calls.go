@@ -85,6 +85,13 @@ func (c *Client) ReportTests(ctx context.Context, r *agentv1.ReportTestsRequest)
 	return err
 }
 
+// ReportChildren stores the state of clusters that services make. Repeating a report is
+// harmless.
+func (c *Client) ReportChildren(ctx context.Context, r *agentv1.ReportChildrenRequest) error {
+	_, err := call(ctx, c, c.calls().ReportChildren, r)
+	return err
+}
+
 // Ping stores what the agent knows about its cluster.
 func (c *Client) Ping(ctx context.Context, r *agentv1.PingRequest) error {
 	_, err := call(ctx, c, c.calls().Ping, r)

@@ -99,3 +99,29 @@ func (c *Client) Services(ctx context.Context, ids []string) (*agentv1.ServicesR
 	}
 	return &inner, nil
 }
+
+// childPrefix is as servicesPrefix, for a cluster that is connected.
+const childPrefix = "axle-child\n"
+
+// EnrollChild returns what connects a cluster that a service of this one makes, signed by a
+// pinned key.
+func (c *Client) EnrollChild(ctx context.Context, r *agentv1.EnrollChildRequest) (*agentv1.Child, error) {
+	outer, err := call(ctx, c, c.calls().EnrollChild, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkSignature("what connects a cluster", outer.GetKeyId(), nil, childPrefix, outer.GetChild(), outer.GetSignature()); err != nil {
+		return nil, err
+	}
+	var child agentv1.Child
+	if err := bounded.Proto(outer.GetChild(), &child, bounded.Most(maxAnswer)); err != nil {
+		return nil, hold(Untrusted, 0, errcode.Internal, "what connects a cluster cannot be read: %w", err)
+	}
+	c.mu.Lock()
+	cluster := c.clusterID
+	c.mu.Unlock()
+	if child.GetClusterId() != cluster || child.GetServiceId() != r.GetServiceId() {
+		return nil, c.refuse(hold(Untrusted, 0, errcode.Forbidden, "what connects a cluster refused: it is for service %.80q of cluster %.80q, but this is %.80q of %.80q", child.GetServiceId(), child.GetClusterId(), r.GetServiceId(), cluster))
+	}
+	return &child, nil
+}

@@ -217,8 +217,13 @@ func (k *Cluster) Lookup(ctx context.Context, permit tenancy.Permit, key render.
 	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
+	secrets := kubeobj.Ref{Group: kind.Group, Kind: kind.Kind}.IsSecret()
 	if key.Name == "" {
-		list, err := client.List(ctx, metav1.ListOptions{})
+		options := metav1.ListOptions{}
+		if secrets {
+			options.FieldSelector = kubeobj.OthersSelector
+		}
+		list, err := client.List(ctx, options)
 		if err != nil {
 			return nil, Explain("look up "+key.Kind, err)
 		}
@@ -230,6 +235,9 @@ func (k *Cluster) Lookup(ctx context.Context, permit tenancy.Permit, key render.
 	}
 	if err != nil {
 		return nil, Explain("look up "+key.Kind+" "+key.Name, err)
+	}
+	if secrets && object.Object["type"] == kubeobj.ClusterSecret {
+		return nil, errcode.New(errcode.Forbidden, "look up %s %s: it makes its reader an administrator of a cluster, so no service may", key.Kind, key.Name)
 	}
 	return object.MarshalJSON()
 }

@@ -66,6 +66,10 @@ type Config struct {
 	// Previews answers requests for previews; nil answers none.
 	Previews preview.Answerer
 
+	// Specs is called with all specs at the start and when one arrived or went, if it is
+	// set. It must not block or call the Loop.
+	Specs func(all []*agentv1.ServiceSpec)
+
 	// List is the last list, verified; nil if there is none. ETag names it.
 	List *agentv1.Desired
 	// Remembered is what was stored with it.

@@ -194,6 +194,9 @@ func (l *Loop) drop() {
 			l.forget(s)
 		}
 	}
+	if len(gone) > 0 {
+		l.tellSpecs()
+	}
 	l.mu.Unlock()
 	for _, id := range gone {
 		l.report.Forget(id)
@@ -251,6 +254,7 @@ func (l *Loop) takeSpecs(answer *agentv1.ServicesResponse, wanted map[string]str
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer l.tellSpecs()
 	l.allSettled = false
 	for _, spec := range answer.GetServices() {
 		s := l.services[spec.GetId()]
@@ -282,6 +286,20 @@ func (l *Loop) takeSpecs(answer *agentv1.ServicesResponse, wanted map[string]str
 			s.specFor = wanted[id]
 		}
 	}
+}
+
+// tellSpecs passes on all specs. The caller holds Loop.mu.
+func (l *Loop) tellSpecs() {
+	if l.config.Specs == nil {
+		return
+	}
+	var all []*agentv1.ServiceSpec
+	for _, s := range l.services {
+		if s.spec != nil {
+			all = append(all, s.spec)
+		}
+	}
+	l.config.Specs(all)
 }
 
 // specsFailed records the reason on each waiting service.

@@ -112,6 +112,7 @@ func New(cfg Config) (*Loop, error) {
 		l.call(s, spec.GetName(), spec.GetNamespace())
 		s.diffed = spec.GetDiffRequest()
 	}
+	l.tellSpecs()
 	for id, applied := range cfg.Cache.Applied() {
 		if s := l.services[id]; s != nil {
 			s.applied = applied

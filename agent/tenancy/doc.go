@@ -21,5 +21,6 @@
 //   - a project with limits cannot use an account in the agent's namespace or in
 //     kube-*, nor one in a namespace that is neither the service's own nor named in
 //     the limits;
-//   - nothing outside the allowed namespaces and kinds is written or looked up.
+//   - nothing outside the allowed namespaces and kinds is written or looked up;
+//   - a namespace with the credentials of a cluster is for the service that makes it.
 package tenancy

@@ -1,6 +1,7 @@
 package tenancy
 
 import (
+	"cmp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -14,11 +15,26 @@ import (
 type Gate struct {
 	rest     *rest.Config
 	reserved string
+	maker    func(namespace string) (service string)
 }
 
 // New returns the gate for the API server that cfg reaches as the agent; namespace is
 // the agent's own.
-func New(cfg *rest.Config, namespace string) *Gate { return &Gate{rest: cfg, reserved: namespace} }
+func New(cfg *rest.Config, namespace string) *Gate {
+	return &Gate{rest: cfg, reserved: namespace, maker: func(string) string { return "" }}
+}
+
+// Close closes namespaces to all services but one: maker returns that one, empty for a
+// namespace that is open. It is called before the first Permit.
+func (g *Gate) Close(maker func(namespace string) (service string)) { g.maker = maker }
+
+// closed returns why a service may not use a namespace that is closed to it, nil if it may.
+func (g *Gate) closed(r Request, namespace string) error {
+	if maker := g.maker(namespace); maker == "" || maker == r.Service {
+		return nil
+	}
+	return errcode.New(errcode.Forbidden, "namespace %s holds the credentials of a cluster that is made there, and is closed to all services but the one that makes it", namespace)
+}
 
 // Permit is what a service may do, and the only way to a client for it. The zero
 // value permits nothing.
@@ -34,6 +50,10 @@ type Permit struct {
 func (g *Gate) Permit(r Request) (Permit, error) {
 	user, err := r.user()
 	if err != nil {
+		return Permit{}, err
+	}
+	accounts, _ := r.account()
+	if err := cmp.Or(g.closed(r, r.Namespace), g.closed(r, accounts)); err != nil {
 		return Permit{}, err
 	}
 	if l := r.Limits; l.limited() {
@@ -76,7 +96,15 @@ func (g *Gate) Leaving(r Request, user string, refused error) Permit {
 // MightWrite reports whether the service could be permitted to write an object if it
 // had an account with that right: it checks only the limits.
 func (g *Gate) MightWrite(r Request, kind kubeobj.Kind, ref kubeobj.Ref) bool {
-	return r.write(kind, ref.Namespace, g.reserved) == nil
+	return g.write(r, kind, ref) == nil
+}
+
+func (g *Gate) write(r Request, kind kubeobj.Kind, ref kubeobj.Ref) error {
+	namespace := ref.Namespace
+	if kind.Group == "" && kind.Kind == "Namespace" {
+		namespace = ref.Name
+	}
+	return cmp.Or(g.closed(r, namespace), r.write(kind, ref.Namespace, g.reserved))
 }
 
 // Service is the id of the permit's service, empty for the zero permit.
@@ -108,7 +136,7 @@ func (p Permit) MayWrite(kind kubeobj.Kind, ref kubeobj.Ref) error {
 	case p.refused != nil:
 		return p.refused
 	}
-	return p.request.write(kind, ref.Namespace, p.gate.reserved)
+	return p.gate.write(p.request, kind, ref)
 }
 
 // MayRead returns why the service may not look up objects of a namespace, nil if it
@@ -120,5 +148,5 @@ func (p Permit) MayRead(kind kubeobj.Kind, namespace string) error {
 	case p.refused != nil:
 		return p.refused
 	}
-	return p.request.read(kind, namespace, p.gate.reserved)
+	return cmp.Or(p.gate.closed(p.request, namespace), p.request.read(kind, namespace, p.gate.reserved))
 }

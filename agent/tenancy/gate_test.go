@@ -150,3 +150,40 @@ func TestNoPermitOpensNothing(t *testing.T) {
 		t.Errorf("what leaves goes as who made it: %v", err)
 	}
 }
+
+// The namespace of a cluster that is made is for the service that makes it, whatever the
+// project of another one.
+func TestANamespaceIsClosedToOthers(t *testing.T) {
+	g := gate()
+	g.Close(func(namespace string) string { return map[string]string{"made": "maker"}[namespace] })
+	const closed = "closed to all services but the one that makes it"
+	namespaces := kubeobj.Kind{Version: "v1", Kind: "Namespace", Resource: "namespaces"}
+	for name, c := range map[string]struct {
+		request tenancy.Request
+		kind    kubeobj.Kind
+		ref     kubeobj.Ref
+		permit  string
+		write   string
+	}{
+		"its own service":            {request: tenancy.Request{Service: "maker", Namespace: "made"}, kind: configMaps, ref: kubeobj.Ref{Namespace: "made", Name: "a"}},
+		"its own namespace":          {request: tenancy.Request{Service: "maker", Namespace: "made"}, kind: namespaces, ref: kubeobj.Ref{Name: "made"}},
+		"a service that lives there": {request: tenancy.Request{Service: "s", Namespace: "made"}, permit: closed},
+		"with an account from there": {request: tenancy.Request{Service: "s", Namespace: "web", Account: "made/default"}, permit: closed},
+		"an object there":            {request: tenancy.Request{Service: "s", Namespace: "web"}, kind: configMaps, ref: kubeobj.Ref{Namespace: "made", Name: "a"}, write: closed},
+		"the namespace":              {request: tenancy.Request{Service: "s", Namespace: "web"}, kind: namespaces, ref: kubeobj.Ref{Name: "made"}, write: closed},
+		"an object elsewhere":        {request: tenancy.Request{Service: "s", Namespace: "web"}, kind: configMaps, ref: kubeobj.Ref{Namespace: "web", Name: "made"}},
+		"with an account, as guest":  {request: tenancy.Request{Service: "s", Namespace: "web", Account: "deployer", Limits: tenancy.Limits{Project: "shop", Namespaces: []string{"*"}}}, kind: configMaps, ref: kubeobj.Ref{Namespace: "made", Name: "a"}, write: closed},
+	} {
+		permit, err := g.Permit(c.request)
+		if says(t, name, err, c.permit); c.permit != "" {
+			continue
+		}
+		says(t, name+" is written", permit.MayWrite(c.kind, c.ref), c.write)
+		if might := g.MightWrite(c.request, c.kind, c.ref); might != (c.write == "") {
+			t.Errorf("%s: it might be written: %v", name, might)
+		}
+		if c.kind.Namespaced {
+			says(t, name+" is read", permit.MayRead(c.kind, c.ref.Namespace), c.write)
+		}
+	}
+}

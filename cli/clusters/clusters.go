@@ -1,6 +1,7 @@
 package clusters
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -33,7 +34,7 @@ func clusterState(c *hubv1.Cluster) string {
 	case c.GetPending():
 		return "Awaiting approval"
 	case !c.GetRegistered() && c.GetOrigin() != nil:
-		return "Provisioning"
+		return cmp.Or(c.GetOrigin().GetState().GetPhase(), "Provisioning")
 	case !c.GetRegistered():
 		return "Not connected"
 	}
@@ -103,6 +104,11 @@ func printCluster(a *command.App, c *hubv1.Cluster) error {
 		command.Col("Template", madeOf),
 		command.Col("Variables", func(v *hubv1.Cluster) string { return v.GetOrigin().GetVariables() }),
 		command.Col("Made on", madeOn),
+		command.Col("Phase", func(v *hubv1.Cluster) string { return phaseOf(a, v) }),
+		command.Col("Waits for", func(v *hubv1.Cluster) string { return v.GetOrigin().GetState().GetMessage() }),
+		command.Col("Control plane", func(v *hubv1.Cluster) string { return machines(v.GetOrigin().GetState().GetControlPlane()) }),
+		command.Col("Pools", poolsOf),
+		command.Col("Not true", func(v *hubv1.Cluster) string { return conditionsOf(a, v) }),
 		command.Col("Managed by", command.ManagerOf[*hubv1.Cluster]),
 		command.Col("Created", func(v *hubv1.Cluster) string { return command.Ago(a.Age(v.GetCreatedAt())) }),
 	)

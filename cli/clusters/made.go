@@ -1,8 +1,11 @@
 package clusters
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -33,6 +36,50 @@ func madeOn(c *hubv1.Cluster) string {
 		return ""
 	}
 	return fmt.Sprintf("%s, service %s", o.GetManagementCluster(), o.GetService())
+}
+
+// phaseOf is Cluster API's word for a cluster that was made from a template.
+func phaseOf(a *command.App, c *hubv1.Cluster) string {
+	s := c.GetOrigin().GetState()
+	if s == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s, changed %s", cmp.Or(s.GetPhase(), "Unknown"), command.Ago(a.Age(s.GetReportedAt())))
+}
+
+// machines counts those of a pool, or of the control plane. A control plane without machines
+// of its own has none.
+func machines(m *hubv1.MadeMachines) string {
+	if m == nil || m.GetDesired()+m.GetReady()+m.GetUpToDate() == 0 && len(m.GetVersions()) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d/%d ready, %d up to date", m.GetReady(), m.GetDesired(), m.GetUpToDate())
+	if len(m.GetVersions()) > 0 {
+		text += ", " + strings.Join(m.GetVersions(), " and ")
+	}
+	return text
+}
+
+func poolsOf(c *hubv1.Cluster) string {
+	var all []string
+	for _, m := range c.GetOrigin().GetState().GetPools() {
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%s: %s %s", m.GetName(), cmp.Or(machines(m), "no machines"), m.GetPhase())))
+	}
+	return strings.Join(all, "; ")
+}
+
+// usuallyFalse are the conditions whose truth means that something goes on.
+var usuallyFalse = []string{"Deleting", "Paused", "RollingOut", "ScalingUp", "ScalingDown", "Remediating"}
+
+// conditionsOf are the conditions that are not as they are to be, with their ages.
+func conditionsOf(a *command.App, c *hubv1.Cluster) string {
+	var all []string
+	for _, one := range c.GetOrigin().GetState().GetConditions() {
+		if (one.GetStatus() == "True") == slices.Contains(usuallyFalse, one.GetType()) {
+			all = append(all, fmt.Sprintf("%s is %s since %s: %s", one.GetType(), one.GetStatus(), a.Age(one.GetSince()), cmp.Or(one.GetMessage(), one.GetReason())))
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // templateFlags adds the flags of a cluster that is made from a template.

@@ -131,20 +131,30 @@ func (b *bed) enroll(terms agentkey.BootstrapRequest, name, wanted string) *agen
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	public, private, err := ed25519.GenerateKey(rand.Reader)
+	a, err := b.tryRegister(name, token.Secret, nil, wanted)
 	if err != nil {
 		b.t.Fatal(err)
+	}
+	return a
+}
+
+// tryRegister registers an agent with a bootstrap token, which may fix the name.
+func (b *bed) tryRegister(name, token string, tags map[string]string, wanted ...string) (*agent, error) {
+	ctx := b.t.Context()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
 	}
 	a := &agent{t: b.t, origin: b.URL, boot: "boot-1", name: name, keys: map[string]ed25519.PublicKey{}, client: &http.Client{Transport: &http.Transport{DisableCompression: true}}}
 	uid := "uid-" + name
 	req := connect.NewRequest(&agentv1.RegisterRequest{
-		Name: wanted, PublicKey: public, ClusterUid: uid, BootId: a.boot, AgentVersion: "v0", ProtocolVersion: 1,
+		Name: strings.Join(wanted, ""), Tags: tags, PublicKey: public, ClusterUid: uid, BootId: a.boot, AgentVersion: "v0", ProtocolVersion: 1,
 		Proof: ed25519.Sign(private, []byte("axle-register\n"+uid+"\n"+a.boot)),
 	})
-	req.Header().Set("Authorization", "Bearer "+token.Secret)
+	req.Header().Set("Authorization", "Bearer "+token)
 	resp, err := a.calls().Register(ctx, req)
 	if err != nil {
-		b.t.Fatal(err)
+		return nil, err
 	}
 	a.cluster, a.token = resp.Msg.GetClusterId(), resp.Msg.GetDeployToken()
 	// An agent sends the answer's position with its first poll; a hand-written
@@ -155,12 +165,12 @@ func (b *bed) enroll(terms agentkey.BootstrapRequest, name, wanted string) *agen
 		err = b.Parts().Feed.WaitFor(ctx, at)
 	}
 	if err != nil {
-		b.t.Fatal(err)
+		return nil, err
 	}
 	for _, k := range resp.Msg.GetSigningKeys() {
 		a.keys[k.GetId()] = ed25519.PublicKey(k.GetPublicKey())
 	}
-	return a
+	return a, nil
 }
 
 func (a *agent) calls() agentv1connect.AgentServiceClient {

@@ -7,6 +7,7 @@
 //	POST Register, Renew              -> identity
 //	POST Services                     -> fleet: specs with secrets
 //	POST Report, Ping                 -> identity: one agent? fleet: store
+//	POST EnrollChild                  -> clusterapi: a token for a cluster that it made
 //
 // It makes no decisions about services and keeps only two small caches of
 // header values and a rate limit per address.

@@ -53,6 +53,7 @@ type Fleet interface {
 	Ping(ctx context.Context, clusterID string, p fleet.ClusterPing) error
 	StoreTestRuns(ctx context.Context, clusterID string, runs []fleet.TestRun) error
 	StoreDiff(ctx context.Context, clusterID string, d fleet.Diff) error
+	StoreMadeStates(ctx context.Context, managementID string, states map[string]fleet.MadeState) error
 }
 
 // Desired returns what each cluster should run.
@@ -99,11 +100,12 @@ type Config struct {
 	Desired  Desired
 	Tarballs Tarballs
 	Feed     Feed
+	Children Children
 
 	// Previews are the requested comparisons; nil disables them.
 	Previews Previews
-	// Audit records registrations, and agents that share one identity; nil
-	// records nothing.
+	// Audit records registrations, agents that share one identity, and the clusters
+	// that others connect; nil records nothing.
 	Audit Audit
 	// Replica names this replica in answers, so that agents can report which
 	// one sent them.
@@ -147,8 +149,8 @@ const (
 
 // New returns a Server that answers 503 until the feed is ready.
 func New(c Config) (*Server, error) {
-	if c.Identity == nil || c.Keys == nil || c.Fleet == nil || c.Desired == nil || c.Tarballs == nil || c.Feed == nil {
-		return nil, errors.New("agentapi: identity, fleet, desired lists, tarballs and a feed are needed")
+	if c.Identity == nil || c.Keys == nil || c.Fleet == nil || c.Desired == nil || c.Tarballs == nil || c.Feed == nil || c.Children == nil {
+		return nil, errors.New("agentapi: identity, fleet, desired lists, tarballs, a feed and children are needed")
 	}
 	if c.Previews == nil {
 		c.Previews = noPreviews{}

@@ -26,7 +26,7 @@ func specMessage(a fleet.AgentSpec) *agentv1.ServiceSpec {
 	}
 	out.PruneApproval, out.DiffRequest = v.PruneApproval, v.DiffRequest
 	out.SyncRequest, out.SyncResources = v.SyncRequest, v.SyncResources
-	out.Tenancy = tenancyMessage(v.Limits, v.ProjectID)
+	out.Tenancy, out.MakesCluster = tenancyMessage(v.Limits, v.ProjectID), a.MakesCluster
 	return out
 }
 

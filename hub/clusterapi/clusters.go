@@ -26,6 +26,7 @@ type Fleet interface {
 	Project(ctx context.Context, name string) (fleet.Project, error)
 	ClusterNamed(ctx context.Context, name string) (fleet.Cluster, error)
 	MakeCluster(ctx context.Context, by string, m fleet.MadeCluster) (fleet.Cluster, error)
+	Child(ctx context.Context, managementID, serviceID string) (fleet.Cluster, error)
 	// Destroyed returns the clusters whose objects are gone, and how many still go.
 	Destroyed(ctx context.Context) (gone []fleet.Cluster, going int, err error)
 }
@@ -55,7 +56,13 @@ type Config struct {
 	Keep func(ctx context.Context, digest string, data []byte) error
 	// Forget removes the row of a cluster that is gone, and its credentials.
 	Forget func(ctx context.Context, clusterID string) error
-	Log    *slog.Logger
+	// Write runs a function in a transaction.
+	Write func(ctx context.Context, fn func(ctx context.Context) error) error
+	// Token ends the bootstrap tokens of a cluster and makes a new one, in the transaction of
+	// the context. Manifests are the agent's objects with a token.
+	Token     func(ctx context.Context, c fleet.Cluster) (token string, expiresAt int64, err error)
+	Manifests func(token string) (string, error)
+	Log       *slog.Logger
 }
 
 // Clusters makes clusters from templates. Its methods are safe for concurrent use.

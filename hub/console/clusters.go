@@ -39,17 +39,7 @@ func (s *Server) cluster(v fleet.ClusterView) *hubv1.Cluster {
 		Registered: v.Registered(), Pending: v.Pending, Freshness: string(v.Freshness), PolledAt: v.PolledAt, PingedAt: v.PingedAt, CreatedAt: v.CreatedAt,
 		Services: int32(v.Services), ServicesHealthy: int32(v.ServicesHealthy), ServicesFailed: int32(v.ServicesFailed),
 		PollIntervalMicros: v.PollInterval, Tunnel: tunnel, TunnelSince: since, Message: v.Message, ManagedBy: management.Out(v.ManagedBy),
-		Origin: origin(v.Origin),
-	}
-}
-
-// origin is nil for a cluster that was not made from a template.
-func origin(o fleet.Origin) *hubv1.ClusterOrigin {
-	if !o.Known() {
-		return nil
-	}
-	return &hubv1.ClusterOrigin{
-		Template: o.Template, Commit: o.Commit, Version: o.Version, Variables: o.Variables, ManagementCluster: o.Management, Service: o.Service, Namespace: o.Namespace, Destroying: o.Destroying,
+		Origin: origin(v.Cluster),
 	}
 }
 

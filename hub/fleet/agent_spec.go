@@ -53,6 +53,9 @@ type AgentSpec struct {
 	Cluster  ClusterData
 	// RevisionCreatedAt is when the current revision was created.
 	RevisionCreatedAt int64
+	// MakesCluster is the name of the cluster that the service makes, of the hub's own
+	// services; empty for others.
+	MakesCluster string
 }
 
 // ClusterData is the closed list of a cluster's facts that templates may use
@@ -91,11 +94,15 @@ func (f *Fleet) AgentSpecs(ctx context.Context, clusterID string, ids []string) 
 	var services []StoredService
 	var cluster Cluster
 	var revisions map[string]StoredRevision
+	var makes map[string]Cluster
 	err = f.store.Read(ctx, func(ctx context.Context) (err error) {
 		if services, err = f.store.ServicesByID(ctx, ids); err != nil {
 			return err
 		}
 		if cluster, err = f.store.ClusterByID(ctx, clusterID); err != nil {
+			return err
+		}
+		if makes, err = f.madeBy(ctx, clusterID, services); err != nil {
 			return err
 		}
 		revisions, err = f.store.PresentRevisions(ctx, ids)
@@ -114,7 +121,7 @@ func (f *Fleet) AgentSpecs(ctx context.Context, clusterID string, ids []string) 
 			s.Spec, s.Secrets = r.Spec, r.Secrets
 		}
 		found[s.ID] = true
-		specs = append(specs, AgentSpec{Service: s.Service, Cluster: cluster.Data(), RevisionCreatedAt: s.RevisedAt})
+		specs = append(specs, AgentSpec{Service: s.Service, Cluster: cluster.Data(), RevisionCreatedAt: s.RevisedAt, MakesCluster: makes[s.ID].Name})
 		texts = append(texts, s.Secrets)
 	}
 	for _, id := range ids {

@@ -77,6 +77,46 @@ func (f *Fleet) MakeCluster(ctx context.Context, by string, m MadeCluster) (c Cl
 	return c, err
 }
 
+// madeBy returns the clusters that some services of a cluster make, by the service's id.
+func (f *clusters) madeBy(ctx context.Context, managementID string, services []StoredService) (map[string]Cluster, error) {
+	ids := map[string]string{}
+	for _, s := range services {
+		if s.ClusterID == managementID && s.Builtin() && s.Name != AgentService {
+			ids[s.Name] = s.ID
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	made, err := f.store.MadeClusters(ctx, managementID)
+	by := map[string]Cluster{}
+	for _, c := range made {
+		if id := ids[c.Origin.Service]; id != "" {
+			by[id] = c
+		}
+	}
+	return by, err
+}
+
+// Child returns the cluster that a service of a management cluster makes, in the transaction
+// of the context, which starts again when the cluster changes meanwhile. NotFound, with one
+// text for every other service.
+func (f *clusters) Child(ctx context.Context, managementID, serviceID string) (Cluster, error) {
+	services, err := f.store.ServicesByID(ctx, []string{serviceID})
+	if err != nil {
+		return Cluster{}, err
+	}
+	made, err := f.madeBy(ctx, managementID, services)
+	if err != nil {
+		return Cluster{}, err
+	}
+	c, ok := made[serviceID]
+	if !ok {
+		return Cluster{}, errcode.New(errcode.NotFound, "service %.80q makes no cluster on this one", serviceID)
+	}
+	return c, event.DependsOn(ctx, event.Change{Kind: event.KindCluster, Key: c.ID})
+}
+
 // DestroyCluster begins to remove what was made for a cluster: its service is drained, and
 // ForgetDestroyed removes the row afterwards. Unprocessable for a cluster that was not made
 // from a template, Conflict while a service on it is protected or other clusters are made on

@@ -98,6 +98,73 @@ func TestClustersOfTemplatesGoInOrder(t *testing.T) {
 	})
 }
 
+// What a management cluster reports about a cluster that it makes is stored, bounded, and
+// nobody else reports about it.
+func TestStatesOfMadeClustersAreTheirManagementClusters(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env, ctx := fleettest.New(t, d), t.Context()
+		ids := map[string]string{}
+		for _, name := range []string{"hosts", "other"} {
+			c, err := env.CreateCluster(ctx, "ann", fleet.NewCluster{Name: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids[name] = c.ID
+		}
+		if err := made(env, "shop-1", "hosts", ""); err != nil {
+			t.Fatal(err)
+		}
+		service, err := env.Service(ctx, fleet.Ref{Cluster: "hosts", Name: "cluster-shop-1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := func() fleet.MadeState {
+			t.Helper()
+			c, err := env.ClusterNamed(ctx, "shop-1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c.State
+		}
+		long := strings.Repeat("x", 5000)
+		state := fleet.MadeState{
+			Phase: "Provisioning", ControlPlane: fleet.Machines{Desired: 3, Ready: 1, Versions: []string{"v1.37.0"}}, Message: long,
+			Conditions: []fleet.MadeCondition{{Type: "Available", Status: "False", Reason: "NotAvailable", Message: "two\x1b[31m\nlines", Since: 7}},
+		}
+		for range 200 {
+			state.Pools = append(state.Pools, fleet.Machines{Name: long, Phase: "Running", Desired: 2})
+		}
+		for _, by := range []string{"other", "shop-1"} {
+			if err := env.StoreMadeStates(ctx, ids[by], map[string]fleet.MadeState{service.ID: state, "svc-none": state}); err != nil || now().Phase != "" {
+				t.Errorf("%s reported %v, %v", by, now(), err)
+			}
+		}
+		if err := env.StoreMadeStates(ctx, ids["hosts"], map[string]fleet.MadeState{service.ID: state, "svc-none": state}); err != nil {
+			t.Fatal(err)
+		}
+		have := now()
+		if have.Phase != "Provisioning" || have.ControlPlane.Ready != 1 || len(have.Pools) != 50 || len(have.Pools[0].Name) > 110 || len(have.Message) > 510 || have.ReportedAt == 0 {
+			t.Errorf("it is %+v", have)
+		}
+		if c := have.Conditions[0]; strings.ContainsAny(c.Message, "\x1b\n") || c.Since != 7 {
+			t.Errorf("the condition is %+v", c)
+		}
+		// The same again is no change.
+		if err := env.StoreMadeStates(ctx, ids["hosts"], map[string]fleet.MadeState{service.ID: state}); err != nil || now().ReportedAt != have.ReportedAt {
+			t.Errorf("the same again: %v, %d instead of %d", err, now().ReportedAt, have.ReportedAt)
+		}
+		many := map[string]fleet.MadeState{}
+		for i := range 101 {
+			many[strings.Repeat("a", i+1)] = state
+		}
+		fleettest.WantCode(t, env.StoreMadeStates(ctx, ids["hosts"], many), errcode.Invalid)
+		// What people change leaves it.
+		if _, err := env.UpdateCluster(ctx, "ann", "shop-1", fleet.ClusterChange{Tags: &map[string]string{"a": "b"}}); err != nil || now().Phase != "Provisioning" {
+			t.Errorf("after a change: %v, %v", now(), err)
+		}
+	})
+}
+
 // Of clusters of one name one is made, and none leaves a service behind, whoever is first.
 func TestClustersOfOneNameAreOne(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {

@@ -23,6 +23,13 @@ func (r Ref) Tracking() string {
 	return r.Group + "/" + r.Kind + "/" + r.Namespace + "/" + r.Name
 }
 
+// ClusterSecret is the type of Cluster API's Secrets: a kubeconfig or a key that makes its
+// holder an administrator of a cluster, or the data with which a machine joins one.
+const ClusterSecret = "cluster.x-k8s.io/secret"
+
+// OthersSelector selects, as a field selector, Secrets that are not of Cluster API.
+const OthersSelector = "type!=" + ClusterSecret
+
 // IsSecret reports whether it is a Secret.
 func (r Ref) IsSecret() bool { return r.Group == "" && r.Kind == "Secret" }
 

@@ -189,9 +189,11 @@ var edge = authproxy.Cluster{ID: "cls_1", Name: "edge", Handle: "edge", Project:
 
 type options struct {
 	policy agentPolicy
-	origin string
-	open   bool
-	clock  clock.Clock
+	// services are those that make clusters in this one.
+	services []*agentv1.ServiceSpec
+	origin   string
+	open     bool
+	clock    clock.Clock
 	// streams takes each stream that is opened; nil leaves them alone.
 	streams func(ctx context.Context, head *agentv1.StreamHead, open func() hubEnd) authproxy.Stream
 }
@@ -213,7 +215,7 @@ func newBed(t *testing.T, o options) *bed {
 	b.people.by[aliceToken] = identity.Principal{Kind: identity.KindUser, ID: "usr_2", Name: "alice@example.com", Groups: []string{"dev"}, Scopes: all, TokenID: "tok_alice"}
 	b.people.by[readerToken] = identity.Principal{Kind: identity.KindUser, ID: "usr_1", Name: "admin@example.com", Admin: true, Scopes: all[:1], TokenID: "tok_reader"}
 	b.people.by[strangerToken] = identity.Principal{Kind: identity.KindUser, ID: "usr_3", Name: "stranger@example.com", Scopes: all, TokenID: "tok_stranger"}
-	agent, err := newAgentHalf(c.Config(), o.policy)
+	agent, err := newAgentHalf(c.Config(), o.policy, o.services)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,6 +274,14 @@ func (b *bed) useNonce(_ context.Context, nonce []byte, _, _ int64) error {
 		return errcode.New(errcode.Conflict, "used")
 	}
 	return nil
+}
+
+// must is for what a test prepares.
+func (b *bed) must(_ any, err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 // url is the cluster's API through the hub.

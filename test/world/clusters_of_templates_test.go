@@ -1,6 +1,7 @@
 package world_test
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/pages"
+	"github.com/axle-cd/axle/test/world"
 )
 
 // clusterKinds are the kinds of objects at the top of YAML.
@@ -48,6 +50,7 @@ spec:
 `, group, version, kind, plural)
 	}
 	define("cluster.x-k8s.io", "v1beta2", "Cluster")
+	define("cluster.x-k8s.io", "v1beta2", "MachineDeployment")
 	for _, files := range templates {
 		for _, name := range slices.Sorted(maps.Keys(files)) {
 			for _, found := range clusterKinds.FindAllStringSubmatch(files[name], -1) {
@@ -214,6 +217,8 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 		t.Errorf("the cluster has the class %s, and there is %s", have, class)
 	}
 
+	s.connects("web-1", namespace)
+
 	// Nobody changes what the hub made but the hub, and running clusters keep their class.
 	refused("belongs to the hub itself", "services", "delete", "mgmt/"+service, "--yes")
 	refused("belongs to the hub itself", "services", "update", "mgmt/"+service, "--ref", "main")
@@ -293,4 +298,105 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 	if have := inCluster("web-2", second, "{.metadata.name}{.metadata.deletionTimestamp}"); have != "web-2" {
 		t.Errorf("the Cluster object is %q", have)
 	}
+}
+
+// noDeployments keeps a cluster from taking Deployments.
+const noDeployments = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-deployments}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}]}
+  validations: [{expression: "false", message: not yet}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: no-deployments}
+spec: {policyName: no-deployments, validationActions: [Deny]}
+`
+
+// connects plays Cluster API and a kubelet for a cluster of a template: its control plane
+// answers, and the agent that then comes into it runs. The agent of the management cluster is
+// killed between two of the objects that it writes there.
+func (s *stage) connects(name, namespace string) {
+	s.t.Helper()
+	workload, err := s.AddCluster(s.t.Context(), name)
+	s.must(err)
+	in := func(cluster string, args ...string) string {
+		out, err := s.Kubectl(s.t.Context(), cluster, args...)
+		if err != nil {
+			return err.Error()
+		}
+		return strings.TrimSpace(out.Out)
+	}
+	until := func(what string, check func() error) {
+		s.t.Helper()
+		eventually.For(s.t, 3*time.Minute, what, check)
+	}
+	file := filepath.Join(s.t.TempDir(), "policy.yaml")
+	s.must(os.WriteFile(file, []byte(noDeployments), 0o600))
+	in(name, "apply", "-f", file)
+	until("Deployments are refused", func() error {
+		if said := in(name, "create", "deployment", "a", "--image=a", "--dry-run=server"); !strings.Contains(said, "not yet") {
+			return fmt.Errorf("the API server says %s", said)
+		}
+		return nil
+	})
+	// What Cluster API says of it is seen in the hub.
+	shows := func(what, want string, args ...string) {
+		s.t.Helper()
+		until(what, func() error {
+			if said := s.axle(args...); !strings.Contains(strings.Join(strings.Fields(said), " "), want) {
+				return fmt.Errorf("the hub says %s", said)
+			}
+			return nil
+		})
+	}
+	shows("what it waits for", "Waits for: its control plane has no kubeconfig yet", "clusters", "get", name)
+	pool := filepath.Join(s.t.TempDir(), "pool.json")
+	s.must(os.WriteFile(pool, []byte(`{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment", "metadata": {"name": "a-x7z", "labels": {"cluster.x-k8s.io/cluster-name": "`+name+`", "topology.cluster.x-k8s.io/deployment-name": "workers"}},
+		"spec": {"replicas": 3}, "status": {"phase": "ScalingUp", "readyReplicas": 1, "upToDateReplicas": 3, "versions": [{"version": "v1.37.0", "replicas": 3}]}}`), 0o600))
+	in("mgmt", "create", "-n", namespace, "-f", pool)
+	in("mgmt", "patch", "clusters.cluster.x-k8s.io", name, "-n", namespace, "--type=merge", "-p", `{"status": {"phase": "Pending", "controlPlane": {"desiredReplicas": 1}, "conditions": [{"type": "Available", "status": "False", "reason": "NotAvailable", "message": "the network is made", "lastTransitionTime": "2026-01-01T00:00:00Z"}, {"type": "Paused", "status": "False", "reason": "NotPaused"}]}}`)
+	shows("the phase", name+" Pending", "clusters", "list")
+	shows("the pool", "Pools: workers: 1/3 ready, 3 up to date, v1.37.0 ScalingUp", "clusters", "get", name)
+	shows("the condition", "the network is made", "clusters", "get", name)
+	if said := s.axle("clusters", "get", name); strings.Contains(said, "Paused") {
+		s.t.Errorf("it says %s", said)
+	}
+	in("mgmt", "create", "secret", "generic", name+"-kubeconfig", "-n", namespace, "--type=cluster.x-k8s.io/secret", "--from-file=value="+workload.Kubeconfig())
+	token := func() string {
+		return in(name, "get", "secret", "axle-agent-bootstrap", "-n", "axle-system", "--ignore-not-found", "-o", "jsonpath={.data.token}")
+	}
+	first := ""
+	until("the token in the cluster", func() error {
+		if first = token(); first == "" {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+	if have := in(name, "get", "deployments", "-n", "axle-system", "-o", "name"); have != "" {
+		s.t.Errorf("before the rest, the cluster has %s", have)
+	}
+	s.must(s.agents["mgmt"].Kill())
+	in(name, "delete", "-f", file)
+	s.must(s.agents["mgmt"].Start())
+	until("the agent in the cluster", func() error {
+		if have := in(name, "get", "deployments", "-n", "axle-system", "-o", "name"); have != "deployment.apps/axle-agent" {
+			return fmt.Errorf("it has %q", have)
+		}
+		return nil
+	})
+	text, err := base64.StdEncoding.DecodeString(token())
+	s.must(err)
+	if token() == first {
+		s.t.Error("the agent that was started again used the token of before")
+	}
+	agent, err := s.ConnectProcess(s.t.Context(), name, world.AgentOptions{Token: string(text)})
+	s.must(err)
+	s.agents[name] = agent
+	s.deploy(name, "web", "app")
+	if have := in(name, "get", "configmap", "two", "-n", "web", "-o", "jsonpath={.data.word}"); have != "always" {
+		s.t.Errorf("the service wrote %q", have)
+	}
+	s.t.Cleanup(func() { _ = agent.Kill() })
 }

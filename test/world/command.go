@@ -97,9 +97,11 @@ type AgentOptions struct {
 	User string
 	// Flags are more flags of axle-agent run.
 	Flags []string
-	// KubeURL is a plain proxy before the API server, and Token the bootstrap
-	// token of a cluster that exists; for NewAgent alone.
-	KubeURL, Token string
+	// KubeURL is a plain proxy before the API server, for NewAgent alone.
+	KubeURL string
+	// Token is the bootstrap token of a cluster that exists; ConnectProcess makes a cluster
+	// without it.
+	Token string
 }
 
 // NewAgent makes an agent, not yet started, that reaches its API server through
@@ -148,11 +150,14 @@ func (w *World) ConnectProcess(ctx context.Context, cluster string, o AgentOptio
 	if err != nil {
 		return nil, err
 	}
-	made, err := w.Axle(ctx, "clusters", "create", cluster)
-	if err != nil {
-		return nil, err
+	if o.Token == "" {
+		made, err := w.Axle(ctx, "clusters", "create", cluster)
+		if err != nil {
+			return nil, err
+		}
+		o.Token = made.Out
 	}
-	a, err := w.agent(cluster, kubeconfig, made.Out, o)
+	a, err := w.agent(cluster, kubeconfig, o.Token, o)
 	if err != nil {
 		return nil, err
 	}

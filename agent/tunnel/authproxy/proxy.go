@@ -37,18 +37,21 @@ type wireWriter interface {
 	Fail(why error)
 }
 
-// Config is what a Proxy needs. All but Policy and Log are required.
+// Config is what a Proxy needs. Only Rest is required.
 type Config struct {
 	// Rest reaches the API server as the agent itself, whose account needs the verb
 	// impersonate.
 	Rest   *rest.Config
 	Policy Policy
-	Log    *slog.Logger
+	// Guard knows the credentials of other clusters that this one holds; nil knows none.
+	Guard Guard
+	Log   *slog.Logger
 }
 
 // Proxy serves the hub's streams.
 type Proxy struct {
 	policy     Policy
+	guard      Guard
 	base       *url.URL
 	transports transports
 	log        *slog.Logger
@@ -68,6 +71,9 @@ func New(c Config) (*Proxy, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	if c.Guard == nil {
+		c.Guard = nothing{}
+	}
 	base, _, err := rest.DefaultServerUrlFor(c.Rest)
 	if err != nil {
 		return nil, fmt.Errorf("the API server's address: %w", err)
@@ -76,7 +82,7 @@ func New(c Config) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Proxy{policy: c.Policy, base: base, transports: w, log: c.Log}, nil
+	return &Proxy{policy: c.Policy, guard: c.Guard, base: base, transports: w, log: c.Log}, nil
 }
 
 // Close closes idle connections.
@@ -91,6 +97,10 @@ func (p *Proxy) Serve(ctx context.Context, s Stream) {
 	head := s.Head()
 	info, err := p.admit(head)
 	if err != nil {
+		p.refuse(ctx, s, err)
+		return
+	}
+	if err := p.keep(ctx, head, info); err != nil {
 		p.refuse(ctx, s, err)
 		return
 	}

@@ -1411,6 +1411,9 @@ type ServiceSpec struct {
 	Hidden map[string]string `protobuf:"bytes,32,rep,name=hidden,proto3" json:"hidden,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What the service may touch, in addition to the limits of its account.
 	Tenancy *Tenancy `protobuf:"bytes,40,opt,name=tenancy,proto3" json:"tenancy,omitempty"`
+	// The name of the Cluster object of Cluster API that the service makes, in its
+	// namespace. Only services of the hub's own make clusters.
+	MakesCluster string `protobuf:"bytes,42,opt,name=makes_cluster,json=makesCluster,proto3" json:"makes_cluster,omitempty"`
 	// Requested previews, which are compared and never applied, in order of
 	// request. Each has a number of diff_request.
 	Previews []*Preview `protobuf:"bytes,41,rep,name=previews,proto3" json:"previews,omitempty"`
@@ -1637,6 +1640,13 @@ func (x *ServiceSpec) GetTenancy() *Tenancy {
 		return x.Tenancy
 	}
 	return nil
+}
+
+func (x *ServiceSpec) GetMakesCluster() string {
+	if x != nil {
+		return x.MakesCluster
+	}
+	return ""
 }
 
 func (x *ServiceSpec) GetPreviews() []*Preview {
@@ -3610,6 +3620,204 @@ func (*PingResponse) Descriptor() ([]byte, []int) {
 	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
+type EnrollChildRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	BootId string                 `protobuf:"bytes,1,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
+	// The service that makes the cluster; its name, project and tags are the
+	// hub's.
+	ServiceId     string `protobuf:"bytes,2,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnrollChildRequest) Reset() {
+	*x = EnrollChildRequest{}
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnrollChildRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnrollChildRequest) ProtoMessage() {}
+
+func (x *EnrollChildRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnrollChildRequest.ProtoReflect.Descriptor instead.
+func (*EnrollChildRequest) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *EnrollChildRequest) GetBootId() string {
+	if x != nil {
+		return x.BootId
+	}
+	return ""
+}
+
+func (x *EnrollChildRequest) GetServiceId() string {
+	if x != nil {
+		return x.ServiceId
+	}
+	return ""
+}
+
+type EnrollChildResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A Child, as bytes so that the signature needs no canonical form.
+	Child []byte `protobuf:"bytes,1,opt,name=child,proto3" json:"child,omitempty"`
+	// Ed25519 over "axle-child\n" + child.
+	Signature     []byte `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
+	KeyId         string `protobuf:"bytes,3,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnrollChildResponse) Reset() {
+	*x = EnrollChildResponse{}
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnrollChildResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnrollChildResponse) ProtoMessage() {}
+
+func (x *EnrollChildResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnrollChildResponse.ProtoReflect.Descriptor instead.
+func (*EnrollChildResponse) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *EnrollChildResponse) GetChild() []byte {
+	if x != nil {
+		return x.Child
+	}
+	return nil
+}
+
+func (x *EnrollChildResponse) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *EnrollChildResponse) GetKeyId() string {
+	if x != nil {
+		return x.KeyId
+	}
+	return ""
+}
+
+// Child is what connects a cluster that a service makes.
+type Child struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The cluster of the service.
+	ClusterId string `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	ServiceId string `protobuf:"bytes,2,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
+	// The name of the new cluster in the hub.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// YAML of the agent's objects, with a bootstrap token for that cluster, which
+	// is secret.
+	Manifests string `protobuf:"bytes,4,opt,name=manifests,proto3" json:"manifests,omitempty"`
+	// When the token ends; microseconds since 1970 UTC.
+	ExpiresAt     int64 `protobuf:"varint,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Child) Reset() {
+	*x = Child{}
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Child) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Child) ProtoMessage() {}
+
+func (x *Child) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Child.ProtoReflect.Descriptor instead.
+func (*Child) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *Child) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *Child) GetServiceId() string {
+	if x != nil {
+		return x.ServiceId
+	}
+	return ""
+}
+
+func (x *Child) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Child) GetManifests() string {
+	if x != nil {
+		return x.Manifests
+	}
+	return ""
+}
+
+func (x *Child) GetExpiresAt() int64 {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return 0
+}
+
 // ReportDiffRequest is what applying one service would change.
 type ReportDiffRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -3635,7 +3843,7 @@ type ReportDiffRequest struct {
 
 func (x *ReportDiffRequest) Reset() {
 	*x = ReportDiffRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3647,7 +3855,7 @@ func (x *ReportDiffRequest) String() string {
 func (*ReportDiffRequest) ProtoMessage() {}
 
 func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3660,7 +3868,7 @@ func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffRequest.ProtoReflect.Descriptor instead.
 func (*ReportDiffRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReportDiffRequest) GetBootId() string {
@@ -3748,7 +3956,7 @@ type ReportDiffResponse struct {
 
 func (x *ReportDiffResponse) Reset() {
 	*x = ReportDiffResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3760,7 +3968,7 @@ func (x *ReportDiffResponse) String() string {
 func (*ReportDiffResponse) ProtoMessage() {}
 
 func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3773,7 +3981,7 @@ func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffResponse.ProtoReflect.Descriptor instead.
 func (*ReportDiffResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 // Difference is one object that an apply would change, without secrets; values
@@ -3798,7 +4006,7 @@ type Difference struct {
 
 func (x *Difference) Reset() {
 	*x = Difference{}
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3810,7 +4018,7 @@ func (x *Difference) String() string {
 func (*Difference) ProtoMessage() {}
 
 func (x *Difference) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3823,7 +4031,7 @@ func (x *Difference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Difference.ProtoReflect.Descriptor instead.
 func (*Difference) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Difference) GetGroup() string {
@@ -3901,7 +4109,7 @@ type DifferenceList struct {
 
 func (x *DifferenceList) Reset() {
 	*x = DifferenceList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3913,7 +4121,7 @@ func (x *DifferenceList) String() string {
 func (*DifferenceList) ProtoMessage() {}
 
 func (x *DifferenceList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3926,7 +4134,7 @@ func (x *DifferenceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DifferenceList.ProtoReflect.Descriptor instead.
 func (*DifferenceList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DifferenceList) GetDifferences() []*Difference {
@@ -3946,6 +4154,345 @@ func (x *DifferenceList) GetUnchanged() int32 {
 func (x *DifferenceList) GetLeftOut() int32 {
 	if x != nil {
 		return x.LeftOut
+	}
+	return 0
+}
+
+type ReportChildrenRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	BootId string                 `protobuf:"bytes,1,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
+	// Those that changed, at most 100.
+	Children      []*ChildState `protobuf:"bytes,2,rep,name=children,proto3" json:"children,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportChildrenRequest) Reset() {
+	*x = ReportChildrenRequest{}
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportChildrenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportChildrenRequest) ProtoMessage() {}
+
+func (x *ReportChildrenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportChildrenRequest.ProtoReflect.Descriptor instead.
+func (*ReportChildrenRequest) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *ReportChildrenRequest) GetBootId() string {
+	if x != nil {
+		return x.BootId
+	}
+	return ""
+}
+
+func (x *ReportChildrenRequest) GetChildren() []*ChildState {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
+type ReportChildrenResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportChildrenResponse) Reset() {
+	*x = ReportChildrenResponse{}
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportChildrenResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportChildrenResponse) ProtoMessage() {}
+
+func (x *ReportChildrenResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportChildrenResponse.ProtoReflect.Descriptor instead.
+func (*ReportChildrenResponse) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
+}
+
+// ChildState is the state of a cluster that a service makes, in the words of
+// Cluster API.
+type ChildState struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	ServiceId    string                 `protobuf:"bytes,1,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
+	Phase        string                 `protobuf:"bytes,2,opt,name=phase,proto3" json:"phase,omitempty"`
+	ControlPlane *ChildMachines         `protobuf:"bytes,3,opt,name=control_plane,json=controlPlane,proto3" json:"control_plane,omitempty"`
+	Pools        []*ChildMachines       `protobuf:"bytes,4,rep,name=pools,proto3" json:"pools,omitempty"`
+	Conditions   []*ChildCondition      `protobuf:"bytes,5,rep,name=conditions,proto3" json:"conditions,omitempty"`
+	// What the agent waits for before it is connected, or why nothing is known.
+	Message       string `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildState) Reset() {
+	*x = ChildState{}
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildState) ProtoMessage() {}
+
+func (x *ChildState) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildState.ProtoReflect.Descriptor instead.
+func (*ChildState) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *ChildState) GetServiceId() string {
+	if x != nil {
+		return x.ServiceId
+	}
+	return ""
+}
+
+func (x *ChildState) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *ChildState) GetControlPlane() *ChildMachines {
+	if x != nil {
+		return x.ControlPlane
+	}
+	return nil
+}
+
+func (x *ChildState) GetPools() []*ChildMachines {
+	if x != nil {
+		return x.Pools
+	}
+	return nil
+}
+
+func (x *ChildState) GetConditions() []*ChildCondition {
+	if x != nil {
+		return x.Conditions
+	}
+	return nil
+}
+
+func (x *ChildState) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+// ChildMachines are those of a pool, or of the control plane.
+type ChildMachines struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Name     string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Phase    string                 `protobuf:"bytes,2,opt,name=phase,proto3" json:"phase,omitempty"`
+	Desired  int32                  `protobuf:"varint,3,opt,name=desired,proto3" json:"desired,omitempty"`
+	Ready    int32                  `protobuf:"varint,4,opt,name=ready,proto3" json:"ready,omitempty"`
+	UpToDate int32                  `protobuf:"varint,5,opt,name=up_to_date,json=upToDate,proto3" json:"up_to_date,omitempty"`
+	// The versions of Kubernetes that they run.
+	Versions      []string `protobuf:"bytes,6,rep,name=versions,proto3" json:"versions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildMachines) Reset() {
+	*x = ChildMachines{}
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildMachines) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildMachines) ProtoMessage() {}
+
+func (x *ChildMachines) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildMachines.ProtoReflect.Descriptor instead.
+func (*ChildMachines) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *ChildMachines) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ChildMachines) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *ChildMachines) GetDesired() int32 {
+	if x != nil {
+		return x.Desired
+	}
+	return 0
+}
+
+func (x *ChildMachines) GetReady() int32 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *ChildMachines) GetUpToDate() int32 {
+	if x != nil {
+		return x.UpToDate
+	}
+	return 0
+}
+
+func (x *ChildMachines) GetVersions() []string {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+type ChildCondition struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Type    string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	Status  string                 `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
+	Reason  string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Message string                 `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	// Since when; microseconds since 1970 UTC.
+	Since         int64 `protobuf:"varint,5,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildCondition) Reset() {
+	*x = ChildCondition{}
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildCondition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildCondition) ProtoMessage() {}
+
+func (x *ChildCondition) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildCondition.ProtoReflect.Descriptor instead.
+func (*ChildCondition) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *ChildCondition) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *ChildCondition) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *ChildCondition) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ChildCondition) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *ChildCondition) GetSince() int64 {
+	if x != nil {
+		return x.Since
 	}
 	return 0
 }
@@ -4073,8 +4620,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tsignature\x18\x05 \x01(\fR\tsignature\x12\x15\n" +
 	"\x06key_id\x18\x06 \x01(\tR\x05keyId\x12\x1d\n" +
 	"\n" +
-	"cluster_id\x18\a \x01(\tR\tclusterId\"\xee\n" +
-	"\n" +
+	"cluster_id\x18\a \x01(\tR\tclusterId\"\x93\v\n" +
 	"\vServiceSpec\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -4105,7 +4651,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\bcontexts\x18\x1e \x01(\tR\bcontexts\x12\x18\n" +
 	"\aimports\x18\x1f \x01(\tR\aimports\x12>\n" +
 	"\x06hidden\x18  \x03(\v2&.axle.agent.v1.ServiceSpec.HiddenEntryR\x06hidden\x120\n" +
-	"\atenancy\x18( \x01(\v2\x16.axle.agent.v1.TenancyR\atenancy\x122\n" +
+	"\atenancy\x18( \x01(\v2\x16.axle.agent.v1.TenancyR\atenancy\x12#\n" +
+	"\rmakes_cluster\x18* \x01(\tR\fmakesCluster\x122\n" +
 	"\bpreviews\x18) \x03(\v2\x16.axle.agent.v1.PreviewR\bpreviews\x123\n" +
 	"\bsettings\x182 \x01(\v2\x17.axle.agent.v1.SettingsR\bsettings\x1a@\n" +
 	"\x12ConfigurationEntry\x12\x10\n" +
@@ -4294,7 +4841,24 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\x12\x12\n" +
 	"\x04args\x18\x03 \x03(\tR\x04args\"\x0e\n" +
-	"\fPingResponse\"\xdd\x02\n" +
+	"\fPingResponse\"L\n" +
+	"\x12EnrollChildRequest\x12\x17\n" +
+	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x12\x1d\n" +
+	"\n" +
+	"service_id\x18\x02 \x01(\tR\tserviceId\"`\n" +
+	"\x13EnrollChildResponse\x12\x14\n" +
+	"\x05child\x18\x01 \x01(\fR\x05child\x12\x1c\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\x12\x15\n" +
+	"\x06key_id\x18\x03 \x01(\tR\x05keyId\"\x96\x01\n" +
+	"\x05Child\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1d\n" +
+	"\n" +
+	"service_id\x18\x02 \x01(\tR\tserviceId\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1c\n" +
+	"\tmanifests\x18\x04 \x01(\tR\tmanifests\x12\x1d\n" +
+	"\n" +
+	"expires_at\x18\x05 \x01(\x03R\texpiresAt\"\xdd\x02\n" +
 	"\x11ReportDiffRequest\x12\x17\n" +
 	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x12\x1d\n" +
 	"\n" +
@@ -4325,7 +4889,36 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x0eDifferenceList\x12;\n" +
 	"\vdifferences\x18\x01 \x03(\v2\x19.axle.agent.v1.DifferenceR\vdifferences\x12\x1c\n" +
 	"\tunchanged\x18\x02 \x01(\x05R\tunchanged\x12\x19\n" +
-	"\bleft_out\x18\x03 \x01(\x05R\aleftOut2\x9d\x04\n" +
+	"\bleft_out\x18\x03 \x01(\x05R\aleftOut\"g\n" +
+	"\x15ReportChildrenRequest\x12\x17\n" +
+	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x125\n" +
+	"\bchildren\x18\x02 \x03(\v2\x19.axle.agent.v1.ChildStateR\bchildren\"\x18\n" +
+	"\x16ReportChildrenResponse\"\x91\x02\n" +
+	"\n" +
+	"ChildState\x12\x1d\n" +
+	"\n" +
+	"service_id\x18\x01 \x01(\tR\tserviceId\x12\x14\n" +
+	"\x05phase\x18\x02 \x01(\tR\x05phase\x12A\n" +
+	"\rcontrol_plane\x18\x03 \x01(\v2\x1c.axle.agent.v1.ChildMachinesR\fcontrolPlane\x122\n" +
+	"\x05pools\x18\x04 \x03(\v2\x1c.axle.agent.v1.ChildMachinesR\x05pools\x12=\n" +
+	"\n" +
+	"conditions\x18\x05 \x03(\v2\x1d.axle.agent.v1.ChildConditionR\n" +
+	"conditions\x12\x18\n" +
+	"\amessage\x18\x06 \x01(\tR\amessage\"\xa3\x01\n" +
+	"\rChildMachines\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05phase\x18\x02 \x01(\tR\x05phase\x12\x18\n" +
+	"\adesired\x18\x03 \x01(\x05R\adesired\x12\x14\n" +
+	"\x05ready\x18\x04 \x01(\x05R\x05ready\x12\x1c\n" +
+	"\n" +
+	"up_to_date\x18\x05 \x01(\x05R\bupToDate\x12\x1a\n" +
+	"\bversions\x18\x06 \x03(\tR\bversions\"\x84\x01\n" +
+	"\x0eChildCondition\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12\x16\n" +
+	"\x06status\x18\x02 \x01(\tR\x06status\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\x12\x14\n" +
+	"\x05since\x18\x05 \x01(\x03R\x05since2\xd2\x05\n" +
 	"\fAgentService\x12K\n" +
 	"\bRegister\x12\x1e.axle.agent.v1.RegisterRequest\x1a\x1f.axle.agent.v1.RegisterResponse\x12B\n" +
 	"\x05Renew\x12\x1b.axle.agent.v1.RenewRequest\x1a\x1c.axle.agent.v1.RenewResponse\x12K\n" +
@@ -4333,7 +4926,9 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x06Report\x12\x1c.axle.agent.v1.ReportRequest\x1a\x1d.axle.agent.v1.ReportResponse\x12T\n" +
 	"\vReportTests\x12!.axle.agent.v1.ReportTestsRequest\x1a\".axle.agent.v1.ReportTestsResponse\x12Q\n" +
 	"\n" +
-	"ReportDiff\x12 .axle.agent.v1.ReportDiffRequest\x1a!.axle.agent.v1.ReportDiffResponse\x12?\n" +
+	"ReportDiff\x12 .axle.agent.v1.ReportDiffRequest\x1a!.axle.agent.v1.ReportDiffResponse\x12T\n" +
+	"\vEnrollChild\x12!.axle.agent.v1.EnrollChildRequest\x1a\".axle.agent.v1.EnrollChildResponse\x12]\n" +
+	"\x0eReportChildren\x12$.axle.agent.v1.ReportChildrenRequest\x1a%.axle.agent.v1.ReportChildrenResponse\x12?\n" +
 	"\x04Ping\x12\x1a.axle.agent.v1.PingRequest\x1a\x1b.axle.agent.v1.PingResponseB.Z,github.com/axle-cd/axle/api/agent/v1;agentv1b\x06proto3"
 
 var (
@@ -4348,68 +4943,76 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_agent_v1_agent_proto_goTypes = []any{
-	(*Position)(nil),            // 0: axle.agent.v1.Position
-	(*RegisterRequest)(nil),     // 1: axle.agent.v1.RegisterRequest
-	(*RegisterResponse)(nil),    // 2: axle.agent.v1.RegisterResponse
-	(*SigningKey)(nil),          // 3: axle.agent.v1.SigningKey
-	(*RenewRequest)(nil),        // 4: axle.agent.v1.RenewRequest
-	(*RenewResponse)(nil),       // 5: axle.agent.v1.RenewResponse
-	(*KeySignature)(nil),        // 6: axle.agent.v1.KeySignature
-	(*SignedDesired)(nil),       // 7: axle.agent.v1.SignedDesired
-	(*Desired)(nil),             // 8: axle.agent.v1.Desired
-	(*Incarnation)(nil),         // 9: axle.agent.v1.Incarnation
-	(*DesiredService)(nil),      // 10: axle.agent.v1.DesiredService
-	(*Waiting)(nil),             // 11: axle.agent.v1.Waiting
-	(*Part)(nil),                // 12: axle.agent.v1.Part
-	(*Tombstone)(nil),           // 13: axle.agent.v1.Tombstone
-	(*ServicesRequest)(nil),     // 14: axle.agent.v1.ServicesRequest
-	(*ServicesResponse)(nil),    // 15: axle.agent.v1.ServicesResponse
-	(*ServiceSpec)(nil),         // 16: axle.agent.v1.ServiceSpec
-	(*Preview)(nil),             // 17: axle.agent.v1.Preview
-	(*Tenancy)(nil),             // 18: axle.agent.v1.Tenancy
-	(*Display)(nil),             // 19: axle.agent.v1.Display
-	(*Render)(nil),              // 20: axle.agent.v1.Render
-	(*ClusterData)(nil),         // 21: axle.agent.v1.ClusterData
-	(*ReportRequest)(nil),       // 22: axle.agent.v1.ReportRequest
-	(*Heal)(nil),                // 23: axle.agent.v1.Heal
-	(*DriftedField)(nil),        // 24: axle.agent.v1.DriftedField
-	(*ServiceReport)(nil),       // 25: axle.agent.v1.ServiceReport
-	(*ReportResponse)(nil),      // 26: axle.agent.v1.ReportResponse
-	(*ServiceStatus)(nil),       // 27: axle.agent.v1.ServiceStatus
-	(*StatusError)(nil),         // 28: axle.agent.v1.StatusError
-	(*ComponentCounts)(nil),     // 29: axle.agent.v1.ComponentCounts
-	(*ComponentList)(nil),       // 30: axle.agent.v1.ComponentList
-	(*Component)(nil),           // 31: axle.agent.v1.Component
-	(*ReportTestsRequest)(nil),  // 32: axle.agent.v1.ReportTestsRequest
-	(*ReportTestsResponse)(nil), // 33: axle.agent.v1.ReportTestsResponse
-	(*TestRun)(nil),             // 34: axle.agent.v1.TestRun
-	(*TestResult)(nil),          // 35: axle.agent.v1.TestResult
-	(*TestReport)(nil),          // 36: axle.agent.v1.TestReport
-	(*TestCase)(nil),            // 37: axle.agent.v1.TestCase
-	(*PingRequest)(nil),         // 38: axle.agent.v1.PingRequest
-	(*Installation)(nil),        // 39: axle.agent.v1.Installation
-	(*PingResponse)(nil),        // 40: axle.agent.v1.PingResponse
-	(*ReportDiffRequest)(nil),   // 41: axle.agent.v1.ReportDiffRequest
-	(*ReportDiffResponse)(nil),  // 42: axle.agent.v1.ReportDiffResponse
-	(*Difference)(nil),          // 43: axle.agent.v1.Difference
-	(*DifferenceList)(nil),      // 44: axle.agent.v1.DifferenceList
-	nil,                         // 45: axle.agent.v1.RegisterRequest.TagsEntry
-	nil,                         // 46: axle.agent.v1.ServiceSpec.ConfigurationEntry
-	nil,                         // 47: axle.agent.v1.ServiceSpec.SecretsEntry
-	nil,                         // 48: axle.agent.v1.ServiceSpec.HiddenEntry
-	nil,                         // 49: axle.agent.v1.ClusterData.TagsEntry
-	(*SyncConfig)(nil),          // 50: axle.agent.v1.SyncConfig
-	(*Dependency)(nil),          // 51: axle.agent.v1.Dependency
-	(*SyncWindow)(nil),          // 52: axle.agent.v1.SyncWindow
-	(*Settings)(nil),            // 53: axle.agent.v1.Settings
-	(*Helm)(nil),                // 54: axle.agent.v1.Helm
-	(*Kustomize)(nil),           // 55: axle.agent.v1.Kustomize
-	(*Renderer)(nil),            // 56: axle.agent.v1.Renderer
+	(*Position)(nil),               // 0: axle.agent.v1.Position
+	(*RegisterRequest)(nil),        // 1: axle.agent.v1.RegisterRequest
+	(*RegisterResponse)(nil),       // 2: axle.agent.v1.RegisterResponse
+	(*SigningKey)(nil),             // 3: axle.agent.v1.SigningKey
+	(*RenewRequest)(nil),           // 4: axle.agent.v1.RenewRequest
+	(*RenewResponse)(nil),          // 5: axle.agent.v1.RenewResponse
+	(*KeySignature)(nil),           // 6: axle.agent.v1.KeySignature
+	(*SignedDesired)(nil),          // 7: axle.agent.v1.SignedDesired
+	(*Desired)(nil),                // 8: axle.agent.v1.Desired
+	(*Incarnation)(nil),            // 9: axle.agent.v1.Incarnation
+	(*DesiredService)(nil),         // 10: axle.agent.v1.DesiredService
+	(*Waiting)(nil),                // 11: axle.agent.v1.Waiting
+	(*Part)(nil),                   // 12: axle.agent.v1.Part
+	(*Tombstone)(nil),              // 13: axle.agent.v1.Tombstone
+	(*ServicesRequest)(nil),        // 14: axle.agent.v1.ServicesRequest
+	(*ServicesResponse)(nil),       // 15: axle.agent.v1.ServicesResponse
+	(*ServiceSpec)(nil),            // 16: axle.agent.v1.ServiceSpec
+	(*Preview)(nil),                // 17: axle.agent.v1.Preview
+	(*Tenancy)(nil),                // 18: axle.agent.v1.Tenancy
+	(*Display)(nil),                // 19: axle.agent.v1.Display
+	(*Render)(nil),                 // 20: axle.agent.v1.Render
+	(*ClusterData)(nil),            // 21: axle.agent.v1.ClusterData
+	(*ReportRequest)(nil),          // 22: axle.agent.v1.ReportRequest
+	(*Heal)(nil),                   // 23: axle.agent.v1.Heal
+	(*DriftedField)(nil),           // 24: axle.agent.v1.DriftedField
+	(*ServiceReport)(nil),          // 25: axle.agent.v1.ServiceReport
+	(*ReportResponse)(nil),         // 26: axle.agent.v1.ReportResponse
+	(*ServiceStatus)(nil),          // 27: axle.agent.v1.ServiceStatus
+	(*StatusError)(nil),            // 28: axle.agent.v1.StatusError
+	(*ComponentCounts)(nil),        // 29: axle.agent.v1.ComponentCounts
+	(*ComponentList)(nil),          // 30: axle.agent.v1.ComponentList
+	(*Component)(nil),              // 31: axle.agent.v1.Component
+	(*ReportTestsRequest)(nil),     // 32: axle.agent.v1.ReportTestsRequest
+	(*ReportTestsResponse)(nil),    // 33: axle.agent.v1.ReportTestsResponse
+	(*TestRun)(nil),                // 34: axle.agent.v1.TestRun
+	(*TestResult)(nil),             // 35: axle.agent.v1.TestResult
+	(*TestReport)(nil),             // 36: axle.agent.v1.TestReport
+	(*TestCase)(nil),               // 37: axle.agent.v1.TestCase
+	(*PingRequest)(nil),            // 38: axle.agent.v1.PingRequest
+	(*Installation)(nil),           // 39: axle.agent.v1.Installation
+	(*PingResponse)(nil),           // 40: axle.agent.v1.PingResponse
+	(*EnrollChildRequest)(nil),     // 41: axle.agent.v1.EnrollChildRequest
+	(*EnrollChildResponse)(nil),    // 42: axle.agent.v1.EnrollChildResponse
+	(*Child)(nil),                  // 43: axle.agent.v1.Child
+	(*ReportDiffRequest)(nil),      // 44: axle.agent.v1.ReportDiffRequest
+	(*ReportDiffResponse)(nil),     // 45: axle.agent.v1.ReportDiffResponse
+	(*Difference)(nil),             // 46: axle.agent.v1.Difference
+	(*DifferenceList)(nil),         // 47: axle.agent.v1.DifferenceList
+	(*ReportChildrenRequest)(nil),  // 48: axle.agent.v1.ReportChildrenRequest
+	(*ReportChildrenResponse)(nil), // 49: axle.agent.v1.ReportChildrenResponse
+	(*ChildState)(nil),             // 50: axle.agent.v1.ChildState
+	(*ChildMachines)(nil),          // 51: axle.agent.v1.ChildMachines
+	(*ChildCondition)(nil),         // 52: axle.agent.v1.ChildCondition
+	nil,                            // 53: axle.agent.v1.RegisterRequest.TagsEntry
+	nil,                            // 54: axle.agent.v1.ServiceSpec.ConfigurationEntry
+	nil,                            // 55: axle.agent.v1.ServiceSpec.SecretsEntry
+	nil,                            // 56: axle.agent.v1.ServiceSpec.HiddenEntry
+	nil,                            // 57: axle.agent.v1.ClusterData.TagsEntry
+	(*SyncConfig)(nil),             // 58: axle.agent.v1.SyncConfig
+	(*Dependency)(nil),             // 59: axle.agent.v1.Dependency
+	(*SyncWindow)(nil),             // 60: axle.agent.v1.SyncWindow
+	(*Settings)(nil),               // 61: axle.agent.v1.Settings
+	(*Helm)(nil),                   // 62: axle.agent.v1.Helm
+	(*Kustomize)(nil),              // 63: axle.agent.v1.Kustomize
+	(*Renderer)(nil),               // 64: axle.agent.v1.Renderer
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	45, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
+	53, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	6,  // 2: axle.agent.v1.RegisterResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
 	3,  // 3: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
@@ -4424,23 +5027,23 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	16, // 12: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
 	0,  // 13: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
 	20, // 14: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
-	50, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	46, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	47, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
-	51, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
+	58, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
+	54, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	55, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	59, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
 	21, // 19: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
 	19, // 20: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
-	52, // 21: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
-	48, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
+	60, // 21: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
+	56, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
 	18, // 23: axle.agent.v1.ServiceSpec.tenancy:type_name -> axle.agent.v1.Tenancy
 	17, // 24: axle.agent.v1.ServiceSpec.previews:type_name -> axle.agent.v1.Preview
-	53, // 25: axle.agent.v1.ServiceSpec.settings:type_name -> axle.agent.v1.Settings
+	61, // 25: axle.agent.v1.ServiceSpec.settings:type_name -> axle.agent.v1.Settings
 	16, // 26: axle.agent.v1.Preview.spec:type_name -> axle.agent.v1.ServiceSpec
 	12, // 27: axle.agent.v1.Preview.parts:type_name -> axle.agent.v1.Part
-	54, // 28: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
-	55, // 29: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
-	56, // 30: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
-	49, // 31: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	62, // 28: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
+	63, // 29: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
+	64, // 30: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
+	57, // 31: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
 	25, // 32: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
 	23, // 33: axle.agent.v1.ReportRequest.heals:type_name -> axle.agent.v1.Heal
 	24, // 34: axle.agent.v1.Heal.fields:type_name -> axle.agent.v1.DriftedField
@@ -4454,26 +5057,34 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	36, // 42: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
 	37, // 43: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
 	39, // 44: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
-	43, // 45: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
-	1,  // 46: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
-	4,  // 47: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
-	14, // 48: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
-	22, // 49: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
-	32, // 50: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
-	41, // 51: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
-	38, // 52: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 53: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 54: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	15, // 55: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	26, // 56: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	33, // 57: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
-	42, // 58: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
-	40, // 59: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	53, // [53:60] is the sub-list for method output_type
-	46, // [46:53] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	46, // 45: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
+	50, // 46: axle.agent.v1.ReportChildrenRequest.children:type_name -> axle.agent.v1.ChildState
+	51, // 47: axle.agent.v1.ChildState.control_plane:type_name -> axle.agent.v1.ChildMachines
+	51, // 48: axle.agent.v1.ChildState.pools:type_name -> axle.agent.v1.ChildMachines
+	52, // 49: axle.agent.v1.ChildState.conditions:type_name -> axle.agent.v1.ChildCondition
+	1,  // 50: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
+	4,  // 51: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
+	14, // 52: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
+	22, // 53: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
+	32, // 54: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
+	44, // 55: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
+	41, // 56: axle.agent.v1.AgentService.EnrollChild:input_type -> axle.agent.v1.EnrollChildRequest
+	48, // 57: axle.agent.v1.AgentService.ReportChildren:input_type -> axle.agent.v1.ReportChildrenRequest
+	38, // 58: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 59: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 60: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	15, // 61: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	26, // 62: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	33, // 63: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
+	45, // 64: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
+	42, // 65: axle.agent.v1.AgentService.EnrollChild:output_type -> axle.agent.v1.EnrollChildResponse
+	49, // 66: axle.agent.v1.AgentService.ReportChildren:output_type -> axle.agent.v1.ReportChildrenResponse
+	40, // 67: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	59, // [59:68] is the sub-list for method output_type
+	50, // [50:59] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -4489,7 +5100,7 @@ func file_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   50,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

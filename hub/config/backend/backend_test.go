@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/axle-cd/axle/hub/config/backend"
 	"github.com/axle-cd/axle/hub/config/configtest"
@@ -105,6 +108,18 @@ func TestKubernetesKeepsTheContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	configtest.Contract(t, configtest.Subject{Backend: k, Prefix: "axle-"})
+
+	// A value is never what makes its reader an administrator of a cluster.
+	api, err := kubernetes.NewForConfig(cluster.Config())
+	if err == nil {
+		_, err = api.CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "edge-kubeconfig"}, Type: "cluster.x-k8s.io/secret", StringData: map[string]string{"value": "canary"}}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if values, err := k.Read(t.Context(), "edge-kubeconfig"); !errcode.Is(err, errcode.Forbidden) || len(values) > 0 || strings.Contains(err.Error(), "canary") {
+		t.Errorf("a credential of a cluster: %v, %v", values, err)
+	}
 }
 
 // cloud is one with the credentials that each backend needs.

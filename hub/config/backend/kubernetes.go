@@ -55,6 +55,8 @@ const (
 	managedBy      = "app.kubernetes.io/managed-by"
 	// owner is the value of that label on Secrets that the hub created.
 	owner = "axle-hub"
+	// clusterSecret is the type of Cluster API's Secrets.
+	clusterSecret = "cluster.x-k8s.io/secret"
 )
 
 // kubeSecret holds the needed fields of a Secret.
@@ -97,7 +99,10 @@ func (s *Kubernetes) get(ctx context.Context, path string) (secret kubeSecret, f
 	if !a.ok() {
 		return secret, false, refusal(kubernetesName, path, a)
 	}
-	return secret, true, decode(kubernetesName, a, &secret)
+	if err = decode(kubernetesName, a, &secret); err == nil && secret.Type == clusterSecret {
+		return kubeSecret{}, false, errcode.New(errcode.Forbidden, "Secret %q is of Cluster API: it makes its reader an administrator of a cluster, so its values are not used", path)
+	}
+	return secret, true, err
 }
 
 // Read implements config.Backend.

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/internal/eventually"
@@ -18,7 +19,8 @@ import (
 )
 
 // A cluster that the hub makes of the template by the agent of the management cluster is a
-// real API server, and destroying it leaves nothing on the management cluster.
+// real API server, whose own agent connects without anybody's hand and delivers. Destroying it
+// leaves nothing on the management cluster.
 func byTheHub(t *testing.T, b *bed) {
 	w, ctx := b.world, t.Context()
 	axle := func(args ...string) string {
@@ -30,6 +32,7 @@ func byTheHub(t *testing.T, b *bed) {
 		return strings.TrimSpace(result.Out)
 	}
 	files, kinds := template(t)
+	files["app/one.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {word: delivered}\n"
 	b.must(w.Login(ctx))
 	b.must(w.Git.Create(ctx, "fleet"))
 	_, err := w.Git.Commit(ctx, "fleet", "main", "a template", files)
@@ -53,6 +56,28 @@ func byTheHub(t *testing.T, b *bed) {
 	// What the core and its webhooks add to the objects is no drift.
 	service := management + "/" + origin("service")
 	axle("services", "wait", service, "--timeout", "2m")
+
+	shows := func(what string, want ...string) {
+		t.Helper()
+		eventually.For(t, 3*time.Minute, what, func() error {
+			text := strings.Join(strings.Fields(axle("clusters", "get", "edge")), " ")
+			for _, one := range want {
+				if !strings.Contains(text, one) {
+					return fmt.Errorf("it lacks %q: %s", one, text)
+				}
+			}
+			return nil
+		})
+	}
+	shows("the cluster in the hub", "State: Fresh", "Phase: Provisioned", "Pools: workers: 1/1 ready, 1 up to date, v1.36.3")
+	axle("services", "create", "edge/web", "--repo", "fleet", "--ref", "main", "--folder", "app", "--namespace", "web")
+	axle("services", "wait", "edge/web", "--timeout", "3m")
+	workload, err := kubernetes.NewForConfig(b.provider.Cluster(b.namespace, "edge").Config())
+	b.must(err)
+	delivered, err := workload.CoreV1().ConfigMaps("web").Get(ctx, "one", metav1.GetOptions{})
+	if err != nil || delivered.Data["word"] != "delivered" {
+		t.Errorf("the service wrote %v: %v", delivered.Data, err)
+	}
 
 	axle("clusters", "destroy", "edge", "--yes")
 	eventually.For(t, 3*time.Minute, "the cluster leaves the hub", func() error {

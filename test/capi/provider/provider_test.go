@@ -47,7 +47,7 @@ type bed struct {
 const management = "management"
 
 func newBed(t *testing.T) *bed {
-	w, err := world.Start(t.Context(), world.Config{Clusters: []string{management}, Controllers: true})
+	w, err := world.Start(t.Context(), world.Config{Clusters: []string{management}, Controllers: true, Hub: []string{"--agent-image", world.AgentImage}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,12 @@ func newBed(t *testing.T) *bed {
 		}
 	})
 	on := w.Cluster(management)
-	b := &bed{T: t, world: w, manager: capi.Start(t, on), provider: provider.Start(t, on, kube.ClusterConfig{})}
+	// In each cluster that is made, an agent can run as in any other.
+	each := kube.ClusterConfig{Controllers: true, Binaries: map[string]string{}}
+	for _, name := range []string{"axle-agent", "axle-render", "axle-render-rare"} {
+		each.Binaries[name] = w.Programs[name]
+	}
+	b := &bed{T: t, world: w, manager: capi.Start(t, on), provider: provider.Start(t, on, each)}
 	b.applier, err = kubeapply.New(on.Config())
 	b.must(err)
 	b.client = b.applier.Client
@@ -202,6 +207,8 @@ func (b *bed) nodes(workers int, version string) error {
 	if err != nil {
 		return err
 	}
+	// The node on which pods run is no machine.
+	list.Items = slices.DeleteFunc(list.Items, func(n corev1.Node) bool { return !strings.HasPrefix(n.Spec.ProviderID, "bed://") })
 	if len(list.Items) != workers {
 		return fmt.Errorf("the API server has %d nodes", len(list.Items))
 	}

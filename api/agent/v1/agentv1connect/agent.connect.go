@@ -64,6 +64,12 @@ const (
 	AgentServiceReportTestsProcedure = "/axle.agent.v1.AgentService/ReportTests"
 	// AgentServiceReportDiffProcedure is the fully-qualified name of the AgentService's ReportDiff RPC.
 	AgentServiceReportDiffProcedure = "/axle.agent.v1.AgentService/ReportDiff"
+	// AgentServiceEnrollChildProcedure is the fully-qualified name of the AgentService's EnrollChild
+	// RPC.
+	AgentServiceEnrollChildProcedure = "/axle.agent.v1.AgentService/EnrollChild"
+	// AgentServiceReportChildrenProcedure is the fully-qualified name of the AgentService's
+	// ReportChildren RPC.
+	AgentServiceReportChildrenProcedure = "/axle.agent.v1.AgentService/ReportChildren"
 	// AgentServicePingProcedure is the fully-qualified name of the AgentService's Ping RPC.
 	AgentServicePingProcedure = "/axle.agent.v1.AgentService/Ping"
 )
@@ -88,6 +94,13 @@ type AgentServiceClient interface {
 	// ReportDiff stores what applying a service would change. An answer means
 	// that it is committed.
 	ReportDiff(context.Context, *connect.Request[v1.ReportDiffRequest]) (*connect.Response[v1.ReportDiffResponse], error)
+	// EnrollChild returns what connects a cluster that a service of the caller's
+	// makes. It may be repeated until an agent of that cluster has registered;
+	// each answer replaces the one before.
+	EnrollChild(context.Context, *connect.Request[v1.EnrollChildRequest]) (*connect.Response[v1.EnrollChildResponse], error)
+	// ReportChildren stores the state of clusters that services of the caller's
+	// make. An answer means that it is committed.
+	ReportChildren(context.Context, *connect.Request[v1.ReportChildrenRequest]) (*connect.Response[v1.ReportChildrenResponse], error)
 	// Ping stores what the agent knows about its cluster; it is only sent on
 	// change and every 2 h. The poll shows liveness, not this call.
 	Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error)
@@ -140,6 +153,18 @@ func NewAgentServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(agentServiceMethods.ByName("ReportDiff")),
 			connect.WithClientOptions(opts...),
 		),
+		enrollChild: connect.NewClient[v1.EnrollChildRequest, v1.EnrollChildResponse](
+			httpClient,
+			baseURL+AgentServiceEnrollChildProcedure,
+			connect.WithSchema(agentServiceMethods.ByName("EnrollChild")),
+			connect.WithClientOptions(opts...),
+		),
+		reportChildren: connect.NewClient[v1.ReportChildrenRequest, v1.ReportChildrenResponse](
+			httpClient,
+			baseURL+AgentServiceReportChildrenProcedure,
+			connect.WithSchema(agentServiceMethods.ByName("ReportChildren")),
+			connect.WithClientOptions(opts...),
+		),
 		ping: connect.NewClient[v1.PingRequest, v1.PingResponse](
 			httpClient,
 			baseURL+AgentServicePingProcedure,
@@ -151,13 +176,15 @@ func NewAgentServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 
 // agentServiceClient implements AgentServiceClient.
 type agentServiceClient struct {
-	register    *connect.Client[v1.RegisterRequest, v1.RegisterResponse]
-	renew       *connect.Client[v1.RenewRequest, v1.RenewResponse]
-	services    *connect.Client[v1.ServicesRequest, v1.ServicesResponse]
-	report      *connect.Client[v1.ReportRequest, v1.ReportResponse]
-	reportTests *connect.Client[v1.ReportTestsRequest, v1.ReportTestsResponse]
-	reportDiff  *connect.Client[v1.ReportDiffRequest, v1.ReportDiffResponse]
-	ping        *connect.Client[v1.PingRequest, v1.PingResponse]
+	register       *connect.Client[v1.RegisterRequest, v1.RegisterResponse]
+	renew          *connect.Client[v1.RenewRequest, v1.RenewResponse]
+	services       *connect.Client[v1.ServicesRequest, v1.ServicesResponse]
+	report         *connect.Client[v1.ReportRequest, v1.ReportResponse]
+	reportTests    *connect.Client[v1.ReportTestsRequest, v1.ReportTestsResponse]
+	reportDiff     *connect.Client[v1.ReportDiffRequest, v1.ReportDiffResponse]
+	enrollChild    *connect.Client[v1.EnrollChildRequest, v1.EnrollChildResponse]
+	reportChildren *connect.Client[v1.ReportChildrenRequest, v1.ReportChildrenResponse]
+	ping           *connect.Client[v1.PingRequest, v1.PingResponse]
 }
 
 // Register calls axle.agent.v1.AgentService.Register.
@@ -190,6 +217,16 @@ func (c *agentServiceClient) ReportDiff(ctx context.Context, req *connect.Reques
 	return c.reportDiff.CallUnary(ctx, req)
 }
 
+// EnrollChild calls axle.agent.v1.AgentService.EnrollChild.
+func (c *agentServiceClient) EnrollChild(ctx context.Context, req *connect.Request[v1.EnrollChildRequest]) (*connect.Response[v1.EnrollChildResponse], error) {
+	return c.enrollChild.CallUnary(ctx, req)
+}
+
+// ReportChildren calls axle.agent.v1.AgentService.ReportChildren.
+func (c *agentServiceClient) ReportChildren(ctx context.Context, req *connect.Request[v1.ReportChildrenRequest]) (*connect.Response[v1.ReportChildrenResponse], error) {
+	return c.reportChildren.CallUnary(ctx, req)
+}
+
 // Ping calls axle.agent.v1.AgentService.Ping.
 func (c *agentServiceClient) Ping(ctx context.Context, req *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error) {
 	return c.ping.CallUnary(ctx, req)
@@ -215,6 +252,13 @@ type AgentServiceHandler interface {
 	// ReportDiff stores what applying a service would change. An answer means
 	// that it is committed.
 	ReportDiff(context.Context, *connect.Request[v1.ReportDiffRequest]) (*connect.Response[v1.ReportDiffResponse], error)
+	// EnrollChild returns what connects a cluster that a service of the caller's
+	// makes. It may be repeated until an agent of that cluster has registered;
+	// each answer replaces the one before.
+	EnrollChild(context.Context, *connect.Request[v1.EnrollChildRequest]) (*connect.Response[v1.EnrollChildResponse], error)
+	// ReportChildren stores the state of clusters that services of the caller's
+	// make. An answer means that it is committed.
+	ReportChildren(context.Context, *connect.Request[v1.ReportChildrenRequest]) (*connect.Response[v1.ReportChildrenResponse], error)
 	// Ping stores what the agent knows about its cluster; it is only sent on
 	// change and every 2 h. The poll shows liveness, not this call.
 	Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error)
@@ -263,6 +307,18 @@ func NewAgentServiceHandler(svc AgentServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(agentServiceMethods.ByName("ReportDiff")),
 		connect.WithHandlerOptions(opts...),
 	)
+	agentServiceEnrollChildHandler := connect.NewUnaryHandler(
+		AgentServiceEnrollChildProcedure,
+		svc.EnrollChild,
+		connect.WithSchema(agentServiceMethods.ByName("EnrollChild")),
+		connect.WithHandlerOptions(opts...),
+	)
+	agentServiceReportChildrenHandler := connect.NewUnaryHandler(
+		AgentServiceReportChildrenProcedure,
+		svc.ReportChildren,
+		connect.WithSchema(agentServiceMethods.ByName("ReportChildren")),
+		connect.WithHandlerOptions(opts...),
+	)
 	agentServicePingHandler := connect.NewUnaryHandler(
 		AgentServicePingProcedure,
 		svc.Ping,
@@ -283,6 +339,10 @@ func NewAgentServiceHandler(svc AgentServiceHandler, opts ...connect.HandlerOpti
 			agentServiceReportTestsHandler.ServeHTTP(w, r)
 		case AgentServiceReportDiffProcedure:
 			agentServiceReportDiffHandler.ServeHTTP(w, r)
+		case AgentServiceEnrollChildProcedure:
+			agentServiceEnrollChildHandler.ServeHTTP(w, r)
+		case AgentServiceReportChildrenProcedure:
+			agentServiceReportChildrenHandler.ServeHTTP(w, r)
 		case AgentServicePingProcedure:
 			agentServicePingHandler.ServeHTTP(w, r)
 		default:
@@ -316,6 +376,14 @@ func (UnimplementedAgentServiceHandler) ReportTests(context.Context, *connect.Re
 
 func (UnimplementedAgentServiceHandler) ReportDiff(context.Context, *connect.Request[v1.ReportDiffRequest]) (*connect.Response[v1.ReportDiffResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.agent.v1.AgentService.ReportDiff is not implemented"))
+}
+
+func (UnimplementedAgentServiceHandler) EnrollChild(context.Context, *connect.Request[v1.EnrollChildRequest]) (*connect.Response[v1.EnrollChildResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.agent.v1.AgentService.EnrollChild is not implemented"))
+}
+
+func (UnimplementedAgentServiceHandler) ReportChildren(context.Context, *connect.Request[v1.ReportChildrenRequest]) (*connect.Response[v1.ReportChildrenResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.agent.v1.AgentService.ReportChildren is not implemented"))
 }
 
 func (UnimplementedAgentServiceHandler) Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error) {

@@ -1,0 +1,154 @@
+package clusterapi
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// The kinds of Cluster API that are read.
+var (
+	clusters    = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "clusters"}
+	deployments = schema.GroupVersionResource{Group: clusters.Group, Version: clusters.Version, Resource: "machinedeployments"}
+	pools       = schema.GroupVersionResource{Group: clusters.Group, Version: clusters.Version, Resource: "machinepools"}
+)
+
+// The labels of the objects of a cluster: its name, and the names of its pools in its topology.
+const (
+	clusterLabel    = "cluster.x-k8s.io/cluster-name"
+	deploymentLabel = "topology.cluster.x-k8s.io/deployment-name"
+	poolLabel       = "topology.cluster.x-k8s.io/pool-name"
+)
+
+// object is what is read of an object of Cluster API.
+type object struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Replicas int32 `json:"replicas"`
+	} `json:"spec"`
+	Status struct {
+		machines
+		Phase        string             `json:"phase"`
+		ControlPlane machines           `json:"controlPlane"`
+		Conditions   []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+// machines are the counts that all kinds have.
+type machines struct {
+	Desired  int32 `json:"desiredReplicas"`
+	Ready    int32 `json:"readyReplicas"`
+	UpToDate int32 `json:"upToDateReplicas"`
+	Versions []struct {
+		Version string `json:"version"`
+	} `json:"versions"`
+}
+
+// place is where a cluster is.
+type place struct{ namespace, name string }
+
+// observe returns the states of clusters by their places, in Cluster API's words, by one list
+// of each kind. One that is not there yet is not in it.
+func (c *Clusters) observe(ctx context.Context, of map[place]bool) (map[place]*agentv1.ChildState, error) {
+	states := map[place]*agentv1.ChildState{}
+	err := c.each(ctx, clusters, func(o object) {
+		at := place{o.Namespace, o.Name}
+		if !of[at] {
+			return
+		}
+		s := &agentv1.ChildState{Phase: o.Status.Phase, ControlPlane: o.Status.ControlPlane.message("", "")}
+		for _, condition := range o.Status.Conditions {
+			s.Conditions = append(s.Conditions, &agentv1.ChildCondition{
+				Type: condition.Type, Status: string(condition.Status), Reason: condition.Reason, Message: condition.Message, Since: clock.Micros(condition.LastTransitionTime.Time),
+			})
+		}
+		states[at] = s
+	})
+	if err != nil || len(states) == 0 {
+		return nil, err
+	}
+	for resource, label := range map[schema.GroupVersionResource]string{deployments: deploymentLabel, pools: poolLabel} {
+		err := c.each(ctx, resource, func(o object) {
+			s := states[place{o.Namespace, o.Labels[clusterLabel]}]
+			if s == nil {
+				return
+			}
+			name := o.Labels[label]
+			if name == "" {
+				name = o.Name
+			}
+			o.Status.Desired = o.Spec.Replicas
+			s.Pools = append(s.Pools, o.Status.message(name, o.Status.Phase))
+		})
+		if err != nil && !apierrors.IsNotFound(err) { // a kind that is not served has no objects
+			return nil, err
+		}
+	}
+	for _, s := range states {
+		slices.SortFunc(s.GetPools(), func(a, b *agentv1.ChildMachines) int { return strings.Compare(a.GetName(), b.GetName()) })
+	}
+	return states, nil
+}
+
+func (m machines) message(name, phase string) *agentv1.ChildMachines {
+	out := &agentv1.ChildMachines{Name: name, Phase: phase, Desired: m.Desired, Ready: m.Ready, UpToDate: m.UpToDate}
+	for _, v := range m.Versions {
+		out.Versions = append(out.Versions, v.Version)
+	}
+	slices.Sort(out.GetVersions())
+	return out
+}
+
+// pageSize is how many objects are read at once.
+const pageSize = 100
+
+// each calls back for the objects of a kind, in all namespaces.
+func (c *Clusters) each(ctx context.Context, resource schema.GroupVersionResource, do func(object)) error {
+	more := ""
+	for {
+		page, err := c.config.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: more})
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			o, err := read(item)
+			if err != nil {
+				return err
+			}
+			do(o)
+		}
+		if more = page.GetContinue(); more == "" {
+			return nil
+		}
+	}
+}
+
+func read(item unstructured.Unstructured) (o object, err error) {
+	text, err := item.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	if err != nil {
+		return o, errcode.New(errcode.Unprocessable, "%s %s/%s has fields that Cluster API does not give it: %w", item.GetKind(), item.GetNamespace(), item.GetName(), err)
+	}
+	return o, nil
+}
+
+// settled reports whether nothing about a cluster is on its way.
+func settled(s *agentv1.ChildState) bool {
+	still := func(m *agentv1.ChildMachines) bool {
+		return m.GetReady() == m.GetDesired() && m.GetUpToDate() == m.GetDesired()
+	}
+	moves := slices.ContainsFunc(s.GetPools(), func(m *agentv1.ChildMachines) bool { return !still(m) })
+	return s.GetPhase() == "Provisioned" && s.GetMessage() == "" && still(s.GetControlPlane()) && !moves
+}

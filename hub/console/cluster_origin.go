@@ -1,0 +1,37 @@
+package console
+
+import (
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/fleet"
+)
+
+// origin is nil for a cluster that was not made from a template.
+func origin(c fleet.Cluster) *hubv1.ClusterOrigin {
+	o := c.Origin
+	if !o.Known() {
+		return nil
+	}
+	return &hubv1.ClusterOrigin{
+		Template: o.Template, Commit: o.Commit, Version: o.Version, Variables: o.Variables, ManagementCluster: o.Management, Service: o.Service, Namespace: o.Namespace, Destroying: o.Destroying,
+		State: madeState(c.State),
+	}
+}
+
+// madeState is nil before the first report.
+func madeState(s fleet.MadeState) *hubv1.MadeState {
+	if s.ReportedAt == 0 {
+		return nil
+	}
+	out := &hubv1.MadeState{Phase: s.Phase, ControlPlane: madeMachines(s.ControlPlane), Message: s.Message, ReportedAt: s.ReportedAt}
+	for _, pool := range s.Pools {
+		out.Pools = append(out.Pools, madeMachines(pool))
+	}
+	for _, c := range s.Conditions {
+		out.Conditions = append(out.Conditions, &hubv1.MadeCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Since: c.Since})
+	}
+	return out
+}
+
+func madeMachines(m fleet.Machines) *hubv1.MadeMachines {
+	return &hubv1.MadeMachines{Name: m.Name, Phase: m.Phase, Desired: int32(m.Desired), Ready: int32(m.Ready), UpToDate: int32(m.UpToDate), Versions: m.Versions}
+}
