@@ -46,7 +46,18 @@ func (h *Hub) clusterNow(id string) (authproxy.Cluster, bool) {
 
 func proxied(x *index.Index, c fleet.Cluster) authproxy.Cluster {
 	namespaces, anything := x.Limits(c.ProjectID)
-	return authproxy.Cluster{ID: c.ID, Name: c.Name, Handle: c.Handle, Project: c.ProjectID, LimitsNamespaces: namespaces, Limited: anything}
+	return authproxy.Cluster{ID: c.ID, Name: c.Name, Handle: c.Handle, Project: c.ProjectID, LimitsNamespaces: namespaces, Limited: anything, Unmade: unmade(c)}
+}
+
+// unmade says why a cluster of a template has no tunnel while it is made and destroyed.
+func unmade(c fleet.Cluster) string {
+	switch {
+	case c.Origin.Destroying:
+		return "is being destroyed"
+	case c.Origin.Known() && !c.Registered():
+		return "is being made on cluster " + c.Origin.Management + " and has no agent yet; axle clusters get " + c.Name + " shows how far it is"
+	}
+	return ""
 }
 
 // useNonce is one transaction, so that of two replicas with the same ticket one

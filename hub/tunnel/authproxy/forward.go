@@ -57,7 +57,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, a *parsedRequest
 func (p *Proxy) openTo(ctx context.Context, a *parsedRequest) (Stream, error) {
 	stream, err := p.config.Open(ctx, a.cluster.ID, a.head)
 	if errors.Is(err, tunnel.ErrNone) {
-		return nil, errcode.New(errcode.Unavailable, "cluster %[1]s has no tunnel to this hub now; axle clusters get %[1]s shows since when, and axle-agent doctor, run where its agent runs, what keeps it down", a.cluster.Name).After(errcode.RetryAfter(err))
+		return nil, errcode.New(errcode.Unavailable, "cluster %s %s", a.cluster.Name, a.cluster.away()).After(errcode.RetryAfter(err))
 	}
 	return stream, err
 }

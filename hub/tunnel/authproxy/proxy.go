@@ -66,6 +66,17 @@ type Cluster struct {
 	// Limited that it limits anything that they write. A role that holds in every
 	// namespace would be a way around.
 	LimitsNamespaces, Limited bool
+	// Unmade says why a cluster that the hub makes or destroys has no tunnel; empty for
+	// others.
+	Unmade string
+}
+
+// away says why a cluster has no tunnel, and what to do.
+func (c Cluster) away() string {
+	if c.Unmade != "" {
+		return c.Unmade
+	}
+	return "has no tunnel to this hub now; axle clusters get " + c.Name + " shows since when, and axle-agent doctor, run where its agent runs, what keeps it down"
 }
 
 func (c Cluster) scope() identity.Scope { return identity.Scope{Project: c.Project, Cluster: c.ID} }
