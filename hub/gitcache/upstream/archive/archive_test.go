@@ -140,6 +140,8 @@ func TestWhiteouts(t *testing.T) {
 		"a link":               {layers: [][]tar.Header{{file("d/b"), link("l", "d")}, {file(".wh.l")}}, want: "d/b"},
 		"beneath a link":       {layers: [][]tar.Header{{file("d/b"), file("d/c"), link("l", "d")}, {file("l/.wh.b")}}, want: "d/c l"},
 		"nothing is there":     {layers: [][]tar.Header{{file("a")}, {file("x/.wh.y"), file("x/.wh..wh..opq")}}, want: "a"},
+		"below a file":         {layers: [][]tar.Header{{file("a")}, {file("a/.wh.b"), file("a/.wh..wh..opq")}}, want: "a"},
+		"below a circle":       {layers: [][]tar.Header{{link("l", "l")}, {file("l/.wh.b"), file("l/.wh..wh..opq")}}, want: "l"},
 		"before its successor": {layers: [][]tar.Header{{file("d/b"), file("d/c")}, {file(".wh.d"), file("d/e")}}, want: "d/e"},
 		"after its successor":  {layers: [][]tar.Header{{file("d/b"), file("d/c")}, {file("d/e"), file(".wh.d")}}, want: "d/e"},
 		"of its own layer":     {layers: [][]tar.Header{{file("a")}, {file("d/b"), file("d/.wh.b")}}, want: "a d/b"},

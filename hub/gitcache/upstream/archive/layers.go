@@ -53,6 +53,9 @@ func (u *unpacker) hide(name string) error {
 	folder, ours := u.laid[name]
 	switch {
 	case !ours:
+		if _, err := u.root.Lstat(name); err != nil {
+			return nil // nothing is there, nor may be: it is below a file
+		}
 		return u.root.RemoveAll(name)
 	case folder:
 		return u.clear(name)
