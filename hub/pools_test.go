@@ -1,16 +1,23 @@
 package hub_test
 
 import (
-	"errors"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/hubtest"
+	"github.com/axle-cd/axle/hub/webhook"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/pool"
 )
@@ -47,12 +54,7 @@ var fillings = map[string]filling{
 // somebody else and an administrator get a place still, and the refusal has the pool, the
 // share, the time to wait and a metric. A pool without a row fails, here and in the page.
 func TestPoolsHaveShares(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	const cluster = "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {}}]\n"
-	if err := os.WriteFile(file, []byte(cluster), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	h := hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{OperatorServiceAccount: "axle/operator", OperatorKubeconfig: file}})
+	h := pooled(t)
 	page, err := os.ReadFile("../docs/security.md")
 	if err != nil {
 		t.Fatal(err)
@@ -67,22 +69,7 @@ func TestPoolsHaveShares(t *testing.T) {
 			t.Errorf("the pool %s has no row here, or none in docs/security.md", name)
 			return
 		}
-		take := func(c pool.Caller) (*pool.Held, error) { return nil, errors.New("no pool") }
-		switch p := one.(type) {
-		case *pool.Places:
-			take = func(c pool.Caller) (*pool.Held, error) { return p.TakeMany(c, row.steps) }
-		case *pool.Rates:
-			take = func(c pool.Caller) (*pool.Held, error) { return nil, p.Take(c) }
-		}
-		var refusal error
-		for n, inARow := 0, 0; inARow < 100 && n < 100_000; n++ {
-			if _, err := take(row.as(n)); err != nil {
-				refusal = err
-				inARow++
-			} else {
-				inARow = 0
-			}
-		}
+		take, refusal := row.fill(one)
 		if !errcode.Is(refusal, errcode.Exhausted) || errcode.RetrySeconds(refusal) < 1 || !strings.Contains(refusal.Error(), "(pool "+name+")") {
 			t.Errorf("%s: who fills it gets %v", name, refusal)
 		}
@@ -103,6 +90,113 @@ func TestPoolsHaveShares(t *testing.T) {
 	})
 	if found != len(fillings) {
 		t.Errorf("the hub has %d pools of %d", found, len(fillings))
+	}
+}
+
+// pooled starts a hub that has every pool.
+func pooled(t testing.TB) *hubtest.Hub {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	const cluster = "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {}}]\n"
+	if err := os.WriteFile(file, []byte(cluster), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{OperatorServiceAccount: "axle/operator", OperatorKubeconfig: file}})
+}
+
+// fill takes all of a pool that can be had, and returns the last refusal, and how to take more.
+func (f filling) fill(one any) (take func(pool.Caller) (*pool.Held, error), refusal error) {
+	switch p := one.(type) {
+	case *pool.Places:
+		take = func(c pool.Caller) (*pool.Held, error) { return p.TakeMany(c, f.steps) }
+	case *pool.Rates:
+		take = func(c pool.Caller) (*pool.Held, error) { return nil, p.Take(c) }
+	}
+	for n, inARow := 0, 0; inARow < 100 && n < 100_000; n++ {
+		if _, err := take(f.as(n)); err != nil {
+			refusal = err
+			inARow++
+		} else {
+			inARow = 0
+		}
+	}
+	return take, refusal
+}
+
+// BenchmarkFullPools compares an administrator's call, and another project's delivery, while
+// all pools are full, and while a stranger besides tries again without waiting, with those of
+// before.
+func BenchmarkFullPools(b *testing.B) {
+	h := pooled(b)
+	hooks := gitcache.Webhooks{WebhookStore: h.Parts().Store}
+	hook, secret, err := hooks.Create(b.Context(), gitcache.Webhook{Name: "other", Provider: gitcache.Generic}, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	post := func(path, body, token string) int {
+		r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, h.URL+path, strings.NewReader(body))
+		if err != nil {
+			b.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", token)
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write([]byte(body))
+		r.Header.Set("X-Axle-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			b.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode
+	}
+	calls := map[string]func() int{
+		"admin":    func() int { return post("/axle.hub.v1.Projects/List", "{}", "Bearer "+h.AdminToken) },
+		"delivery": func() int { return post(webhook.Path(hook), `{"url": "https://git.example.com/x.git"}`, "") },
+	}
+	round := func(call func() int) float64 {
+		var took []time.Duration
+		for range 500 {
+			began := time.Now()
+			if status := call(); status >= 300 {
+				b.Fatalf("HTTP %d", status)
+			}
+			took = append(took, time.Since(began))
+		}
+		slices.Sort(took)
+		return float64(took[len(took)*99/100].Microseconds())
+	}
+	// What else runs on the machine adds to some of the rounds.
+	p99 := func(call func() int) float64 { return min(round(call), round(call), round(call)) }
+	for b.Loop() {
+		empty := map[string]float64{}
+		for name, call := range calls {
+			empty[name] = p99(call)
+		}
+		h.Pools().Each(func(name string, one any) { fillings[name].fill(one) })
+		for name, call := range calls {
+			full := p99(call)
+			b.ReportMetric(empty[name], name+"-empty-us")
+			b.ReportMetric(full, name+"-full-us")
+			b.ReportMetric(full/empty[name], name+"-full-ratio")
+		}
+		again, stop := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(again)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					post("/axle.hub.v1.Federation/Exchange", `{"subject_token": "x"}`, "")
+				}
+			}
+		}()
+		for name, call := range calls {
+			b.ReportMetric(p99(call)/empty[name], name+"-pressed-ratio")
+		}
+		close(stop)
+		<-again
 	}
 }
 
