@@ -13,7 +13,7 @@ func origin(c fleet.Cluster) *hubv1.ClusterOrigin {
 	}
 	return &hubv1.ClusterOrigin{
 		Template: o.Template, Commit: o.Commit, Version: o.Version, Variables: o.Variables, ManagementCluster: o.Management, Service: o.Service, Namespace: o.Namespace, Destroying: o.Destroying,
-		State: madeState(c.State),
+		State: madeState(c.MadeState),
 	}
 }
 

@@ -42,10 +42,10 @@ type Cluster struct {
 	// cannot replace itself.
 	Installation installed.Agent
 	// Origin is zero for a cluster that somebody else made; ManagementID is the cluster that
-	// holds its objects, and State what that one last reported.
+	// holds its objects, and MadeState what that one last reported.
 	Origin       Origin
 	ManagementID string
-	State        MadeState
+	MadeState    MadeState
 	PingedAt     int64
 	CreatedAt    int64
 	UpdatedAt    int64

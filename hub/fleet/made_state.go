@@ -107,11 +107,11 @@ func (f *clusters) StoreMadeStates(ctx context.Context, managementID string, sta
 		for id, c := range made {
 			now := states[id]
 			now.bound()
-			now.ReportedAt, now.Unmet = c.State.ReportedAt, c.Origin.unmet(ctx, now)
-			if reflect.DeepEqual(now, c.State) {
+			now.ReportedAt, now.Unmet = c.MadeState.ReportedAt, c.Origin.unmet(ctx, now)
+			if reflect.DeepEqual(now, c.MadeState) {
 				continue
 			}
-			c.State, c.State.ReportedAt = now, f.now()
+			c.MadeState, c.MadeState.ReportedAt = now, f.now()
 			if err := f.store.UpdateCluster(ctx, c); err != nil {
 				return err
 			}

@@ -124,7 +124,7 @@ func TestStatesOfMadeClustersAreTheirManagementClusters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return c.State
+			return c.MadeState
 		}
 		long := strings.Repeat("x", 5000)
 		state := fleet.MadeState{

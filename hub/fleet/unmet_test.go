@@ -42,8 +42,8 @@ func TestChecksAreEvaluatedOverTheState(t *testing.T) {
 				t.Fatal(err)
 			}
 			c, err := env.ClusterNamed(ctx, "shop-1")
-			if err != nil || !slices.EqualFunc(c.State.Unmet, want, strings.HasPrefix) {
-				t.Errorf("in %s: %q, want %q: %v", s.Phase, c.State.Unmet, want, err)
+			if err != nil || !slices.EqualFunc(c.MadeState.Unmet, want, strings.HasPrefix) {
+				t.Errorf("in %s: %q, want %q: %v", s.Phase, c.MadeState.Unmet, want, err)
 			}
 		}
 		available := []fleet.MadeCondition{{Type: "Available", Status: "True"}}

@@ -35,7 +35,7 @@ var (
 		rows.Sparse(c, "installation", &v.Installation, "{}")
 		rows.Sparse(c, "origin", &v.Origin, "{}")
 		rows.Col(c, "management_id", &v.ManagementID)
-		rows.Sparse(c, "made_state", &v.State, "{}")
+		rows.Sparse(c, "made_state", &v.MadeState, "{}")
 		rows.Col(c, "managed_by_tool", &v.ManagedBy.Tool)
 		rows.Col(c, "managed_by_id", &v.ManagedBy.ID)
 	})
