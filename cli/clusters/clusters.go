@@ -108,6 +108,7 @@ func printCluster(a *command.App, c *hubv1.Cluster) error {
 		command.Col("Waits for", func(v *hubv1.Cluster) string { return v.GetOrigin().GetState().GetMessage() }),
 		command.Col("Control plane", func(v *hubv1.Cluster) string { return machines(v.GetOrigin().GetState().GetControlPlane()) }),
 		command.Col("Pools", poolsOf),
+		command.Col("Checks", func(v *hubv1.Cluster) string { return strings.Join(v.GetOrigin().GetState().GetUnmet(), "; ") }),
 		command.Col("Not true", func(v *hubv1.Cluster) string { return conditionsOf(a, v) }),
 		command.Col("Managed by", command.ManagerOf[*hubv1.Cluster]),
 		command.Col("Created", func(v *hubv1.Cluster) string { return command.Ago(a.Age(v.GetCreatedAt())) }),

@@ -1,14 +1,21 @@
 package clusterapi
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 
+	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/internal/clustercheck"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxChecks limits the checks of a template.
-const maxChecks = 50
+const (
+	// maxChecks limits the checks of a template.
+	maxChecks = 50
+	// maxAfter limits those for after a create, as the row of each cluster has them.
+	maxAfter = 16 << 10
+)
 
 // The moments of a check.
 const (
@@ -43,7 +50,29 @@ func (a about) compile() error {
 			return wrong(templateFile, "checks", "%s: %v", c.Name, err)
 		}
 	}
+	if text, err := a.after(); err != nil || len(text) > maxAfter {
+		return cmp.Or(err, wrong(templateFile, "checks", "those for %s have %d KiB; at most %d are kept with a cluster", afterCreate, len(text)>>10, maxAfter>>10))
+	}
 	return nil
+}
+
+// after are the checks for after a create, as the row of a cluster has them: its template may
+// have others by then.
+func (a about) after() (string, error) {
+	var kept []fleet.Check
+	for _, c := range a.Checks {
+		if c.When == afterCreate {
+			kept = append(kept, fleet.Check{Name: c.Name, Expression: c.Expression, Message: c.Message})
+		}
+	}
+	if len(kept) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return "", errcode.New(errcode.Internal, "%w", err)
+	}
+	return string(text), nil
 }
 
 // before returns Invalid with the message of the first check that does not hold for the

@@ -120,7 +120,7 @@ func (s *Clusters) Create(ctx context.Context, by string, r Request) (fleet.Clus
 		return fleet.Cluster{}, err
 	}
 	place := "cluster-" + r.Wish.Name + "-" + identity.NewID("")[:suffix]
-	origin := fleet.Origin{TemplateID: t.ID, Template: t.Name, Commit: t.Commit, Version: made.Version, Variables: made.Variables}
+	origin := fleet.Origin{TemplateID: t.ID, Template: t.Name, Commit: t.Commit, Version: made.Version, Variables: made.Variables, Checks: made.Checks}
 	return s.config.Fleet.MakeCluster(ctx, by, fleet.MadeCluster{
 		NewCluster: r.NewCluster, ManagementID: managementID, Origin: origin,
 		Builtin: fleet.Builtin{Name: place, Namespace: place, Version: t.Commit, Digest: d.String(), Size: int64(len(data)), Contained: true},

@@ -29,6 +29,8 @@ type Composed struct {
 	Version string
 	// Variables is the JSON object with defaults.
 	Variables string
+	// Checks is what must hold once it is up, as fleet.Origin has it.
+	Checks string
 	// Files are manifests by their paths.
 	Files map[string]string
 }
@@ -61,6 +63,9 @@ func (t Template) Compose(ctx context.Context, w Wish) (Composed, error) {
 	text, err := json.Marshal(values)
 	if err != nil {
 		return out, errcode.New(errcode.Internal, "%w", err)
+	}
+	if out.Checks, err = t.about.after(); err != nil {
+		return out, err
 	}
 	out.Variables = string(text)
 	var class []any

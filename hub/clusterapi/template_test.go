@@ -83,6 +83,7 @@ func TestAFolderThatIsWrongIsRefusedByFileAndField(t *testing.T) {
 		`template.yaml: unknown field "topology"`:                      edit("template.yaml", "provider:", "topology: {}\nprovider:"),
 		"template.yaml: checks: pools: ERROR":                          edit("template.yaml", "variables.nodePools.all", "variables.nodePools.al"),
 		`template.yaml: checks: pools is for the moment "soon"`:        edit("template.yaml", "before", "soon"),
+		"template.yaml: checks: those for after have 20 KiB; at most":  edit("template.yaml", "It is not up.", strings.Repeat("x", 20<<10)),
 		"template.yaml: checks: each check has a name and a message":   edit("template.yaml", "message: It is not up.", "message: ''"),
 		"spec.patches: region has valueFrom.template":                  edit("class/class.yaml", "{variable: region}", "{template: '{{ .region }}'}"),
 		"spec.patches: region has enabledIf":                           edit("class/class.yaml", "- name: region\n", "- name: region\n    enabledIf: 'true'\n"),

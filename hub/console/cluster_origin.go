@@ -22,7 +22,7 @@ func madeState(s fleet.MadeState) *hubv1.MadeState {
 	if s.ReportedAt == 0 {
 		return nil
 	}
-	out := &hubv1.MadeState{Phase: s.Phase, ControlPlane: madeMachines(s.ControlPlane), Message: s.Message, ReportedAt: s.ReportedAt}
+	out := &hubv1.MadeState{Phase: s.Phase, ControlPlane: madeMachines(s.ControlPlane), Message: s.Message, ReportedAt: s.ReportedAt, Unmet: s.Unmet}
 	for _, pool := range s.Pools {
 		out.Pools = append(out.Pools, madeMachines(pool))
 	}

@@ -31,6 +31,9 @@ type MadeState struct {
 	Message string `json:"message,omitempty"`
 	// ReportedAt is when a report last changed it.
 	ReportedAt int64 `json:"reportedAt,omitempty"`
+	// Unmet are the texts of the template's checks that do not hold for it. No agent reports
+	// them.
+	Unmet []string `json:"unmet,omitempty"`
 }
 
 // Machines are those of a pool, or of the control plane.
@@ -104,7 +107,7 @@ func (f *clusters) StoreMadeStates(ctx context.Context, managementID string, sta
 		for id, c := range made {
 			now := states[id]
 			now.bound()
-			now.ReportedAt = c.MadeState.ReportedAt
+			now.ReportedAt, now.Unmet = c.MadeState.ReportedAt, c.Origin.unmet(ctx, now)
 			if reflect.DeepEqual(now, c.MadeState) {
 				continue
 			}

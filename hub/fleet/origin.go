@@ -21,6 +21,8 @@ type Origin struct {
 	// Version is that of Kubernetes, and Variables a JSON object, with defaults.
 	Version   string `json:"version,omitempty"`
 	Variables string `json:"variables,omitempty"`
+	// Checks is a JSON list of Check.
+	Checks string `json:"checks,omitempty"`
 	// Management is the name of the cluster with the objects of this one, and Service the
 	// hub's own service there, in a namespace of its own.
 	Management string `json:"management,omitempty"`

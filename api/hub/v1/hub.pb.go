@@ -1748,7 +1748,9 @@ type MadeState struct {
 	// Why the cluster is not connected yet, or why nothing is known of it.
 	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
 	// When a report last changed it.
-	ReportedAt    int64 `protobuf:"varint,6,opt,name=reported_at,json=reportedAt,proto3" json:"reported_at,omitempty"`
+	ReportedAt int64 `protobuf:"varint,6,opt,name=reported_at,json=reportedAt,proto3" json:"reported_at,omitempty"`
+	// The checks of the template for after a create that do not hold, in its words.
+	Unmet         []string `protobuf:"bytes,7,rep,name=unmet,proto3" json:"unmet,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1823,6 +1825,13 @@ func (x *MadeState) GetReportedAt() int64 {
 		return x.ReportedAt
 	}
 	return 0
+}
+
+func (x *MadeState) GetUnmet() []string {
+	if x != nil {
+		return x.Unmet
+	}
+	return nil
 }
 
 // MadeMachines are those of a pool, or of the control plane.
@@ -11399,7 +11408,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"destroying\x18\b \x01(\bR\n" +
 	"destroying\x12,\n" +
-	"\x05state\x18\t \x01(\v2\x16.axle.hub.v1.MadeStateR\x05state\"\x89\x02\n" +
+	"\x05state\x18\t \x01(\v2\x16.axle.hub.v1.MadeStateR\x05state\"\x9f\x02\n" +
 	"\tMadeState\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12>\n" +
 	"\rcontrol_plane\x18\x02 \x01(\v2\x19.axle.hub.v1.MadeMachinesR\fcontrolPlane\x12/\n" +
@@ -11409,7 +11418,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"conditions\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x1f\n" +
 	"\vreported_at\x18\x06 \x01(\x03R\n" +
-	"reportedAt\"\xa2\x01\n" +
+	"reportedAt\x12\x14\n" +
+	"\x05unmet\x18\a \x03(\tR\x05unmet\"\xa2\x01\n" +
 	"\fMadeMachines\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05phase\x18\x02 \x01(\tR\x05phase\x12\x18\n" +

@@ -32,6 +32,8 @@ func byTheHub(t *testing.T, b *bed) {
 		return strings.TrimSpace(result.Out)
 	}
 	files, kinds := template(t)
+	files["bed/template.yaml"] += `  - {name: crowd, when: after, expression: "status.workers.readyReplicas > 100", message: There are too few workers.}
+`
 	files["app/one.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {word: delivered}\n"
 	b.must(w.Login(ctx))
 	b.must(w.Git.Create(ctx, "fleet"))
@@ -69,7 +71,8 @@ func byTheHub(t *testing.T, b *bed) {
 			return nil
 		})
 	}
-	shows("the cluster in the hub", "State: Fresh", "Phase: Provisioned", "Pools: workers: 1/1 ready, 1 up to date, v1.36.3")
+	shows("the cluster in the hub", "State: Fresh", "Phase: Provisioned", "Pools: workers: 1/1 ready, 1 up to date, v1.36.3",
+		"Checks: There are too few workers. (check crowd of the template) ") // and no other
 	axle("services", "create", "edge/web", "--repo", "fleet", "--ref", "main", "--folder", "app", "--namespace", "web")
 	axle("services", "wait", "edge/web", "--timeout", "3m")
 	workload, err := kubernetes.NewForConfig(b.provider.Cluster(b.namespace, "edge").Config())
