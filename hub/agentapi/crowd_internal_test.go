@@ -24,6 +24,7 @@ type (
 	onlyDesired  struct{ Desired }
 	onlyFeed     struct{ Feed }
 	noTarballs   struct{ Tarballs }
+	noChildren   struct{ Children }
 )
 
 func (onlyIdentity) Authenticate(context.Context, string) (identity.Principal, error) {
@@ -55,7 +56,7 @@ func poll(s *Server, etag string) *httptest.ResponseRecorder {
 }
 
 func TestNoFurtherAgentBeginsWhileManyCallsAreUnderWay(t *testing.T) {
-	s, err := New(Config{Identity: onlyIdentity{}, Keys: onlyKeys{}, Fleet: onlyFleet{}, Desired: onlyDesired{}, Tarballs: noTarballs{}, Feed: onlyFeed{}, MaxUnderWay: 2})
+	s, err := New(Config{Identity: onlyIdentity{}, Keys: onlyKeys{}, Fleet: onlyFleet{}, Desired: onlyDesired{}, Tarballs: noTarballs{}, Feed: onlyFeed{}, Children: noChildren{}, MaxUnderWay: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

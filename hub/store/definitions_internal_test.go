@@ -166,7 +166,7 @@ var elsewhere = map[string]string{
 	"fleet.Project (SELECT count(*) FROM clusters c WHERE c.project_id = p.id)": "Clusters",
 	"fleet.Project (SELECT count(*) FROM services s WHERE s.project_id = p.id)": "Services",
 
-	"fleet.Cluster COALESCE(p.name, '')":                                                "Project",
+	"fleet.Cluster destroying": "Origin.Destroying", "fleet.Cluster COALESCE(p.name, '')": "Project",
 	"fleet.StoredService COALESCE(c.name, '')":                                          "Cluster",
 	"fleet.StoredService COALESCE(p.name, '')":                                          "Project",
 	"fleet.StoredService COALESCE(o.repository_id, '')":                                 "Desired.RepositoryID",

@@ -20,8 +20,8 @@ type Spec struct {
 	// Of is what the places are for, in the plural.
 	Of   string
 	Size int
-	// Share is what one caller has at most, besides a half of what the others leave; zero
-	// for no more than that.
+	// Share is what one caller has at most, administrators too, besides a half of what the
+	// others leave; zero for no more than that.
 	Share int
 	// Reserve is how many of the places are for reserved callers only.
 	Reserve int
@@ -143,6 +143,8 @@ func (p *Places) fits(c Caller, places int) reason {
 	switch {
 	case p.used+places > p.spec.Size:
 		return full
+	case p.spec.Share > 0 && own+places > p.spec.Share:
+		return ofCaller
 	case c.Reserved:
 		return ""
 	case p.used+places > free:

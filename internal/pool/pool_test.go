@@ -103,6 +103,18 @@ func values(t *testing.T, from prometheus.Gatherer) map[string]float64 {
 }
 
 // Many callers of one project, and many networks of one site, have one share together.
+// A share that is a number is an administrator's too: one browser or script of theirs must
+// not take what the others come with.
+func TestAShareInNumbersIsForAll(t *testing.T) {
+	p := pool.NewSet(nil).Places(pool.Spec{Name: "things", Of: "things", Size: 100, Share: 4, Reserve: 10})
+	for _, c := range []pool.Caller{{Name: "ann"}, {Name: "root", Reserved: true}} {
+		held, err := fill(p, c)
+		if len(held) != 4 || !errcode.Is(err, errcode.Exhausted) || !strings.Contains(errcode.Message(err), "your share of the 100 places for things is 4 now") {
+			t.Errorf("%s has %d, then %v", c.Name, len(held), err)
+		}
+	}
+}
+
 func TestManyOfOneProjectHaveOneShare(t *testing.T) {
 	for name, caller := range map[string]func(n int) pool.Caller{
 		"tokens of one project": func(n int) pool.Caller { return pool.Caller{Name: fmt.Sprint(n), Project: "shop"} },
