@@ -215,9 +215,9 @@ func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Reques
 		return buffer.Bytes(), release, nil
 	}
 	if err == nil {
-		held, err := s.large.Wait(ctx, pool.Caller{Name: hook})
-		if err != nil {
-			return nil, release, err
+		held, full := s.large.Wait(ctx, pool.Caller{Name: hook})
+		if full != nil {
+			return nil, release, full
 		}
 		release = held.Leave
 		_, err = io.Copy(&buffer, in)
