@@ -37,6 +37,10 @@ func clusterDefinitions(templates ...map[string]string) string {
 			return
 		}
 		defined[plural] = true
+		status := ""
+		if kind == "Cluster" { // others are written with their status
+			status = ", subresources: {status: {}}"
+		}
 		fmt.Fprintf(&all, `---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -46,8 +50,8 @@ spec:
   names: {kind: %[3]s, plural: %[4]s}
   scope: Namespaced
   versions:
-  - {name: %[2]s, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
-`, group, version, kind, plural)
+  - {name: %[2]s, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}%[5]s}
+`, group, version, kind, plural, status)
 	}
 	define("cluster.x-k8s.io", "v1beta2", "Cluster")
 	define("cluster.x-k8s.io", "v1beta2", "MachineDeployment")
@@ -356,7 +360,7 @@ func (s *stage) connects(name, namespace string) {
 	s.must(os.WriteFile(pool, []byte(`{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment", "metadata": {"name": "a-x7z", "labels": {"cluster.x-k8s.io/cluster-name": "`+name+`", "topology.cluster.x-k8s.io/deployment-name": "workers"}},
 		"spec": {"replicas": 3}, "status": {"phase": "ScalingUp", "readyReplicas": 1, "upToDateReplicas": 3, "versions": [{"version": "v1.37.0", "replicas": 3}]}}`), 0o600))
 	in("mgmt", "create", "-n", namespace, "-f", pool)
-	in("mgmt", "patch", "clusters.cluster.x-k8s.io", name, "-n", namespace, "--type=merge", "-p", `{"status": {"phase": "Pending", "controlPlane": {"desiredReplicas": 1}, "conditions": [{"type": "Available", "status": "False", "reason": "NotAvailable", "message": "the network is made", "lastTransitionTime": "2026-01-01T00:00:00Z"}, {"type": "Paused", "status": "False", "reason": "NotPaused"}]}}`)
+	in("mgmt", "patch", "clusters.cluster.x-k8s.io", name, "-n", namespace, "--subresource=status", "--type=merge", "-p", `{"status": {"phase": "Pending", "controlPlane": {"desiredReplicas": 1}, "conditions": [{"type": "Available", "status": "False", "reason": "NotAvailable", "message": "the network is made", "lastTransitionTime": "2026-01-01T00:00:00Z"}, {"type": "Paused", "status": "False", "reason": "NotPaused"}]}}`)
 	shows("the phase", name+" Pending", "clusters", "list")
 	shows("the pool", "Pools: workers: 1/3 ready, 3 up to date, v1.37.0 ScalingUp", "clusters", "get", name)
 	shows("the condition", "the network is made", "clusters", "get", name)
