@@ -160,6 +160,8 @@ func gitCommand(ts *testscript.TestScript, _ bool, args []string) {
 		id, err := s.Git.CommitFolder(ctx, args[1], args[2], "a change", ts.MkAbs(args[3]))
 		ts.Check(err)
 		ts.Setenv("COMMIT", id)
+	case "reset":
+		ts.Check(s.Git.SetRef(ctx, args[1], "refs/heads/"+args[2], args[3]))
 	case "tag":
 		id, err := s.Git.Resolve(ctx, args[1], "refs/heads/main")
 		ts.Check(err)
