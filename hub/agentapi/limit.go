@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/bootstrap"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/pool"
@@ -15,25 +16,29 @@ import (
 type registrations struct{ known, strangers *pool.Rates }
 
 // newRegistrations makes the pools: many agents may share an address behind NAT, or a token,
-// and start at once, so the burst fits a large site.
+// and start at once, so the burst fits a large site. One token may be a whole fleet's, at many
+// sites.
 func newRegistrations(pools *pool.Set, c clock.Clock) registrations {
-	rates := func(name string) *pool.Rates {
+	rates := func(name string, together pool.Rate) *pool.Rates {
 		return pools.Rates(pool.RateSpec{
 			Name: name, Of: "registrations", Clock: c,
-			Caller: pool.Rate{Burst: 200, Every: time.Second / 5}, Project: pool.Rate{Burst: 1600, Every: time.Second / 40},
+			Caller: pool.Rate{Burst: 200, Every: time.Second / 5}, Project: together,
 		})
 	}
-	return registrations{rates("registrations"), rates("strangers_registrations")}
+	return registrations{
+		known:     rates("registrations", pool.Rate{Burst: 10_000, Every: time.Second / 200}),
+		strangers: rates("strangers_registrations", pool.Rate{Burst: 1600, Every: time.Second / 40}),
+	}
 }
 
-// register counts one registration. A token of the hub counts apart from its address, so that
-// nobody beside keeps it out.
+// register counts one registration. A token of the hub counts by address, and apart from
+// strangers at that address, so that nobody beside keeps it out.
 func (s *Server) register(ctx context.Context, bearer, remote string) error {
 	token, err := s.config.Identity.Authenticate(ctx, bootstrap.Secret(bearer))
 	if err != nil || token.Kind != identity.KindBootstrap {
 		return s.registrations.strangers.Take(pool.Stranger(remote))
 	}
-	return s.registrations.known.Take(pool.Caller{Name: token.ID})
+	return s.registrations.known.Take(pool.Caller{Name: token.ID + " " + address.Host(remote), Project: token.ID})
 }
 
 // limitBody limits a request's body and the time that it may take.
