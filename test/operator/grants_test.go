@@ -216,6 +216,9 @@ var cells = map[string]cell{
 	"GlobalService spec.template.sources[].sourceRef":              {kinds.Deployments, "GlobalService", "GitRepository", "{tags: {tier: none}, template: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, sourceRef: {kind: GitRepository, name: podinfo, namespace: %s}, git: {folder: web}}]}}"},
 	"ManagedNamespace spec.service.sourceRef":                      {kinds.Deployments, "ManagedNamespace", "GitRepository", "{target: {tags: {tier: none}}, service: {sourceRef: {kind: GitRepository, name: podinfo, namespace: %s}, git: {folder: web}}}"},
 	"ManagedNamespace spec.service.sources[].sourceRef":            {kinds.Deployments, "ManagedNamespace", "GitRepository", "{target: {tags: {tier: none}}, service: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, sourceRef: {kind: GitRepository, name: podinfo, namespace: %s}, git: {folder: web}}]}}"},
+	"ServiceDeployment spec.helm.valuesFrom":                       {kinds.Deployments, "ServiceDeployment", "Secret", "{cluster: edge-1, helm: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}, valuesFrom: {name: chart, namespace: %s}}}"},
+	"GlobalService spec.template.helm.valuesFrom":                  {kinds.Deployments, "GlobalService", "Secret", "{tags: {tier: none}, template: {helm: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}, valuesFrom: {name: chart, namespace: %s}}}}"},
+	"ManagedNamespace spec.service.helm.valuesFrom":                {kinds.Deployments, "ManagedNamespace", "Secret", "{target: {tags: {tier: none}}, service: {helm: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}, valuesFrom: {name: chart, namespace: %s}}}}"},
 	"GitRepository spec.connectionRef":                             {kinds.Deployments, "GitRepository", "", "{url: 'https://github.com/x/y', connectionRef: {name: github, namespace: %s}}"},
 	"ScmConnection spec.tokenSecretRef":                            {kinds.Deployments, "ScmConnection", "Secret", "{name: x, type: GITHUB, tokenSecretRef: {name: values, namespace: %s}}"},
 	"ScmConnection spec.github.privateKeyRef":                      {kinds.Deployments, "ScmConnection", "Secret", "{name: x, type: GITHUB, tokenSecretRef: {namespace: %s}, github: {appId: '1', privateKeyRef: {name: values, key: password}}}"},
@@ -256,6 +259,7 @@ func TestReferencesBetweenNamespaces(t *testing.T) {
 	b.operate()
 	b.shared()
 	for _, namespace := range []string{b.namespace, b.foreign} {
+		b.apply("apiVersion: v1\nkind: Secret\nmetadata: {name: chart, namespace: " + namespace + "}\nstringData: {all: 'color: red'}")
 		b.flux("GitRepository", "podinfo", namespace, "{interval: 1m, url: '"+b.git.URL("fleet")+"', ref: {branch: main}}")
 	}
 	b.apply("apiVersion: deployments.plural.sh/v1alpha1\nkind: ScmConnection\nmetadata: {name: github}\nspec: {name: github, type: GITHUB, tokenSecretRef: {name: values, namespace: " + b.namespace + "}}")
