@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,11 +22,16 @@ func TestCredentialsOfOtherClustersAreKept(t *testing.T) {
 	t.Parallel()
 	const made, team, secret = "cluster-shop-1-abc", "credentials-team", "cluster.x-k8s.io/secret"
 	b := newBed(t, options{services: []*agentv1.ServiceSpec{{Id: "svc-1", Namespace: made, MakesCluster: "shop-1"}, {Id: "svc-2", Namespace: team}}})
+	// Her rights are this test's only: other tests on the API server deny them to Alice.
+	const name = "credentials-alice@example.com"
+	person := b.people.by[aliceToken]
+	person.Name = name
+	b.people.by[aliceToken] = person
 	api, ctx := b.direct(), t.Context()
 	for _, namespace := range []string{made, team} {
 		b.must(api.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}))
-		for name, kind := range map[string]corev1.SecretType{"shop-1-kubeconfig": secret, "ordinary": corev1.SecretTypeOpaque} {
-			b.must(api.CoreV1().Secrets(namespace).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Type: kind, StringData: map[string]string{"value": "canary-of-" + name}}, metav1.CreateOptions{}))
+		for of, kind := range map[string]corev1.SecretType{"shop-1-kubeconfig": secret, "ordinary": corev1.SecretTypeOpaque} {
+			b.must(api.CoreV1().Secrets(namespace).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: of}, Type: kind, StringData: map[string]string{"value": "canary-of-" + of}}, metav1.CreateOptions{}))
 		}
 		b.must(api.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "state"}}, metav1.CreateOptions{}))
 	}
@@ -35,11 +41,11 @@ func TestCredentialsOfOtherClustersAreKept(t *testing.T) {
 	}}}, metav1.CreateOptions{}))
 	b.must(api.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "credentials-all"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "credentials-all"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "alice@example.com"}},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},
 	}, metav1.CreateOptions{}))
 	t.Cleanup(func() {
 		// The API server is that of other tests.
-		if err := api.RbacV1().ClusterRoleBindings().Delete(t.Context(), "credentials-all", metav1.DeleteOptions{}); err != nil && ctx.Err() == nil {
+		if err := api.RbacV1().ClusterRoleBindings().Delete(context.WithoutCancel(ctx), "credentials-all", metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
