@@ -135,7 +135,7 @@ func (b *bed) axle(args ...string) (out, errs string, code int) {
 
 // env is the environment of commands that this bed's logins are for.
 func (b *bed) env(more ...string) []string {
-	return slices.Concat(os.Environ(), []string{"AXLE_CONFIG=" + b.config}, b.environ, more)
+	return slices.Concat(os.Environ(), []string{"AXLE_CONFIG=" + b.config, "KUBECACHEDIR=" + filepath.Join(filepath.Dir(b.config), "kubecache")}, b.environ, more)
 }
 
 // must is axle that succeeds.
