@@ -149,18 +149,9 @@ func (c *Client) verify(signed []byte, others map[string]ed25519.PublicKey) (*Li
 	if err := bounded.Proto(signed, &outer, bounded.Most(maxListBody)); err != nil {
 		return nil, hold(NotTheHub, 0, errcode.Unavailable, "the hub's list cannot be read: %w", err)
 	}
-	if err := c.checkSignature("list", outer.GetKeyId(), others, listPrefix, outer.GetDesired(), outer.GetSignature()); err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	cluster := c.clusterID
-	c.mu.Unlock()
 	var desired agentv1.Desired
-	if err := bounded.Proto(outer.GetDesired(), &desired, bounded.Most(maxListBody)); err != nil {
-		return nil, hold(Untrusted, 0, errcode.Internal, "the signed list cannot be read: %w", err)
-	}
-	if desired.GetClusterId() != cluster {
-		return nil, c.refuse(hold(Untrusted, 0, errcode.Forbidden, "list refused: it is for cluster %.80q, but this is %.80q", desired.GetClusterId(), cluster))
+	if err := c.open("list", outer.GetKeyId(), others, listPrefix, outer.GetDesired(), outer.GetSignature(), maxListBody, &desired); err != nil {
+		return nil, err
 	}
 	at := positionOf(desired.GetPosition())
 	if at.Incarnation == "" || at.Incarnation != desired.GetIncarnation().GetId() {

@@ -5,6 +5,8 @@ import (
 	"crypto/ed25519"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -35,6 +37,30 @@ func (c *Client) checkSignature(what, keyID string, others map[string]ed25519.Pu
 	if !ed25519.Verify(key, append([]byte(prefix), payload...), signature) {
 		return c.refuse(hold(Untrusted, 0, errcode.Forbidden,
 			"%s refused: the signature by key %.40s is wrong; something between the agent and the hub altered it", what, keyID))
+	}
+	return nil
+}
+
+// forCluster is what the hub signs for one cluster.
+type forCluster interface {
+	proto.Message
+	GetClusterId() string
+}
+
+// open decodes a payload that a pinned key, or one of others, signed for this cluster. what is
+// used in errors, and limit is of bytes.
+func (c *Client) open(what, keyID string, others map[string]ed25519.PublicKey, prefix string, payload, signature []byte, limit int, into forCluster) error {
+	if err := c.checkSignature(what, keyID, others, prefix, payload, signature); err != nil {
+		return err
+	}
+	if err := bounded.Proto(payload, into, bounded.Most(limit)); err != nil {
+		return hold(Untrusted, 0, errcode.Internal, "the signed %s cannot be read: %w", what, err)
+	}
+	c.mu.Lock()
+	cluster := c.clusterID
+	c.mu.Unlock()
+	if into.GetClusterId() != cluster {
+		return c.refuse(hold(Untrusted, 0, errcode.Forbidden, "%s refused: signed for cluster %.80q, but this is %.80q", what, into.GetClusterId(), cluster))
 	}
 	return nil
 }
@@ -77,18 +103,9 @@ func (c *Client) Services(ctx context.Context, ids []string) (*agentv1.ServicesR
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkSignature("specs", outer.GetKeyId(), nil, servicesPrefix, outer.GetSigned(), outer.GetSignature()); err != nil {
-		return nil, err
-	}
 	var inner agentv1.ServicesResponse
-	if err := bounded.Proto(outer.GetSigned(), &inner, bounded.Most(maxAnswer)); err != nil {
-		return nil, hold(Untrusted, 0, errcode.Internal, "the signed specs cannot be read: %w", err)
-	}
-	c.mu.Lock()
-	cluster := c.clusterID
-	c.mu.Unlock()
-	if inner.GetClusterId() != cluster {
-		return nil, c.refuse(hold(Untrusted, 0, errcode.Forbidden, "specs refused: they are for cluster %.80q, but this is %.80q", inner.GetClusterId(), cluster))
+	if err := c.open("specs", outer.GetKeyId(), nil, servicesPrefix, outer.GetSigned(), outer.GetSignature(), maxAnswer, &inner); err != nil {
+		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,18 +127,12 @@ func (c *Client) EnrollChild(ctx context.Context, r *agentv1.EnrollChildRequest)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkSignature("what connects a cluster", outer.GetKeyId(), nil, childPrefix, outer.GetChild(), outer.GetSignature()); err != nil {
+	var child agentv1.Child
+	if err := c.open("enrollment", outer.GetKeyId(), nil, childPrefix, outer.GetChild(), outer.GetSignature(), maxAnswer, &child); err != nil {
 		return nil, err
 	}
-	var child agentv1.Child
-	if err := bounded.Proto(outer.GetChild(), &child, bounded.Most(maxAnswer)); err != nil {
-		return nil, hold(Untrusted, 0, errcode.Internal, "what connects a cluster cannot be read: %w", err)
-	}
-	c.mu.Lock()
-	cluster := c.clusterID
-	c.mu.Unlock()
-	if child.GetClusterId() != cluster || child.GetServiceId() != r.GetServiceId() {
-		return nil, c.refuse(hold(Untrusted, 0, errcode.Forbidden, "what connects a cluster refused: it is for service %.80q of cluster %.80q, but this is %.80q of %.80q", child.GetServiceId(), child.GetClusterId(), r.GetServiceId(), cluster))
+	if child.GetServiceId() != r.GetServiceId() {
+		return nil, c.refuse(hold(Untrusted, 0, errcode.Forbidden, "enrollment refused: it is for service %.80q, and not for %.80q", child.GetServiceId(), r.GetServiceId()))
 	}
 	return &child, nil
 }
