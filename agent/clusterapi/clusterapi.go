@@ -30,7 +30,7 @@ const (
 	stepLimit = 2 * time.Minute
 )
 
-// Hub is asked for what connects a cluster, and told of each.
+// Hub is asked for what connects a cluster, and gets the states of all.
 type Hub interface {
 	EnrollChild(ctx context.Context, r *agentv1.EnrollChildRequest) (*agentv1.Child, error)
 	ReportChildren(ctx context.Context, r *agentv1.ReportChildrenRequest) error
@@ -73,9 +73,9 @@ type child struct {
 	// next is when to look again, askedAt when the hub was last asked.
 	next, askedAt time.Time
 	backoff       jitter.Backoff
-	// told is what the hub knows since toldAt.
-	told   *agentv1.ChildState
-	toldAt time.Time
+	// reported is what the hub knows since reportedAt.
+	reported   *agentv1.ChildState
+	reportedAt time.Time
 }
 
 // New returns no clusters.
@@ -149,7 +149,7 @@ func (c *Clusters) pass(ctx context.Context) (wait time.Duration, more bool) {
 		return 0, false
 	}
 	if now := c.config.Clock.Now(); !now.Before(c.observeAt) || c.changed.Swap(false) {
-		c.observeAt = now.Add(c.tell(ctx, all))
+		c.observeAt = now.Add(c.report(ctx, all))
 	}
 	next := c.observeAt
 	for _, one := range all {

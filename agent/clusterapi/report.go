@@ -23,8 +23,8 @@ const (
 	reportedAtOnce = 50
 )
 
-// tell reports the states of clusters that changed, and returns when to look again.
-func (c *Clusters) tell(ctx context.Context, all []*child) time.Duration {
+// report sends the states of clusters that changed, and returns when to look again.
+func (c *Clusters) report(ctx context.Context, all []*child) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, stepLimit)
 	defer cancel()
 	now := c.config.Clock.Now()
@@ -39,7 +39,7 @@ func (c *Clusters) tell(ctx context.Context, all []*child) time.Duration {
 		if !settled(states[one]) {
 			wait = movingEvery
 		}
-		if one.told == nil || now.Sub(one.toldAt) > againAfter || !proto.Equal(one.told, states[one]) {
+		if one.reported == nil || now.Sub(one.reportedAt) > againAfter || !proto.Equal(one.reported, states[one]) {
 			changed = append(changed, one)
 		}
 	}
@@ -55,7 +55,7 @@ func (c *Clusters) tell(ctx context.Context, all []*child) time.Duration {
 			return max(movingEvery, errcode.RetryAfter(err))
 		}
 		for _, one := range part {
-			one.told, one.toldAt = states[one], now
+			one.reported, one.reportedAt = states[one], now
 		}
 	}
 	return wait
