@@ -121,6 +121,9 @@ func countHeads(s *http.Server, next http.Handler) {
 			http.Error(w, "the request's line and headers are longer than 16 KiB", http.StatusRequestHeaderFieldsTooLarge)
 			return
 		}
-		next.ServeHTTP(w, r)
+		// A server that still knows its own body behind a refusal lets the client read the
+		// refusal before it resets the connection. What is inside bounds bodies by putting
+		// its own into the request, so it gets a copy.
+		next.ServeHTTP(w, r.WithContext(r.Context()))
 	})
 }
