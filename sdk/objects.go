@@ -47,12 +47,14 @@ func (o Objects) List(ctx context.Context, request proto.Message) ([]proto.Messa
 }
 
 // Write creates an object, or changes one that exists if update is set; both are one
-// method where the hub has one for them. It returns the object and, of methods that give
-// one, the result: created, updated or unchanged.
+// method where the hub has one for them. The request declares the object: that of a method
+// with another one is made from it. It returns the object and, of methods that give one,
+// the result: created, updated or unchanged.
 func (o Objects) Write(ctx context.Context, request proto.Message, update bool) (proto.Message, string, error) {
 	method := o.kind.Calls.Create
 	if update {
 		method = o.kind.Calls.Update
+		request = changing(request, hubv1.MethodNamed(o.kind.Calls.Path(method)).Input())
 	}
 	answer, err := o.client.Call(ctx, o.kind.Calls.Path(method), request)
 	if err != nil {

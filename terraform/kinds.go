@@ -71,22 +71,7 @@ var all = []*kind{
 		updating: withLimits, creating: withLimits,
 		removing: func(r proto.Message) { r.(*hubv1.UpdateProjectRequest).Limits = &hubv1.ProjectLimits{} },
 	},
-	{
-		of: &description.Cluster, installs: true,
-		updating: func(r proto.Message) {
-			u := r.(*hubv1.UpdateClusterRequest)
-			u.SetTags, u.SetMetadata = true, true
-		},
-	},
-	{
-		of: &description.Repository,
-		updating: func(r proto.Message) {
-			u := r.(*hubv1.UpdateRepositoryRequest)
-			if u.Options == nil {
-				u.Options = &hubv1.RepositoryOptions{}
-			}
-		},
-	},
+	{of: &description.Cluster, installs: true},
 	{
 		name: "service", object: &hubv1.Service{}, formerly: "plural_service_deployment",
 		create: via("Services/Create"), update: via("Services/Update"), remove: via("Services/Delete"), get: via("Services/Get"), list: via("Services/List"),
@@ -94,20 +79,6 @@ var all = []*kind{
 	},
 	{of: &description.GlobalService, made: "="},
 	{of: &description.ManagedNamespace, made: "=-core"},
-	{
-		of: &description.ServiceContext,
-		updating: func(r proto.Message) {
-			u := r.(*hubv1.UpdateContextRequest)
-			u.Global = u.GetContext().GetProject() == ""
-		},
-	},
-	{
-		of: &description.Outputs,
-		updating: func(r proto.Message) {
-			u := r.(*hubv1.PutOutputsRequest)
-			u.Global = u.GetOutputs().GetProject() == ""
-		},
-	},
 	{
 		name: "agent_upgrade", object: &hubv1.AgentUpgrade{}, create: via("Agents/StartUpgrade"), update: via("Agents/StartUpgrade"), get: via("Agents/UpgradeStatus"),
 		exists: func(o proto.Message) bool { return o.(*hubv1.AgentUpgrade).GetPhase() != "" },
@@ -130,14 +101,6 @@ var all = []*kind{
 		name: "access_binding", object: &hubv1.CreateBindingRequest{}, create: via("Bindings/Create"), remove: via("Bindings/Delete"), list: via("Bindings/List"),
 		keys:  []string{"subject_kind", "subject", "project", "cluster", "service"},
 		scope: map[string]protoreflect.Name{"project": "at.project", "cluster": "at.cluster", "service": "at.service"}, rows: boundTo, change: rebind,
-	},
-	{
-		of: &description.LoginProvider,
-		updating: func(r proto.Message) {
-			u := r.(*hubv1.UpdateProviderRequest)
-			u.Provider.Issuer = "" // it cannot change, and is no field that can be set
-			u.Set = []string{"title", "client_id", "scopes", "groups_claim", "groups", "email_domains", "allow_unverified", "ca_pem"}
-		},
 	},
 }
 
@@ -165,6 +128,7 @@ func (k *kind) describe() {
 	}
 	k.name, k.shows, k.also, k.formerly, k.upserts, k.takes = k.of.Snake(), k.of.Shows, k.of.Also, k.of.Formerly, c.Upserts(), c.Replaces
 	k.create, k.update, k.remove, k.get, k.list = method(c.Create), method(c.Update), method(c.Delete), method(c.Get), method(c.List)
+	k.updating = sdk.Complete
 	k.object = sdk.NewMessage(sdk.Rows(k.list.out.ProtoReflect().Descriptor()).Message())
 	if c.Brief {
 		k.list = nil

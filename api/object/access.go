@@ -82,7 +82,7 @@ var FederationTrust = Kind{
 		"CreateTrustRequest.audience":        {Required: true, Immutable: true, Text: "One of the token's aud must equal this."},
 		"CreateTrustRequest.claims":          {Required: true, Immutable: true, Text: "Each pattern must match the whole claim: a glob, or a regular expression between slashes."},
 		"CreateTrustRequest.account":         {Required: true, Immutable: true, Text: "The service account, by name.", Reference: "ServiceAccount"},
-		"CreateTrustRequest.scopes":          {Computed: true, Immutable: true, Text: "read, write or admin; empty is read."},
+		"CreateTrustRequest.scopes":          {Computed: true, Immutable: true, Empty: []string{"read"}, Text: "read, write or admin; empty is read."},
 		"CreateTrustRequest.lifetime_micros": {Computed: true, Immutable: true, Text: "How long exchanged tokens live, at most 1 h."},
 		"CreateTrustRequest.ca_pem":          {Immutable: true},
 	},
@@ -109,6 +109,7 @@ var LoginProvider = Kind{
 		"Provider.callback_url":               {Skip: true},
 		"Provider.logout_url":                 {Skip: true},
 		"Provider.managed_by":                 {Skip: true},
+		"UpdateProviderRequest.set":           {Mask: true},
 		"Provider.ca_pem":                     {Text: "The authority of the issuer's certificate, PEM."},
 	},
 }

@@ -42,6 +42,8 @@ var Cluster = Kind{
 
 		"CreateClusterRequest.from_template": {Skip: true},
 		"CreateClusterRequest.tags":          {Text: "Tags, which global services and filters select clusters by."},
+		"UpdateClusterRequest.set_tags":      {Default: true},
+		"UpdateClusterRequest.set_metadata":  {Default: true},
 	},
 }
 

@@ -132,6 +132,12 @@ type Field struct {
 	Secret bool
 	// Clears is the field of the object that a true one empties, such as a key.
 	Clears string
+	// Empty are the values that an empty list means.
+	Empty []string
+	// Mask is a list of the fields that a change sets, Whole a message that it replaces also by
+	// none, and Lacks a true one if the field of that name is empty.
+	Mask, Whole bool
+	Lacks       string
 	// Set is a list without an order.
 	Set bool
 	// JSON texts are compared by their meaning, Fold ones without regard to case.

@@ -144,6 +144,7 @@ var ServiceContext = Kind{
 		"Context.updated_by":           {Skip: true},
 		"Context.version":              {Skip: true},
 		"Context.managed_by":           {Skip: true},
+		"UpdateContextRequest.global":  {Lacks: "project"},
 	},
 }
 
@@ -155,6 +156,6 @@ var Outputs = Kind{
 	Listing: "Outputs; secrets are keys with empty values.", Plural: "all_outputs",
 	Fields: Fields{
 		"PutOutputsRequest.outputs": {Flat: true},
-		"PutOutputsRequest.global":  {Skip: true},
+		"PutOutputsRequest.global":  {Skip: true, Lacks: "project"},
 	},
 }

@@ -15,6 +15,7 @@ var Repository = Kind{
 		"CreateRepositoryRequest.credentials":     {Secret: true, Text: "How the hub logs in."},
 		"CreateRepositoryRequest.auth":            {Derived: true, Enum: rule.RepositoryAuth},
 		"CreateRepositoryRequest.options":         {Text: "Options that are no secrets."},
+		"UpdateRepositoryRequest.options":         {Whole: true},
 		"RepositoryOptions.max_bytes":             {Default: int64(0)},
 		"RepositoryOptions.plain_http":            {Default: false},
 		"RepositoryOptions.pass_credentials":      {Default: false},

@@ -20,7 +20,6 @@ import (
 	"github.com/axle-cd/axle/cli/plan"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/flagvalue"
-	"github.com/axle-cd/axle/internal/repourl"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -178,15 +177,6 @@ const maxInput = 16 << 20
 func (r *applying) item(ctx context.Context, item manifest.Item, view *appliedView) error {
 	client, dryRun := r.client, r.dryRun
 	switch {
-	case item.Project != nil:
-		item.Project.Management = r.management
-		return applyProject(ctx, client, item.Project, dryRun, view)
-	case item.Context != nil:
-		item.Context.Management = r.management
-		return applyContext(ctx, client, item.Context, dryRun, view)
-	case item.Repository != nil:
-		item.Repository.Management = r.management
-		return applyRepository(ctx, client, item.Repository, dryRun, view)
 	case item.Cluster != nil:
 		item.Cluster.Management = r.management
 		return applyCluster(ctx, client, item.Cluster, dryRun, view)
@@ -216,39 +206,6 @@ func (r *applying) item(ctx context.Context, item manifest.Item, view *appliedVi
 		view.NotActing = append(view.NotActing, applied.Msg.GetService().GetNotActing()...)
 		return nil
 	}
-}
-
-// applyRepository creates a repository, or updates its credentials.
-func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.CreateRepositoryRequest, dryRun bool, view *appliedView) error {
-	have, err := client.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: want.GetName()}))
-	switch {
-	case sdk.IsNotFound(err):
-		view.Result = "created"
-		if dryRun {
-			return nil
-		}
-		_, err = client.Repositories.Create(ctx, connect.NewRequest(want))
-		return err
-	case err != nil:
-		return err
-	case !repourl.Same(want.GetType(), have.Msg.GetUrl(), want.GetUrl()):
-		return errcode.New(errcode.Conflict, "repository %s has the URL %s, which cannot be changed; choose another name", want.GetName(), have.Msg.GetUrl())
-	case have.Msg.GetType() != want.GetType():
-		return errcode.New(errcode.Conflict, "repository %s is of the type %s, which cannot be changed; choose another name", want.GetName(), have.Msg.GetType())
-	case proto.Size(want.GetCredentials()) == 0 && have.Msg.GetUrl() == want.GetUrl() && (want.GetAuth() == "" || want.GetAuth() == have.Msg.GetAuth()) &&
-		manifest.RepositoryOptions(have.Msg.GetOptions(), want.GetOptions()) == nil && !takes(have.Msg.GetManagedBy(), want.GetManagement()):
-		view.Result = "unchanged"
-		return nil
-	}
-	view.Result = "updated"
-	if dryRun {
-		return nil
-	}
-	_, err = client.Repositories.Update(ctx, connect.NewRequest(&hubv1.UpdateRepositoryRequest{
-		Name: want.GetName(), Url: want.GetUrl(), Credentials: want.GetCredentials(), Auth: want.GetAuth(),
-		Options: manifest.RepositoryOptions(have.Msg.GetOptions(), want.GetOptions()), Management: want.GetManagement(),
-	}))
-	return err
 }
 
 // applyCluster changes what is declared about a registered cluster.
@@ -319,57 +276,4 @@ func repositories(spec *hubv1.ServiceSpec) []string {
 		names = append(names, source.GetRepository())
 	}
 	return names
-}
-
-// applyProject creates a project, or updates its description.
-func applyProject(ctx context.Context, client *sdk.Client, want *hubv1.CreateProjectRequest, dryRun bool, view *appliedView) error {
-	have, err := client.Projects.Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: want.GetName()}))
-	switch {
-	case sdk.IsNotFound(err):
-		view.Result = "created"
-		if dryRun {
-			return nil
-		}
-		_, err = client.Projects.Create(ctx, connect.NewRequest(want))
-		return err
-	case err != nil:
-		return err
-	case have.Msg.GetDescription() == want.GetDescription() && !takes(have.Msg.GetManagedBy(), want.GetManagement()):
-		view.Result = "unchanged"
-		return nil
-	}
-	view.Result = "updated"
-	if dryRun {
-		return nil
-	}
-	_, err = client.Projects.Update(ctx, connect.NewRequest(&hubv1.UpdateProjectRequest{Name: want.GetName(), Description: &want.Description, Management: want.GetManagement()}))
-	return err
-}
-
-// applyContext creates a context, or replaces its values.
-func applyContext(ctx context.Context, client *sdk.Client, want *hubv1.UpdateContextRequest, dryRun bool, view *appliedView) error {
-	have, err := client.Contexts.Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: want.GetContext().GetName()}))
-	switch {
-	case sdk.IsNotFound(err):
-		view.Result = "created"
-		if dryRun {
-			return nil
-		}
-		_, err = client.Contexts.Create(ctx, connect.NewRequest(&hubv1.CreateContextRequest{Context: want.GetContext(), Management: want.GetManagement()}))
-		return err
-	case err != nil:
-		return err
-	case !gives(want.GetContext().GetSecrets()) && manifest.SameContext(have.Msg, want.GetContext()) && !takes(have.Msg.GetManagedBy(), want.GetManagement()):
-		view.Result = "unchanged"
-		return nil
-	}
-	view.Result = "updated"
-	if dryRun {
-		return nil
-	}
-	done, err := client.Contexts.Update(ctx, connect.NewRequest(want))
-	if err == nil && done.Msg.GetVersion() == have.Msg.GetVersion() && proto.Equal(done.Msg.GetManagedBy(), have.Msg.GetManagedBy()) {
-		view.Result = "unchanged" // the secrets were the same
-	}
-	return err
 }

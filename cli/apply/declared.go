@@ -38,14 +38,29 @@ func (r *applying) declared(ctx context.Context, item manifest.Item, view *appli
 		}
 	}
 	if !r.dryRun && view.Result != "unchanged" {
-		if have, err = kind.Write(ctx, r.client, &item, have); err != nil {
+		made, err := kind.Write(ctx, r.client, &item, have)
+		if err != nil {
 			return err
 		}
+		if sameVersion(have, made) {
+			view.Result = "unchanged" // the secrets were the same
+		}
+		have = made
 	}
 	if have != nil {
 		r.ids[item.Kind+"/"+have.ID] = true
 	}
 	return nil
+}
+
+// sameVersion reports whether a write changed nothing, of objects that have a version.
+func sameVersion(have, made *declare.Found) bool {
+	if have == nil {
+		return false
+	}
+	before, _ := have.Message.(interface{ GetVersion() int64 })
+	after, _ := made.Message.(interface{ GetVersion() int64 })
+	return before != nil && after != nil && before.GetVersion() == after.GetVersion() && proto.Equal(have.By, made.By)
 }
 
 // prunableKinds are the kinds of sdk/declare that --prune deletes. A caller who may not

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/plan"
 	"github.com/axle-cd/axle/internal/jsondiff"
@@ -18,16 +19,6 @@ import (
 
 // maxAsked bounds the secrets of one object that the hub is asked about one by one.
 const maxAsked = 32
-
-// gives reports whether one of the secrets has a value. The others keep the hub's.
-func gives(secrets map[string]string) bool {
-	for _, value := range secrets {
-		if value != "" {
-			return true
-		}
-	}
-	return false
-}
 
 // fields are what an apply would change of an object, have being nil for a new one.
 func (r *applying) fields(ctx context.Context, item manifest.Item, have proto.Message) ([]plan.Field, error) {
@@ -85,21 +76,23 @@ func haveTree(item manifest.Item, have proto.Message) any {
 }
 
 func wantTree(item manifest.Item, have proto.Message) any {
-	switch {
-	case item.Project != nil:
-		return map[string]any{"name": item.Project.GetName(), "description": item.Project.GetDescription()}
-	case item.Repository != nil:
-		options := item.Repository.GetOptions()
-		if have, ok := have.(*hubv1.Repository); ok {
+	switch request := item.Request.(type) {
+	case *hubv1.CreateProjectRequest:
+		return map[string]any{"name": request.GetName(), "description": request.GetDescription()}
+	case *hubv1.CreateRepositoryRequest:
+		options := request.GetOptions()
+		if have, ok := have.(*hubv1.Repository); ok && item.Kind != object.Repository.Name {
 			if options = manifest.RepositoryOptions(have.GetOptions(), options); options == nil {
 				options = have.GetOptions()
 			}
 		}
-		return repositoryTree(item.Repository.GetType(), item.Repository.GetUrl(), options)
+		return repositoryTree(request.GetType(), request.GetUrl(), options)
+	case *hubv1.CreateContextRequest:
+		return contextTree(request.GetContext())
+	}
+	switch {
 	case item.Cluster != nil:
 		return clusterTree(item.Cluster.GetTags(), item.Cluster.GetMetadata(), item.Cluster)
-	case item.Context != nil:
-		return contextTree(item.Context.GetContext())
 	case item.Global != nil:
 		return globalTree(&hubv1.GlobalService{Settings: item.Global.GetSettings(), Spec: item.Global.GetSpec()})
 	case item.Namespace != nil:
@@ -190,7 +183,7 @@ func secretsOf(item manifest.Item) map[string]string {
 	case item.Namespace != nil:
 		return item.Namespace.GetSpec().GetSecrets()
 	}
-	return item.Context.GetContext().GetSecrets()
+	return item.SharedSecrets()
 }
 
 // knownSecrets are the keys that the hub has, with the path under which fields have them.
@@ -223,7 +216,7 @@ func given(have proto.Message, secrets map[string]string) (fields []plan.Field) 
 // of services; those of contexts and credentials are sent again by every apply.
 func (r *applying) secrets(ctx context.Context, item manifest.Item, have proto.Message) ([]plan.Field, error) {
 	if repository, ok := have.(*hubv1.Repository); ok {
-		if proto.Size(item.Repository.GetCredentials()) == 0 {
+		if proto.Size(repositoryOf(item).GetCredentials()) == 0 {
 			return nil, nil
 		}
 		field := plan.Field{Path: "credentials", New: plan.Given}
@@ -233,13 +226,13 @@ func (r *applying) secrets(ctx context.Context, item manifest.Item, have proto.M
 		return []plan.Field{field}, nil
 	}
 	if have == nil {
-		if proto.Size(item.Repository.GetCredentials()) > 0 {
+		if proto.Size(repositoryOf(item).GetCredentials()) > 0 {
 			return []plan.Field{{Path: "credentials", New: plan.Given}}, nil
 		}
 		return nil, nil
 	}
 	all := given(have, secretsOf(item))
-	if item.Context != nil || len(all) == 0 || len(all) > maxAsked {
+	if item.Request != nil || len(all) == 0 || len(all) > maxAsked {
 		return all, nil
 	}
 	var changed []plan.Field

@@ -64,8 +64,7 @@ func (r *applying) one(ctx context.Context, item manifest.Item, view *appliedVie
 		err = r.admitted(ctx, item, have)
 	}
 	object := plan.Object{Kind: item.Kind, Name: item.Name, Where: item.Where, NotActing: view.NotActing, Action: actions[view.Result]}
-	if err == nil && object.Action != plan.Unchanged && item.Request == nil {
-		// Of the kinds of sdk/declare the fields are not compared.
+	if err == nil && object.Action != plan.Unchanged && compared(item) {
 		object.Fields, err = r.fields(ctx, item, have)
 	}
 	if err != nil {
@@ -73,6 +72,16 @@ func (r *applying) one(ctx context.Context, item manifest.Item, view *appliedVie
 	}
 	r.plan.Add(object)
 	return err
+}
+
+// compared reports whether a plan shows the fields of an object. Of most kinds of
+// sdk/declare it shows none.
+func compared(item manifest.Item) bool { return item.Request == nil || wantTree(item, nil) != nil }
+
+// repositoryOf is the request of an item that declares a repository, nil for another one.
+func repositoryOf(item manifest.Item) *hubv1.CreateRepositoryRequest {
+	request, _ := item.Request.(*hubv1.CreateRepositoryRequest)
+	return request
 }
 
 var actions = map[string]plan.Action{"created": plan.Create, "updated": plan.Update, "unchanged": plan.Unchanged}
@@ -88,7 +97,7 @@ func (r *applying) planNew(ctx context.Context, item manifest.Item, view applied
 	if have != nil {
 		object.Action = plan.Update
 	}
-	if err == nil && item.Request == nil {
+	if err == nil && compared(item) {
 		object.Fields = jsondiff.Of(haveTree(item, have), wantTree(item, have))
 		object.Fields = append(object.Fields, given(have, secretsOf(item))...)
 	}
@@ -105,8 +114,8 @@ func (r *applying) have(ctx context.Context, item manifest.Item) (have proto.Mes
 	switch {
 	case item.Service != nil:
 		have, err = r.client.Call(ctx, "Services/Get", &hubv1.GetServiceRequest{Ref: item.Service.GetRef()})
-	case item.Repository != nil:
-		kind, name = object.Repository.Name, item.Repository.GetName()
+	case repositoryOf(item) != nil:
+		kind = object.Repository.Name
 	case item.Cluster != nil:
 		name = item.Cluster.GetName()
 	case item.Request == nil:
@@ -125,20 +134,21 @@ func (r *applying) have(ctx context.Context, item manifest.Item) (have proto.Mes
 // rights, for the calls that have no dry run. The hub checks again when it is written.
 func (r *applying) admitted(ctx context.Context, item manifest.Item, have proto.Message) error {
 	action, place := "write", &hubv1.Place{}
-	switch {
-	case item.Project != nil:
+	switch request := item.Request.(type) {
+	case *hubv1.CreateProjectRequest:
 		action = "admin"
-	case item.Repository != nil:
-		place.Project = item.Repository.GetProject()
+	case *hubv1.CreateRepositoryRequest:
+		place.Project = request.GetProject()
 		if have, ok := have.(*hubv1.Repository); ok {
 			place.Project = have.GetProject()
 		}
-	case item.Cluster != nil:
-		place.Cluster = item.Cluster.GetName()
-	case item.Context != nil:
-		place.Project = item.Context.GetContext().GetProject()
+	case *hubv1.CreateContextRequest:
+		place.Project = request.GetContext().GetProject()
 	default:
-		return nil
+		if item.Cluster == nil {
+			return nil
+		}
+		place.Cluster = item.Cluster.GetName()
 	}
 	if owned, ok := have.(interface{ GetManagedBy() *hubv1.Manager }); ok && have != nil {
 		if err := r.mayManage(item, owned.GetManagedBy()); err != nil {

@@ -69,12 +69,8 @@ func hubName(item manifest.Item) string {
 		return "GlobalService/" + item.Global.GetName()
 	case item.Namespace != nil:
 		return "ManagedNamespace/" + item.Namespace.GetName()
-	case item.Context != nil:
-		return "ServiceContext/" + item.Context.GetContext().GetName()
-	case item.Repository != nil:
-		return "Repository/" + item.Repository.GetName()
-	case item.Project != nil:
-		return "Project/" + item.Project.GetName()
+	case repositoryOf(item) != nil:
+		return "Repository/" + item.Name
 	}
 	return item.Kind + "/" + item.Name
 }

@@ -24,13 +24,18 @@ type declared struct {
 	show func(client.Object, proto.Message)
 }
 
+// described are the calls for the objects of a kind.
+func described(kind string, show func(client.Object, proto.Message)) declared {
+	calls, _ := declare.Of(kind)
+	return declared{calls, show}
+}
+
 // own is a kind of the group axle-cd.github.io whose calls sdk/declare has.
 func own[T any, P interface {
 	*T
 	client.Object
 }](name string, list client.ObjectList, of func(P) common, show func(P, proto.Message)) kind {
-	calls, _ := declare.Of(name)
-	d := declared{Kind: calls}
+	d := described(name, nil)
 	if show != nil {
 		d.show = func(o client.Object, m proto.Message) { show(o.(P), m) }
 	}

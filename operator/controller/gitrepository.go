@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
-	"github.com/axle-cd/axle/internal/errcode"
-	"github.com/axle-cd/axle/internal/repourl"
 	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
@@ -20,7 +20,7 @@ import (
 
 func gitRepositories() kind {
 	return kind{
-		name: "GitRepository", protection: "gitrepo", object: &v1alpha1.GitRepository{}, list: &v1alpha1.GitRepositoryList{}, hub: repositoryCalls{},
+		name: "GitRepository", protection: "gitrepo", object: &v1alpha1.GitRepository{}, list: &v1alpha1.GitRepositoryList{}, hub: described("GitRepository", showRepository),
 		common: func(o client.Object) common {
 			r := o.(*v1alpha1.GitRepository)
 			return common{&r.Status.Status, r.Spec.Reconciliation}
@@ -99,85 +99,22 @@ func releaseRepository(ctx context.Context, p *pass, name string) (bool, error) 
 	return waiting == 0, nil
 }
 
-type repositoryCalls struct{}
-
-func foundRepository(r *hubv1.Repository) *found {
-	f := &found{id: r.GetId(), message: r, managed: true, by: r.GetManagedBy()}
-	health := ""
-	switch r.GetHealth() {
-	case "Pullable":
-		health = "PULLABLE"
-	case "Failed":
-		health, f.waits = "FAILED", "the hub cannot read the repository: "+r.GetMessage()
-	default:
-		f.waits = "the hub has not read the repository yet"
-	}
-	f.show = func(o client.Object) {
-		status := repositoryStatus(o)
-		status.Health, status.Message = health, optional(r.GetMessage())
-	}
-	return f
+func showRepository(o client.Object, m proto.Message) {
+	r, status := m.(*hubv1.Repository), repositoryStatus(o)
+	status.Health, status.Message = healths[r.GetHealth()], optional(r.GetMessage())
 }
+
+// healths are those of repositories, as statuses have them.
+var healths = map[string]string{"Pullable": "PULLABLE", "Failed": "FAILED"}
 
 func repositoryStatus(o client.Object) *v1alpha1.RepositoryStatus {
-	if helm, ok := o.(*v1alpha1.HelmRepository); ok {
-		return &helm.Status
+	switch r := o.(type) {
+	case *v1alpha1.HelmRepository:
+		return &r.Status
+	case *axlev1alpha1.Repository:
+		return &r.Status
 	}
 	return &o.(*v1alpha1.GitRepository).Status
-}
-
-func (repositoryCalls) read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*found, error) {
-	have, err := c.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: item.Name}))
-	if err != nil {
-		return nil, ignoreNotFound(err)
-	}
-	return foundRepository(have.Msg), nil
-}
-
-// same cannot see the stored credentials, only whether there are some.
-func (repositoryCalls) same(_ context.Context, _ *sdk.Client, item *manifest.Item, f *found) (bool, error) {
-	have := f.message.(*hubv1.Repository)
-	want := item.Repository
-	return have.GetUrl() == want.GetUrl() && (want.GetCredentials() == nil || have.GetAuth() != "none") &&
-		(want.GetAuth() == "" || have.GetAuth() == want.GetAuth()) && manifest.RepositoryOptions(have.GetOptions(), want.GetOptions()) == nil, nil
-}
-
-func (repositoryCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Item, f *found) (*found, error) {
-	want := item.Repository
-	if f == nil {
-		answer, err := c.Repositories.Create(ctx, connect.NewRequest(want))
-		if err != nil {
-			return nil, err
-		}
-		return foundRepository(answer.Msg), nil
-	}
-	have := f.message.(*hubv1.Repository)
-	switch {
-	case have.GetType() != want.GetType():
-		return nil, errcode.New(errcode.Conflict, "repository %s of the hub is of type %s; choose another name", want.GetName(), have.GetType())
-	case !repourl.Same(want.GetType(), have.GetUrl(), want.GetUrl()):
-		return nil, errcode.New(errcode.Conflict, "repository %s of the hub has the URL %s, which cannot be changed; choose another name", want.GetName(), have.GetUrl())
-	case want.GetCredentials() == nil && have.GetUrl() == want.GetUrl() && manifest.RepositoryOptions(have.GetOptions(), want.GetOptions()) == nil && !want.GetManagement().GetTakeOver():
-		// Without a Secret the object says nothing about credentials: those that
-		// somebody gave with axle repos stay, also when it is taken over.
-		return f, nil
-	}
-	answer, err := c.Repositories.Update(ctx, connect.NewRequest(&hubv1.UpdateRepositoryRequest{
-		Name: want.GetName(), Url: want.GetUrl(), Credentials: want.GetCredentials(), Auth: want.GetAuth(),
-		Options: manifest.RepositoryOptions(have.GetOptions(), want.GetOptions()), Management: want.GetManagement(),
-	}))
-	if err != nil {
-		return nil, err
-	}
-	return foundRepository(answer.Msg), nil
-}
-
-func (repositoryCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string, by *hubv1.Manager) (bool, error) {
-	if err := stillOurs(ctx, c, name, by); err != nil {
-		return false, err
-	}
-	_, err := c.Repositories.Delete(ctx, connect.NewRequest(&hubv1.DeleteRepositoryRequest{Name: name, Management: &hubv1.Management{By: by}}))
-	return err == nil, err
 }
 
 // stillOurs returns *ofOthers for a repository that somebody has taken over.

@@ -14,7 +14,7 @@ import (
 // helmRepositories are repositories of the hub too, with the calls of GitRepository.
 func helmRepositories() kind {
 	return kind{
-		name: "HelmRepository", protection: "helmrepository", object: &v1alpha1.HelmRepository{}, list: &v1alpha1.HelmRepositoryList{}, hub: repositoryCalls{},
+		name: "HelmRepository", protection: "helmrepository", object: &v1alpha1.HelmRepository{}, list: &v1alpha1.HelmRepositoryList{}, hub: described("HelmRepository", showRepository),
 		common: func(o client.Object) common {
 			r := o.(*v1alpha1.HelmRepository)
 			return common{&r.Status.Status, r.Spec.Reconciliation}

@@ -82,9 +82,6 @@ func outputs() kind {
 
 func repositories() kind {
 	k := own("Repository", &axlev1alpha1.RepositoryList{}, func(o *axlev1alpha1.Repository) common { return common{&o.Status.Status, o.Spec.Reconciliation} },
-		func(o *axlev1alpha1.Repository, m proto.Message) {
-			r := m.(*hubv1.Repository)
-			o.Status.Message, o.Status.Health = optional(r.GetMessage()), map[string]string{"Pullable": "PULLABLE", "Failed": "FAILED"}[r.GetHealth()]
-		}).withSecret("spec.credentialsRef", func(o client.Object) string { return value(o.(*axlev1alpha1.Repository).Spec.CredentialsRef).Name })
+		func(o *axlev1alpha1.Repository, m proto.Message) { showRepository(o, m) }).withSecret("spec.credentialsRef", func(o client.Object) string { return value(o.(*axlev1alpha1.Repository).Spec.CredentialsRef).Name })
 	return ofSources(k)
 }

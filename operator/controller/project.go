@@ -5,12 +5,11 @@ import (
 
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/sdk"
-	"github.com/axle-cd/axle/sdk/declare"
 )
 
 func projects() kind {
 	return kind{
-		name: "Project", protection: "project", object: &v1alpha1.Project{}, list: &v1alpha1.ProjectList{}, hub: declared{Kind: declare.Projects},
+		name: "Project", protection: "project", object: &v1alpha1.Project{}, list: &v1alpha1.ProjectList{}, hub: described("Project", nil),
 		common: func(o client.Object) common {
 			p := o.(*v1alpha1.Project)
 			return common{&p.Status, p.Spec.Reconciliation}

@@ -5,13 +5,12 @@ import (
 
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/operator/reference"
-	"github.com/axle-cd/axle/sdk/declare"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
 
 func serviceContexts() kind {
 	return kind{
-		name: "ServiceContext", protection: "servicecontext", object: &v1alpha1.ServiceContext{}, list: &v1alpha1.ServiceContextList{}, hub: declared{Kind: declare.Contexts},
+		name: "ServiceContext", protection: "servicecontext", object: &v1alpha1.ServiceContext{}, list: &v1alpha1.ServiceContextList{}, hub: described("ServiceContext", nil),
 		common: func(o client.Object) common {
 			c := o.(*v1alpha1.ServiceContext)
 			return common{&c.Status, c.Spec.Reconciliation}

@@ -177,7 +177,7 @@ func (p *pass) convert(context.Context) (bool, error) {
 
 func hash(item *manifest.Item) (string, error) {
 	sum := sha256.New()
-	for _, request := range append([]proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service, item.Global, item.Namespace, item.Request, accessOf(item).Request}, slices.Concat(item.Set, accessOf(item).Set)...) {
+	for _, request := range append([]proto.Message{item.Cluster, item.Service, item.Global, item.Namespace, item.Request, accessOf(item).Request}, slices.Concat(item.Set, accessOf(item).Set)...) {
 		text, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
 		if err != nil {
 			return "", errcode.New(errcode.Invalid, "%s: %w", item.Where, err)
@@ -294,12 +294,6 @@ func (p *pass) manage() {
 		p.item.Global.Management = by
 	case p.item.Namespace != nil:
 		p.item.Namespace.Management = by
-	case p.item.Repository != nil:
-		p.item.Repository.Management = by
-	case p.item.Project != nil:
-		p.item.Project.Management = by
-	case p.item.Context != nil:
-		p.item.Context.Management = by
 	case p.item.Cluster != nil:
 		p.item.Cluster.Management = by
 	default:

@@ -59,7 +59,8 @@ type Kind interface {
 // byHand are the kinds that a description is not enough for.
 var byHand = map[string]Kind{
 	"AccessBinding": bindings{}, "GroupMembership": members{}, "User": users{}, "AdminGrant": admins{}, "LoginProvider": providers{described{"LoginProvider"}},
-	"ProjectLimits": limits{}, "HubSettings": windows{}, "Outputs": outputs{described{"Outputs"}}, "Repository": repositories{described{"Repository"}}, "FederationTrust": trusts{described{"FederationTrust"}}, "Webhook": webhooks{described{"Webhook"}}, "AgentUpgrade": upgrades{},
+	"ProjectLimits": limits{}, "HubSettings": windows{}, "AgentUpgrade": upgrades{},
+	"Repository": repositories{described{"Repository"}, true}, "GitRepository": repositories{described{"Repository"}, false}, "HelmRepository": repositories{described{"Repository"}, false},
 }
 
 // Of returns the calls of a kind of a manifest, and whether it has some.

@@ -11,6 +11,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/object"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/protobox"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
@@ -46,15 +47,42 @@ func (d described) Same(_ *sdk.Client, item *manifest.Item, have *Found) bool {
 	return same(item.Request.ProtoReflect(), have.Message.ProtoReflect(), item.Name)
 }
 
-// Write implements Kind.
+// Write implements Kind. An object of which nothing can change is written again for a
+// take-over only, and one that a write replaces keeps what cannot change, such as where a
+// secret goes.
 func (d described) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
+	k, _ := object.Named(d.kind)
+	management, update := proto.CloneOf(item.Management), have != nil && k.Calls.Update != ""
+	if have != nil && !k.Calls.Upserts() {
+		if field := difference(item.Request.ProtoReflect(), have.Message.ProtoReflect(), item.Name, true); field != "" {
+			return nil, errcode.New(errcode.Conflict, "%s %s of the hub has another %s, which cannot be changed; choose another name, or delete it first", d.kind, item.Name, field)
+		}
+		switch {
+		case management.GetTakeOver():
+		case !update:
+			return have, nil
+		case k.Calls.Replaces:
+			if err := mayWrite(d.kind, item.Name, have.By, management.GetBy()); err != nil {
+				return nil, err
+			}
+			management.TakeOver = true // it is the caller's
+		}
+	}
 	request := proto.Clone(item.Request)
-	sdk.SetManagement(request, item.Management)
-	made, _, err := d.objects(c).Write(ctx, request, have != nil)
+	sdk.SetManagement(request, management)
+	made, _, err := d.objects(c).Write(ctx, request, update)
 	if err != nil {
 		return nil, err
 	}
 	return foundObject(made), nil
+}
+
+// mayWrite returns Conflict if the hub would refuse a change without a take-over.
+func mayWrite(kind, name string, have, by *hubv1.Manager) error {
+	if proto.Equal(have, by) || !Declares(have) && !Declares(by) {
+		return nil
+	}
+	return errcode.New(errcode.Conflict, "%s %s is managed by %s %s: take it over with --take-over", kind, name, have.GetTool(), have.GetId())
 }
 
 // Remove implements Kind.
@@ -82,7 +110,18 @@ func (d described) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager
 // hides reports whether a request has a value that the hub does not show.
 func hides(request protoreflect.Message) (hidden bool) {
 	request.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		hidden = sdk.Described(f).Secret || f.Message() != nil && !f.IsList() && !f.IsMap() && hides(v.Message())
+		switch {
+		case sdk.Described(f).Secret && f.IsMap():
+			// A key without a value keeps that of the hub.
+			v.Map().Range(func(_ protoreflect.MapKey, one protoreflect.Value) bool {
+				hidden = one.String() != ""
+				return !hidden
+			})
+		case sdk.Described(f).Secret:
+			hidden = true
+		default:
+			hidden = f.Message() != nil && !f.IsList() && !f.IsMap() && hides(v.Message())
+		}
 		return !hidden
 	})
 	return hidden
@@ -91,10 +130,17 @@ func hides(request protoreflect.Message) (hidden bool) {
 // same compares what is declared with what the hub shows, by the names of the fields. The
 // hub may have its own value of a field that is not given.
 func same(want, have protoreflect.Message, name string) bool {
+	return difference(want, have, name, false) == ""
+}
+
+// difference is the name of the first field that is not the same, of those that cannot change
+// if lasting is set; empty is none.
+func difference(want, have protoreflect.Message, name string, lasting bool) string {
 	for i := range want.Descriptor().Fields().Len() {
 		f := want.Descriptor().Fields().Get(i)
 		rule := sdk.Described(f)
-		if rule.Skip || rule.Secret || (rule.Computed || rule.Derived) && !want.Has(f) {
+		number := f.Kind() != protoreflect.StringKind && f.Message() == nil && !f.IsList()
+		if rule.Skip || rule.Secret && !f.IsMap() || !want.Has(f) && (rule.Computed && len(rule.Empty) == 0 || rule.Derived || rule.Immutable && number) || lasting && !rule.Immutable && !rule.Flat {
 			continue
 		}
 		shown := have.Descriptor().Fields().ByName(f.Name())
@@ -105,24 +151,34 @@ func same(want, have protoreflect.Message, name string) bool {
 		switch {
 		case rule.Clears != "":
 			equal = !want.Get(f).Bool() || !have.Has(have.Descriptor().Fields().ByName(protoreflect.Name(rule.Clears)))
-		case rule.Flat && shown == nil:
-			equal = same(want.Get(f).Message(), have, name)
+		case rule.Flat:
+			in := have
+			if shown != nil {
+				in = have.Get(shown).Message()
+			}
+			if field := difference(want.Get(f).Message(), in, name, lasting); field != "" {
+				return field
+			}
 		case shown != nil && shown.Cardinality() == f.Cardinality() && shown.Kind() == f.Kind():
 			equal = sameField(f, want, shown, have, name)
 		}
 		if !equal {
-			return false
+			return string(f.Name())
 		}
 	}
-	return true
+	return ""
 }
 
 // sameField compares one field of what is declared with that of what the hub shows.
 func sameField(f protoreflect.FieldDescriptor, want protoreflect.Message, shown protoreflect.FieldDescriptor, have protoreflect.Message, name string) bool {
 	rule, a, b := sdk.Described(f), want.Get(f), have.Get(shown)
 	switch {
+	case f.IsMap() && rule.Secret:
+		return slices.Equal(keys(a.Map()), keys(b.Map()))
 	case f.IsMap():
 		return a.Equal(b)
+	case f.IsList() && len(rule.Empty) > 0 && a.List().Len() == 0:
+		return slices.Equal(rule.Empty, protobox.Ordered(b.List()))
 	case f.IsList() && rule.Set:
 		return slices.Equal(protobox.Ordered(a.List()), protobox.Ordered(b.List()))
 	case f.IsList() && f.Message() != nil:
@@ -151,4 +207,14 @@ func sameField(f protoreflect.FieldDescriptor, want protoreflect.Message, shown 
 		return strings.EqualFold(text, b.String())
 	}
 	return text == b.String()
+}
+
+// keys are those of a map, sorted: of secrets the hub shows no more.
+func keys(m protoreflect.Map) (all []string) {
+	m.Range(func(k protoreflect.MapKey, _ protoreflect.Value) bool {
+		all = append(all, k.String())
+		return true
+	})
+	slices.Sort(all)
+	return all
 }

@@ -14,12 +14,12 @@ import (
 )
 
 // FederatedCredentials are trusts of the kind of that name.
-var FederatedCredentials Kind = credentials{trusts{described{"FederationTrust"}}}
+var FederatedCredentials Kind = credentials{described{"FederationTrust"}}
 
 // credentials are trusts too, for the operator alone. Unlike those of
 // FederationTrust, their audience is the hub's URL by default, and they are replaced
 // when they differ, because their kind allows a change.
-type credentials struct{ trusts }
+type credentials struct{ described }
 
 // wanted is what is declared, with the default of the audience.
 func (credentials) wanted(c *sdk.Client, item *manifest.Item) *manifest.Item {
@@ -32,15 +32,15 @@ func (credentials) wanted(c *sdk.Client, item *manifest.Item) *manifest.Item {
 
 // Same implements Kind.
 func (f credentials) Same(c *sdk.Client, item *manifest.Item, have *Found) bool {
-	return f.trusts.Same(c, f.wanted(c, item), have)
+	return f.described.Same(c, f.wanted(c, item), have)
 }
 
 // Write replaces a trust that differs: the hub cannot change one, and what was
 // exchanged under the terms before ends with it.
 func (f credentials) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
 	want := f.wanted(c, item)
-	if have == nil || f.trusts.Same(c, want, have) {
-		return f.trusts.Write(ctx, c, want, have)
+	if have == nil || f.described.Same(c, want, have) {
+		return f.described.Write(ctx, c, want, have)
 	}
 	if err := assertion.CheckPatterns(want.Request.(*hubv1.CreateTrustRequest).GetClaims()); err != nil {
 		return nil, err // the hub would say so after the deletion
@@ -49,7 +49,7 @@ func (f credentials) Write(ctx context.Context, c *sdk.Client, item *manifest.It
 	if err := ignoreNotFound(err); err != nil {
 		return nil, err
 	}
-	made, err := f.trusts.Write(ctx, c, want, nil)
+	made, err := f.described.Write(ctx, c, want, nil)
 	if err != nil {
 		return nil, errors.Join(err, restore(ctx, c, have, item.Management))
 	}

@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -146,97 +145,4 @@ func (w windows) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) 
 		return nil, err
 	}
 	return []string{"hub"}, nil
-}
-
-// outputs are values that services import.
-type outputs struct{ described }
-
-// Same cannot see the values of secrets, only their keys.
-func (outputs) Same(_ *sdk.Client, item *manifest.Item, have *Found) bool {
-	return manifest.SameContext(have.Message.(*hubv1.Context), item.Request.(*hubv1.PutOutputsRequest).GetOutputs())
-}
-
-// Write implements Kind.
-func (outputs) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, _ *Found) (*Found, error) {
-	request := proto.CloneOf(item.Request.(*hubv1.PutOutputsRequest))
-	request.Management = item.Management
-	answer, err := c.Outputs.Put(ctx, connect.NewRequest(request))
-	if err != nil {
-		return nil, err
-	}
-	return foundObject(answer.Msg), nil
-}
-
-// repositories are repositories with all options.
-type repositories struct{ described }
-
-func foundRepository(r *hubv1.Repository) *Found {
-	f := &Found{ID: r.GetId(), Message: r, By: r.GetManagedBy()}
-	switch r.GetHealth() {
-	case "Pullable":
-	case "Failed":
-		f.Waits = "the hub cannot read the repository: " + r.GetMessage()
-	default:
-		f.Waits = "the hub has not read the repository yet"
-	}
-	return f
-}
-
-// Read implements Kind.
-func (repositories) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error) {
-	have, err := c.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: item.Name}))
-	if err != nil {
-		return nil, ignoreNotFound(err)
-	}
-	return foundRepository(have.Msg), nil
-}
-
-func options(o *hubv1.RepositoryOptions) *hubv1.RepositoryOptions {
-	if o == nil {
-		return &hubv1.RepositoryOptions{}
-	}
-	return o
-}
-
-// Same cannot see the stored credentials, only how they log in.
-func (repositories) Same(_ *sdk.Client, item *manifest.Item, f *Found) bool {
-	have, want := f.Message.(*hubv1.Repository), item.Request.(*hubv1.CreateRepositoryRequest)
-	return have.GetUrl() == want.GetUrl() && have.GetType() == want.GetType() && (want.GetAuth() == "" || have.GetAuth() == want.GetAuth()) &&
-		(want.GetCredentials() == nil || want.GetAuth() == "none" || have.GetAuth() != "none") && proto.Equal(options(have.GetOptions()), options(want.GetOptions()))
-}
-
-// Write implements Kind. Credentials go to another address only with the same call: the
-// hub refuses to send stored ones there.
-func (repositories) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, f *Found) (*Found, error) {
-	want := proto.CloneOf(item.Request.(*hubv1.CreateRepositoryRequest))
-	want.Management = item.Management
-	if f == nil {
-		answer, err := c.Repositories.Create(ctx, connect.NewRequest(want))
-		if err != nil {
-			return nil, err
-		}
-		return foundRepository(answer.Msg), nil
-	}
-	have := f.Message.(*hubv1.Repository)
-	if have.GetType() != want.GetType() {
-		return nil, errcode.New(errcode.Conflict, "repository %s of the hub is of type %s; choose another name", item.Name, have.GetType())
-	}
-	request := &hubv1.UpdateRepositoryRequest{Name: item.Name, Credentials: want.GetCredentials(), Auth: want.GetAuth(), Management: want.GetManagement()}
-	if have.GetUrl() != want.GetUrl() {
-		request.Url = want.GetUrl()
-	}
-	if !proto.Equal(options(have.GetOptions()), options(want.GetOptions())) {
-		request.Options = options(want.GetOptions())
-	}
-	answer, err := c.Repositories.Update(ctx, connect.NewRequest(request))
-	if err != nil {
-		return nil, err
-	}
-	return foundRepository(answer.Msg), nil
-}
-
-// Managed implements Kind. Repositories of the other kinds are the same objects: those
-// are left to them.
-func (repositories) Managed(context.Context, *sdk.Client, *hubv1.Manager) ([]string, error) {
-	return nil, nil
 }

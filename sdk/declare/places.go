@@ -5,7 +5,6 @@ import (
 	"maps"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/sdk"
@@ -15,34 +14,9 @@ import (
 // The calls of kinds of deployments.plural.sh for the operator; axle apply lists these
 // objects itself, so Managed answers nothing.
 var (
-	Projects Kind = projects{described{"Project"}}
 	Clusters Kind = clusters{}
-	Contexts Kind = contexts{described{"ServiceContext"}}
 	Groups   Kind = groups{described{"Group"}}
 )
-
-// projects are described by their items; their limits are another kind's.
-type projects struct{ described }
-
-// Same implements Kind.
-func (projects) Same(_ *sdk.Client, item *manifest.Item, have *Found) bool {
-	return have.Message.(*hubv1.Project).GetDescription() == item.Project.GetDescription()
-}
-
-// Write implements Kind.
-func (projects) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
-	var answer *connect.Response[hubv1.Project]
-	var err error
-	if have == nil {
-		answer, err = c.Projects.Create(ctx, connect.NewRequest(item.Project))
-	} else {
-		answer, err = c.Projects.Update(ctx, connect.NewRequest(&hubv1.UpdateProjectRequest{Name: item.Name, Description: &item.Project.Description, Management: item.Project.GetManagement()}))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return foundObject(answer.Msg), nil
-}
 
 // clusters are never created or deleted by what declares them.
 type clusters struct{}
@@ -91,29 +65,6 @@ func (clusters) Managed(context.Context, *sdk.Client, *hubv1.Manager) ([]string,
 	return nil, nil
 }
 
-// contexts are values that services share.
-type contexts struct{ described }
-
-// Same cannot see the values of secrets, only their keys.
-func (contexts) Same(_ *sdk.Client, item *manifest.Item, f *Found) bool {
-	return manifest.SameContext(f.Message.(*hubv1.Context), item.Context.GetContext())
-}
-
-// Write implements Kind.
-func (contexts) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
-	var answer *connect.Response[hubv1.Context]
-	var err error
-	if have == nil {
-		answer, err = c.Contexts.Create(ctx, connect.NewRequest(&hubv1.CreateContextRequest{Context: item.Context.GetContext(), Management: item.Context.GetManagement()}))
-	} else {
-		answer, err = c.Contexts.Update(ctx, connect.NewRequest(item.Context))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return foundObject(answer.Msg), nil
-}
-
 // groups have no members of their own to declare.
 type groups struct{ described }
 
@@ -140,15 +91,10 @@ func (groups) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Fo
 func (groups) Same(*sdk.Client, *manifest.Item, *Found) bool { return true }
 
 // Write implements Kind.
-func (groups) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
-	if have != nil && !item.Management.GetTakeOver() {
-		return have, nil
-	}
-	request := proto.CloneOf(item.Request.(*hubv1.CreateGroupRequest))
-	request.Management = item.Management
-	answer, err := c.Groups.Create(ctx, connect.NewRequest(request))
+func (g groups) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
+	made, err := g.described.Write(ctx, c, item, have)
 	if err != nil {
 		return nil, err
 	}
-	return foundGroup(answer.Msg, item), nil
+	return foundGroup(made.Message.(*hubv1.Group), item), nil
 }

@@ -39,7 +39,7 @@ func (d document) project() (*Item, error) {
 	}
 	request := &hubv1.CreateProjectRequest{Name: object.Spec.Name, Description: value(object.Spec.Description)}
 	access, byID, err := d.bindings(object.Spec.Bindings, "project/"+request.GetName(), &hubv1.Place{Project: request.GetName()})
-	return &Item{Kind: d.meta.Kind, Name: request.GetName(), Where: d.where, Project: request, Access: access, NotActing: append(byID, set(map[string]bool{
+	return &Item{Kind: d.meta.Kind, Name: request.GetName(), Where: d.where, Request: request, Access: access, NotActing: append(byID, set(map[string]bool{
 		"spec.reconciliation": object.Spec.Reconciliation != nil,
 	})...)}, err
 }
@@ -75,7 +75,7 @@ func (d document) repository(values Values) (*Item, error) {
 			return nil, err
 		}
 	}
-	return &Item{Kind: d.meta.Kind, Name: object.Name, Where: d.where, Repository: request, NotActing: set(map[string]bool{
+	return &Item{Kind: d.meta.Kind, Name: object.Name, Where: d.where, Request: request, NotActing: set(map[string]bool{
 		"spec.reconciliation": object.Spec.Reconciliation != nil,
 	})}, nil
 }

@@ -19,18 +19,20 @@ type converter struct {
 	export func(e Exporter, have proto.Message) (Exported, error)
 	// stored are the names of the secrets that the hub has of an object.
 	stored func(have proto.Message) []string
-	// keeps makes an item keep the secrets in Stored, and reports whether it knows them all.
-	keeps func(i *Item) bool
+	// keeps makes an item keep the secrets in Stored, and reports whether it knows them all;
+	// secrets says which there are.
+	keeps   func(i *Item) bool
+	secrets string
 }
 
 // converters are in the order in which objects need each other.
 var converters = slices.Concat([]converter{
 	{kind: "Project", export: exports(Exporter.Project)},
-	{kind: "GitRepository", export: exports(Exporter.Repository)},
-	{kind: "HelmRepository", export: exports(Exporter.Repository)},
+	{kind: "GitRepository", export: exports(Exporter.Repository), keeps: keepsLogin, secrets: storedLogin},
+	{kind: "HelmRepository", export: exports(Exporter.Repository), keeps: keepsLogin, secrets: storedLogin},
 }, storedConverters(), []converter{
 	{kind: "Cluster", export: exports(Exporter.Cluster)},
-	{kind: "ServiceContext", export: exports(Exporter.Context)},
+	{kind: "ServiceContext", export: exports(Exporter.Context), keeps: keepsValues},
 	{kind: "ManagedNamespace", export: exports(Exporter.ManagedNamespace)},
 	sinkConverter, routerConverter,
 	{kind: "GlobalService", export: exports(Exporter.Global)},

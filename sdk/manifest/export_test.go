@@ -40,11 +40,10 @@ func asStored(t *testing.T, item *manifest.Item) proto.Message {
 			secrets[key] = ""
 		}
 	}
-	switch {
-	case item.Project != nil:
-		return &hubv1.Project{Name: item.Project.GetName(), Description: item.Project.GetDescription()}
-	case item.Repository != nil:
-		r := item.Repository
+	switch r := item.Request.(type) {
+	case *hubv1.CreateProjectRequest:
+		return &hubv1.Project{Name: r.GetName(), Description: r.GetDescription()}
+	case *hubv1.CreateRepositoryRequest:
 		have := &hubv1.Repository{Name: r.GetName(), Type: r.GetType(), Url: r.GetUrl(), Auth: r.GetAuth(), Options: r.GetOptions()}
 		if have.Auth == "" && proto.Size(r.GetCredentials()) > 0 {
 			have.Auth = "basic"
@@ -53,12 +52,14 @@ func asStored(t *testing.T, item *manifest.Item) proto.Message {
 			have.Options = nil // an empty message says the same as none
 		}
 		return have
-	case item.Cluster != nil:
-		return &hubv1.Cluster{Name: item.Cluster.GetName(), Handle: item.Cluster.GetName(), Tags: item.Cluster.GetTags(), Metadata: item.Cluster.GetMetadata()}
-	case item.Context != nil:
-		have := proto.CloneOf(item.Context.GetContext())
+	case *hubv1.CreateContextRequest:
+		have := proto.CloneOf(r.GetContext())
 		hide(have.GetSecrets())
 		return have
+	}
+	switch {
+	case item.Cluster != nil:
+		return &hubv1.Cluster{Name: item.Cluster.GetName(), Handle: item.Cluster.GetName(), Tags: item.Cluster.GetTags(), Metadata: item.Cluster.GetMetadata()}
 	case item.Service != nil:
 		have := &hubv1.Service{Cluster: item.Service.GetRef().GetCluster(), Name: item.Service.GetRef().GetName(), Project: item.Service.GetProject(), Spec: proto.CloneOf(item.Service.GetSpec())}
 		hide(have.GetSpec().GetSecrets())
@@ -153,8 +154,8 @@ func goesRound(t *testing.T, object any) string {
 	}
 	// What is sent the second time holds no secret, and keeps those of the first.
 	if diff := cmp.Diff(have, asStored(t, second), protocmp.Transform(), cmp.FilterPath(func(p cmp.Path) bool {
-		name := p.Last().String()
-		return strings.Contains(name, "auth") && second.Repository != nil
+		_, repository := second.Request.(*hubv1.CreateRepositoryRequest)
+		return strings.Contains(p.Last().String(), "auth") && repository
 	}, cmp.Ignore())); diff != "" {
 		t.Errorf("after the export (-before +after):\n%s\n%s", diff, text)
 	}

@@ -37,7 +37,7 @@ func (d document) helmRepository(values Values) (*Item, error) {
 		}
 		notActing["spec.auth.azure.subscriptionId"] = auth.Azure != nil && auth.Azure.SubscriptionID != nil
 	}
-	return &Item{Kind: d.meta.Kind, Name: object.Name, Where: d.where, Repository: request, NotActing: set(notActing)}, nil
+	return &Item{Kind: d.meta.Kind, Name: object.Name, Where: d.where, Request: request, NotActing: set(notActing)}, nil
 }
 
 // isOCI reports whether a URL is that of a registry.

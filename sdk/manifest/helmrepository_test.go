@@ -35,7 +35,7 @@ func TestHelmRepositories(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, items, err)
 			continue
 		}
-		if diff := cmp.Diff(c.want, items[0].Repository, protocmp.Transform()); diff != "" {
+		if diff := cmp.Diff(c.want, items[0].Request, protocmp.Transform()); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}

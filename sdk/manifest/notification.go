@@ -12,7 +12,7 @@ import (
 
 var (
 	sinkConverter = converter{
-		kind: "NotificationSink", read: own.notificationSink, export: exports(Exporter.NotificationSink), keeps: keepsSink,
+		kind: "NotificationSink", read: own.notificationSink, export: exports(Exporter.NotificationSink), keeps: keepsSink, secrets: "a sink has " + storedURL + " and " + storedKey,
 		stored: func(have proto.Message) []string { return storedOf(have.(*hubv1.NotificationSink)) },
 	}
 	routerConverter = converter{kind: "NotificationRouter", read: own.notificationRouter, export: exports(Exporter.NotificationRouter)}

@@ -34,12 +34,8 @@ type Item struct {
 	// Where is "file:line" of the start of the document.
 	Where string
 
-	Project    *hubv1.CreateProjectRequest
-	Repository *hubv1.CreateRepositoryRequest
 	// Cluster updates an existing cluster; this kind never creates one.
 	Cluster *hubv1.UpdateClusterRequest
-	// Context replaces the values of a context, and creates it with Context.Context.
-	Context *hubv1.UpdateContextRequest
 	Service *hubv1.ApplyServiceRequest
 	Global  *hubv1.ApplyGlobalServiceRequest
 	// Namespace creates or replaces a managed namespace.

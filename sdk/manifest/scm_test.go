@@ -54,7 +54,7 @@ func TestScmConnection(t *testing.T) {
 			continue
 		}
 		tt.want.Name, tt.want.Type, tt.want.Url = "r", "git", tt.url
-		if diff := cmp.Diff(tt.want, items[0].Repository, protocmp.Transform()); diff != "" || len(items) != 1 {
+		if diff := cmp.Diff(tt.want, items[0].Request, protocmp.Transform()); diff != "" || len(items) != 1 {
 			t.Errorf("%s: %d items\n%s", tt.connection, len(items), diff)
 		}
 	}

@@ -20,6 +20,9 @@ const StoredSecrets = kinds.Axle + "/stored-secrets"
 // credentials is the name of all the credentials of a repository in StoredSecrets.
 const credentials = "credentials"
 
+// storedLogin says what stays of a repository.
+const storedLogin = "the credentials of a repository stay as a whole: write " + credentials
+
 // read converts a document, with what its annotations say.
 func (d document) read(values Values) (*Item, error) {
 	item, err := d.item(values)
@@ -44,17 +47,28 @@ func (d document) read(values Values) (*Item, error) {
 		item.Global.Spec.Secrets = stay(item.Global.GetSpec().GetSecrets(), item.Stored)
 	case item.Namespace.GetSpec() != nil:
 		item.Namespace.Spec.Secrets = stay(item.Namespace.GetSpec().GetSecrets(), item.Stored)
-	case item.Context != nil:
-		item.Context.Context.Secrets = stay(item.Context.GetContext().GetSecrets(), item.Stored)
-	case c.keeps != nil && c.keeps(item):
-	case item.Repository == nil:
+	case c.keeps == nil:
 		return invalid("the kind has no secrets; remove the annotation")
-	case !slices.Equal(item.Stored, []string{credentials}):
-		return invalid("%q is not known; the credentials of a repository stay as a whole: write %s", text, credentials)
-	case item.Repository.GetCredentials() != nil:
-		item.Stored = nil
+	case !c.keeps(item):
+		return invalid("%q is not known; %s", text, c.secrets)
 	}
 	return item, nil
+}
+
+// keepsValues makes a context keep the values of secrets.
+func keepsValues(i *Item) bool {
+	c := i.Request.(*hubv1.CreateContextRequest).GetContext()
+	c.Secrets = stay(c.GetSecrets(), i.Stored)
+	return true
+}
+
+// keepsLogin makes a repository keep its credentials, unless it has some of its own.
+func keepsLogin(i *Item) bool {
+	known := slices.Equal(i.Stored, []string{credentials})
+	if i.Request.(*hubv1.CreateRepositoryRequest).GetCredentials() != nil {
+		i.Stored = nil
+	}
+	return known
 }
 
 // stay adds names to secrets, with the empty value that keeps the hub's.
@@ -103,9 +117,15 @@ func (i *Item) Lacks(have proto.Message) error {
 	return nil
 }
 
+// SharedSecrets are the secrets of a ServiceContext, nil for other kinds.
+func (i *Item) SharedSecrets() map[string]string {
+	request, _ := i.Request.(*hubv1.CreateContextRequest)
+	return request.GetContext().GetSecrets()
+}
+
 // gives reports whether the item has a value for a secret.
 func (i *Item) gives(name string) bool {
-	return i.Service.GetSpec().GetSecrets()[name] != "" || i.Global.GetSpec().GetSecrets()[name] != "" || i.Namespace.GetSpec().GetSecrets()[name] != "" || i.Context.GetContext().GetSecrets()[name] != ""
+	return i.Service.GetSpec().GetSecrets()[name] != "" || i.Global.GetSpec().GetSecrets()[name] != "" || i.Namespace.GetSpec().GetSecrets()[name] != "" || i.SharedSecrets()[name] != ""
 }
 
 // hasCredentials reports whether the hub has credentials of a repository.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -195,7 +194,7 @@ func (d document) context(values Values) (*Item, error) {
 	}
 	out.Values = string(text)
 	return &Item{Kind: d.meta.Kind, Name: out.GetName(), Where: d.where,
-		Context:   &hubv1.UpdateContextRequest{Context: out, Global: out.GetProject() == ""},
+		Request:   &hubv1.CreateContextRequest{Context: out},
 		NotActing: set(map[string]bool{"spec.reconciliation": spec.Reconciliation != nil}),
 	}, nil
 }
@@ -228,13 +227,6 @@ func merge(all map[string]any, values map[string]string, scope string) {
 	for k, v := range values {
 		into[k] = v
 	}
-}
-
-// SameContext reports whether the hub has a context as it is declared, as far as the
-// hub shows it: of secrets, it shows the keys.
-func SameContext(have, want *hubv1.Context) bool {
-	return have.GetProject() == want.GetProject() && SameJSON(have.GetValues(), want.GetValues()) &&
-		slices.Equal(keys(have.GetSecrets()), keys(want.GetSecrets()))
 }
 
 // SameJSON reports whether two JSON texts mean the same; empty is an empty object.

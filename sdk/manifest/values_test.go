@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -56,15 +57,15 @@ spec: {name: shop, description: the shop, bindings: {}}`+sources)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(items) != 2 || items[0].Project.GetDescription() != "the shop" || strings.Join(items[0].NotActing, " ") != "" {
+	if len(items) != 2 || items[0].Request.(*hubv1.CreateProjectRequest).GetDescription() != "the shop" || strings.Join(items[0].NotActing, " ") != "" {
 		t.Fatalf("items %+v, want the project first", items)
 	}
-	context, global := items[1].Context.GetContext(), items[1].Context.GetGlobal()
+	context := items[1].Request.(*hubv1.CreateContextRequest).GetContext()
 	if want := `{"db":{"host":"db","port":5432,"zone":"b"},"region":"us","size":3,"zone":"b"}`; context.GetValues() != want {
 		t.Errorf("values %s, want %s", context.GetValues(), want)
 	}
-	if context.GetProject() != "shop" || global || len(context.GetSecrets()) != 1 || context.GetSecrets()["host"] != "hidden" {
-		t.Errorf("context %v, global %v", context, global)
+	if context.GetProject() != "shop" || len(context.GetSecrets()) != 1 || context.GetSecrets()["host"] != "hidden" {
+		t.Errorf("context %v", context)
 	}
 }
 

@@ -158,8 +158,8 @@ func (c *converter) prepare(item *manifest.Item, v values) (documents string) {
 	if item.Global != nil {
 		spec, project = item.Global.GetSpec(), item.Global.GetSettings().GetProject()
 	}
-	if item.Context != nil {
-		project = item.Context.GetContext().GetProject()
+	if request, ok := item.Request.(*hubv1.CreateContextRequest); ok {
+		project = request.GetContext().GetProject()
 	}
 	if item.Cluster != nil {
 		cluster = item.Cluster.GetName()
@@ -222,8 +222,8 @@ func (c *converter) prepare(item *manifest.Item, v values) (documents string) {
 			c.existing(err)
 		}
 	}
-	if len(item.Stored) > 0 && item.Repository != nil { // its login is at the hub before
-		stored := proto.CloneOf(item.Repository)
+	if login, ok := item.Request.(*hubv1.CreateRepositoryRequest); ok && len(item.Stored) > 0 { // its login is at the hub before
+		stored := proto.CloneOf(login)
 		stored.Credentials = &hubv1.RepositoryCredentials{Username: "you", Password: "hidden"}
 		_, err := c.client.Repositories.Create(ctx, connect.NewRequest(stored))
 		c.existing(err)

@@ -25,7 +25,6 @@ const (
 var notTheSame = map[string]string{
 	"clusters fleet services":     "the hints of the stream about the moment, and those that one page asks for",
 	"env expandenv getHostByName": "functions that two renderers leave out, each in a program of its own",
-	"allow_unverified ca_pem client_id email_domains groups groups_claim scopes title": "the fields that an update of a login provider sets, by two clients",
 }
 
 // copies are where patterns, and where lists of words, stand in Go and TypeScript; markers
