@@ -290,7 +290,7 @@ func (h *Hub) newCache() (*gitcache.Cache, error) {
 func (h *Hub) makeEdges() error {
 	previews := refs.New(h.store, h.fleet, h.cache, h.config.Clock)
 	agents, err := agentapi.New(agentapi.Config{
-		Identity: h.callers.Identity, Keys: h.callers.AgentKeys, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.agents.packages, Feed: h.feed, Children: h.clusters, Audit: h.audit, Previews: previews, Replica: h.replica, Clock: h.config.Clock, Log: h.log, Registerer: h.registry, Pools: h.pools,
+		Identity: h.callers.Identity, Keys: h.callers.AgentKeys, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.agents.packages, Feed: h.feed, Children: h.clusters, Audit: h.audit, Previews: previews, Replica: h.replica, Clock: h.config.Clock, Log: h.log, Registerer: h.registry, Pools: h.pools, Project: h.projectOf,
 	})
 	if err != nil {
 		return err

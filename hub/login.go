@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // newLogin creates the login server.
@@ -71,8 +72,9 @@ func behindProxies(trusted []netip.Prefix, next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if ip, ok := clientOf(r, trusted); ok {
-			r = r.WithContext(r.Context())
-			r.RemoteAddr = net.JoinHostPort(ip.String(), "0")
+			remote := net.JoinHostPort(ip.String(), "0")
+			r = r.WithContext(pool.From(r.Context(), remote))
+			r.RemoteAddr = remote
 		}
 		next.ServeHTTP(w, r)
 	})

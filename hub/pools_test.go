@@ -42,12 +42,12 @@ func inSteps(f filling, of int) filling { return filling{f.as, of} }
 // fillings has a row for each pool of the hub.
 var fillings = map[string]filling{
 	"cluster_requests": byOne, "replica_requests": byProject, "large_heads": byProject, "logs": byProject, "object_trees": byProject,
-	"list_streams": byProject, "list_rows": inSteps(byProject, 1000), "tunnel_dials": byProject, "tunnel_probes": bySite,
+	"list_streams": byProject, "list_rows": inSteps(byProject, 1000), "tunnel_dials": byProject, "agent_calls": byProject, "tunnel_probes": bySite,
 	"registrations": byOne, "deliveries": byOne, "large_deliveries": byOne, "passwords": byOne, "login_codes": byOne,
 	"login_tries": bySite, "login_guesses": bySite, "login_logouts": bySite,
 	"strangers_bodies": bySite, "strangers_heads": inSteps(bySite, 64<<10), "strangers_passwords": bySite,
 	"strangers_registrations": bySite, "strangers_exchanges": bySite, "strangers_records": bySite,
-	"strangers_token_reviews": bySite, "operator_token_reviews": byOne,
+	"strangers_tokens": bySite, "absent_tokens": byOne, "strangers_token_reviews": bySite, "operator_token_reviews": byOne,
 }
 
 // TestPoolsHaveShares fills each pool of a hub, in every way in which one tenant or stranger can:

@@ -105,7 +105,7 @@ func headOf(c net.Conn) *headConn {
 // countHeads lets a server count the heads of its connections.
 func countHeads(s *http.Server, next http.Handler) {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		return context.WithValue(ctx, headKey{}, headOf(c))
+		return context.WithValue(pool.From(ctx, c.RemoteAddr().String()), headKey{}, headOf(c))
 	}
 	s.ConnState = func(c net.Conn, state http.ConnState) {
 		if counted := headOf(c); counted != nil && (state == http.StateIdle || state == http.StateHijacked) {

@@ -122,8 +122,11 @@ func (e *edge) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		if m, ok := req.Any().(proto.Message); ok {
 			plainText(m)
 		}
-		e.crowd.enter()
-		defer e.crowd.leave()
+		held, err := e.goOn(ctx)
+		if err != nil {
+			return nil, e.rpcError(ctx, req.Spec().Procedure, err)
+		}
+		defer held.Leave()
 		resp, err := next(ctx, req)
 		at := e.config.Feed.Position()
 		if committed := receipt.Position(); at.Before(committed) {

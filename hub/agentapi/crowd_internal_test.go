@@ -1,10 +1,12 @@
 package agentapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,8 +29,8 @@ type (
 	noChildren   struct{ Children }
 )
 
-func (onlyIdentity) Authenticate(context.Context, string) (identity.Principal, error) {
-	return identity.Principal{Kind: identity.KindCluster, ID: "cls_1", Name: "edge-1"}, nil
+func (onlyIdentity) Authenticate(_ context.Context, bearer string) (identity.Principal, error) {
+	return identity.Principal{Kind: identity.KindCluster, ID: cmp.Or(bearer, "cls_1"), Name: "edge-1"}, nil
 }
 func (onlyKeys) Sign(context.Context, []byte) (agentkey.Signature, error) {
 	return agentkey.Signature{KeyID: "key", Bytes: []byte("signed")}, nil
@@ -45,10 +47,13 @@ func (onlyFeed) CatchUp(context.Context, event.Position, func(context.Context) e
 	return nil
 }
 
-func poll(s *Server, etag string) *httptest.ResponseRecorder {
+func poll(s *Server, etag string, bearer ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, desiredPath, nil)
 	if etag != "" {
 		r.Header.Set("If-None-Match", etag)
+	}
+	if len(bearer) > 0 {
+		r.Header.Set("Authorization", "Bearer "+bearer[0])
 	}
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
@@ -56,7 +61,8 @@ func poll(s *Server, etag string) *httptest.ResponseRecorder {
 }
 
 func TestNoFurtherAgentBeginsWhileManyCallsAreUnderWay(t *testing.T) {
-	s, err := New(Config{Identity: onlyIdentity{}, Keys: onlyKeys{}, Fleet: onlyFleet{}, Desired: onlyDesired{}, Tarballs: noTarballs{}, Feed: onlyFeed{}, Children: noChildren{}, MaxUnderWay: 2})
+	s, err := New(Config{Identity: onlyIdentity{}, Keys: onlyKeys{}, Fleet: onlyFleet{}, Desired: onlyDesired{}, Tarballs: noTarballs{}, Feed: onlyFeed{}, Children: noChildren{}, MaxUnderWay: 4,
+		Project: func(cluster string) string { return "project of " + cluster }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,10 +76,10 @@ func TestNoFurtherAgentBeginsWhileManyCallsAreUnderWay(t *testing.T) {
 		<-let
 		return connect.NewResponse(&struct{}{}), nil
 	})
-	ended := make(chan error, 2)
+	ended := make(chan error, 3)
 	for range 2 {
 		go func() {
-			_, err := call(t.Context(), connect.NewRequest(&struct{}{}))
+			_, err := call(identity.WithPrincipal(t.Context(), identity.Principal{ID: "cls_1"}), connect.NewRequest(&struct{}{}))
 			ended <- err
 		}()
 	}
@@ -82,7 +88,7 @@ func TestNoFurtherAgentBeginsWhileManyCallsAreUnderWay(t *testing.T) {
 	for range 20 {
 		got := poll(s, "")
 		after, err := strconv.Atoi(got.Header().Get(retryHeader))
-		if got.Code != http.StatusServiceUnavailable || err != nil || after < 3 || after > 10 || got.Header().Get("Etag") != "" {
+		if got.Code != http.StatusTooManyRequests || !strings.Contains(got.Body.String(), "(pool agent_calls)") || err != nil || after < 3 || after > 10 || got.Header().Get("Etag") != "" {
 			t.Fatalf("status %d, headers %v", got.Code, got.Header())
 		}
 	}
@@ -90,8 +96,18 @@ func TestNoFurtherAgentBeginsWhileManyCallsAreUnderWay(t *testing.T) {
 	if got := poll(s, `W/"1"`).Code; got != http.StatusNotModified {
 		t.Errorf("an idle poll: status %d", got)
 	}
+	// Neither is who is in another project, and what has begun waits for its turn.
+	if got := poll(s, "", "cls_2").Code; got != http.StatusOK {
+		t.Errorf("a cluster of another project: status %d", got)
+	}
+	go func() {
+		_, err := call(identity.WithPrincipal(t.Context(), identity.Principal{ID: "cls_1"}), connect.NewRequest(&struct{}{}))
+		ended <- err
+	}()
+	let <- struct{}{}
+	<-entered
 	close(let)
-	for range 2 {
+	for range 3 {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}

@@ -58,15 +58,15 @@ func (s *Server) desired(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	if err := s.crowd.room(); err != nil {
+	held, err := s.crowd.Take(s.sharing(p))
+	if err != nil {
 		s.metrics.pollCrowded.Inc()
 		delete(h, "Etag")
 		s.refuse(w, r, err)
 		return
 	}
 	s.metrics.pollChanged.Inc()
-	s.crowd.enter()
-	defer s.crowd.leave()
+	defer held.Leave()
 	s.list(ctx, w, r, p.ID)
 }
 

@@ -114,10 +114,13 @@ type Config struct {
 	// PollInterval is sent to agents that register; zero is 2 min.
 	PollInterval time.Duration
 	// MaxUnderWay is how many calls may be in progress before further agents
-	// get no list; zero is 256.
+	// get no list, of which those of one project have a half; zero is 512.
 	MaxUnderWay int
 	Clock       clock.Clock
 	Log         *slog.Logger
+	// Project returns a cluster's project, whose agents share what they may take; nil
+	// knows none.
+	Project func(clusterID string) string
 	// Pools has the pools; nil has them without metrics.
 	Pools *pool.Set
 	// Registerer registers the metrics; nil registers none.
@@ -134,7 +137,7 @@ type Server struct {
 	unreached rate.Sometimes
 	kept      keptHeaders
 	refusals  refusals
-	crowd     crowd
+	crowd     *pool.Places
 	metrics   *metrics
 	routes    *routes.Mux
 }
@@ -167,9 +170,12 @@ func New(c Config) (*Server, error) {
 	if c.PollInterval == 0 {
 		c.PollInterval = defaultPollInterval
 	}
-	s := &Server{config: c, log: c.Log, registrations: newRegistrations(c.Pools, c.Clock), metrics: newMetrics(c.Registerer),
+	if c.Project == nil {
+		c.Project = func(string) string { return "" }
+	}
+	c.MaxUnderWay = cmp.Or(c.MaxUnderWay, mostUnderWay)
+	s := &Server{config: c, log: c.Log, crowd: newCrowd(c), registrations: newRegistrations(c.Pools, c.Clock), metrics: newMetrics(c.Registerer),
 		unreached: rate.Sometimes{Interval: time.Minute}}
-	s.crowd.most = int64(cmp.Or(c.MaxUnderWay, mostUnderWay))
 	s.routes = s.mux()
 	return s, nil
 }

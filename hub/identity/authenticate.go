@@ -8,8 +8,10 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/bearertoken"
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
@@ -20,8 +22,6 @@ const (
 	coarseUse = 5 * time.Minute
 	// sessionIdle ends a session that was not used for so long.
 	sessionIdle = 12 * time.Hour
-	// missesPerSecond limits look-ups of unknown bearers in the database.
-	missesPerSecond = 20
 	// missTimeout limits one of them.
 	missTimeout = 2 * time.Second
 )
@@ -39,8 +39,8 @@ var (
 // Unauthorized when the token is unknown, and Unavailable while tokens are not
 // loaded, when the database has been unavailable for more than 1 h, or when an
 // unknown token cannot be looked up. Only an unknown token may cost a look-up,
-// at most 20 a second, because another replica may have created it a moment
-// ago. A session's bearer is valid only as a cookie and is refused here.
+// because another replica may have created it a moment ago; Exhausted when the
+// network that shows it has had its share of those. A session's bearer is valid only as a cookie and is refused here.
 func (d *Directory) Authenticate(ctx context.Context, bearer string) (Principal, error) {
 	t, err := d.known(ctx, bearer)
 	if err != nil {
@@ -76,8 +76,11 @@ func (d *Directory) awake(ctx context.Context, t Token, now int64) (Token, error
 		return t, nil
 	}
 	// Another replica may have recorded a use since.
-	t, err := d.stores.Index.Token(ctx, t.ID)
-	if err != nil || t.Idle(now) {
+	t, err := d.lookUpID(ctx, t.ID, now)
+	if err != nil {
+		return t, err
+	}
+	if t.Idle(now) {
 		return t, errcode.New(errcode.Unauthorized, "the session ended because it was not used for %d h; log in again", int(sessionIdle.Hours()))
 	}
 	d.tokens.put(t)
@@ -119,10 +122,20 @@ func (d *Directory) used(t Token, now int64) {
 	}
 }
 
+// newLookUps makes the pools of look-ups in the database.
+func newLookUps(pools *pool.Set, c clock.Clock) (unknown, absent *pool.Rates) {
+	each := pool.Rate{Burst: 20, Every: time.Second / 20}
+	unknown = pools.Rates(pool.RateSpec{
+		Name: "strangers_tokens", Of: "tokens that this replica does not know", Clock: c, Caller: each,
+		Project: pool.Rate{Burst: 40, Every: time.Second / 40}, All: pool.Rate{Burst: 200, Every: time.Second / 200},
+	})
+	return unknown, pools.Rates(pool.RateSpec{Name: "absent_tokens", Of: "uses of a token that this replica does not know", Clock: c, Caller: each})
+}
+
 // lookUp asks the database for a token that this replica may not have heard of yet.
 func (d *Directory) lookUp(ctx context.Context, hash []byte, now int64) (Token, error) {
-	if !d.misses.take(now) {
-		return Token{}, errInvalidToken
+	if err := d.unknown.Take(pool.Source(ctx)); err != nil {
+		return Token{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, missTimeout)
 	defer cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // Caller returns the current caller of a token by the token's id, from memory
@@ -41,8 +42,8 @@ func (d *Directory) Caller(ctx context.Context, tokenID string) (Principal, erro
 // lookUpID reads the database, as lookUp does, and caches nothing: the feed
 // brings the token in a moment.
 func (d *Directory) lookUpID(ctx context.Context, tokenID string, now int64) (Token, error) {
-	if !d.misses.take(now) {
-		return Token{}, errInvalidToken
+	if err := d.absent.Take(pool.Caller{Name: tokenID}); err != nil {
+		return Token{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, missTimeout)
 	defer cancel()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // Sealer encrypts secrets at rest. The purpose is bound to the sealed text, so
@@ -20,8 +21,10 @@ type Sealer interface {
 type Config struct {
 	Stores Stores
 	Writer Writer
-	Clock  clock.Clock
-	Log    *slog.Logger
+	// Pools has the pools; nil has them without metrics.
+	Pools *pool.Set
+	Clock clock.Clock
+	Log   *slog.Logger
 }
 
 // Directory authenticates and authorizes callers. It lists and changes users,
@@ -41,7 +44,9 @@ type Directory struct {
 	tokens *tokenIndex
 	access *accessIndex
 	uses   *pendingUses
-	misses misses
+	// unknown are look-ups of what strangers show, and absent those of tokens that the hub
+	// itself has named.
+	unknown, absent *pool.Rates
 }
 
 // New returns a Directory, which knows tokens only after Rebuild, and the
@@ -54,6 +59,7 @@ func New(c Config) (*Directory, *Credentials, error) {
 		stores: c.Stores, writer: c.Writer, clock: c.Clock, log: c.Log,
 		tokens: newTokenIndex(), access: &accessIndex{store: c.Stores.Access}, uses: newPendingUses(),
 	}
+	d.unknown, d.absent = newLookUps(c.Pools, c.Clock)
 	credentials := &Credentials{directory: d, store: c.Stores.Tokens}
 	d.credentials = credentials
 	changes := &changes{writer: c.Writer, access: d.access, clock: c.Clock, log: c.Log}

@@ -178,20 +178,3 @@ func (d *Directory) endPredecessors(ctx context.Context, used Token) ([]Token, e
 	})
 	return old, d.credentials.Delete(ctx, old...)
 }
-
-// misses is a token bucket for look-ups of unknown bearers.
-type misses struct {
-	mu     sync.Mutex
-	second int64
-	taken  int
-}
-
-func (m *misses) take(now int64) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if second := now / int64(time.Second/time.Microsecond); second != m.second {
-		m.second, m.taken = second, 0
-	}
-	m.taken++
-	return m.taken <= missesPerSecond
-}

@@ -31,14 +31,8 @@ const (
 	headMethod = "head of "
 	// maxSkew is how far two replicas' clocks may differ.
 	maxSkew = time.Minute
-	// maxBody limits a call's body; tarballs are only in answers. Without a
-	// signed head, as from an older replica, the limit is unprovenBody; at most
-	// unprovenAtOnce such bodies are read at a time, each within
-	// unprovenTimeout.
-	maxBody         = 4 << 20
-	unprovenBody    = 1 << 20
-	unprovenAtOnce  = 16
-	unprovenTimeout = 10 * time.Second
+	// maxBody limits a call's body; tarballs are only in answers.
+	maxBody = 4 << 20
 )
 
 // Purpose is the purpose for which the key between replicas is derived.
@@ -123,34 +117,19 @@ func Caller(ctx context.Context) string {
 	return name
 }
 
-// Verify passes only signed requests to next.
+// Verify passes only signed requests to next. Who is no replica is refused before
+// anything of the body is read, so strangers hold nothing here.
 func Verify(key []byte, c clock.Clock, next http.Handler) http.Handler {
-	unproven := make(chan struct{}, unprovenAtOnce)
 	refuse := func(w http.ResponseWriter, r *http.Request, err error) {
 		routes.LeaveBody(w, r)
 		http.Error(w, errcode.Message(err), errcode.HTTPStatus(errcode.Of(err)))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		most, read := int64(unprovenBody), func() {}
-		if r.Header.Get(headHeader) != "" {
-			if err := verifyHead(key, c.Now(), r); err != nil {
-				refuse(w, r, err)
-				return
-			}
-			most = maxBody
-		} else {
-			select {
-			case unproven <- struct{}{}:
-				read = func() { <-unproven }
-			default:
-				refuse(w, r, errcode.New(errcode.Unavailable, "too many unsigned calls at once"))
-				return
-			}
-			// Writers without deadlines (in tests) do not need one.
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unprovenTimeout))
+		if err := verifyHead(key, c.Now(), r); err != nil {
+			refuse(w, r, err)
+			return
 		}
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
-		read()
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if err != nil {
 			http.Error(w, "the body could not be read", http.StatusBadRequest)
 			return
@@ -160,7 +139,6 @@ func Verify(key []byte, c clock.Clock, next http.Handler) http.Handler {
 			refuse(w, r, err)
 			return
 		}
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, name))
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(w, r)

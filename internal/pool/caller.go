@@ -55,7 +55,21 @@ func network(ip netip.Addr, of4, of6 int) string {
 	return prefix.String()
 }
 
-type callerKey struct{}
+type (
+	callerKey struct{}
+	sourceKey struct{}
+)
+
+// From returns a context for what an address sends.
+func From(ctx context.Context, remote string) context.Context {
+	return context.WithValue(ctx, sourceKey{}, remote)
+}
+
+// Source returns the stranger at the address of From, for what nobody is known for yet.
+func Source(ctx context.Context) Caller {
+	remote, _ := ctx.Value(sourceKey{}).(string)
+	return Stranger(remote)
+}
 
 // As returns a context for work that is on behalf of a caller.
 func As(ctx context.Context, c Caller) context.Context { return context.WithValue(ctx, callerKey{}, c) }

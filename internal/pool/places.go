@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
 )
 
 // Spec describes Places.
@@ -27,6 +28,8 @@ type Spec struct {
 	Reserve int
 	// Retry is how long to wait before the next try.
 	Retry time.Duration
+	// Spread is the most that is added to Retry at random, for callers that come all at once.
+	Spread time.Duration
 	// Queue is how many may wait for a place, and Within how long; zero lets nobody wait.
 	Queue  int
 	Within time.Duration
@@ -91,6 +94,17 @@ func (p *Places) TakeMany(c Caller, places int) (*Held, error) {
 		return nil, p.refusal(why, c)
 	}
 	return p.give(c, places), nil
+}
+
+// Try is Take for a caller that waits by itself: nil when there is no place, which is no
+// refusal.
+func (p *Places) Try(c Caller) *Held {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fits(c, 1) != "" {
+		return nil
+	}
+	return p.give(c, 1)
 }
 
 // Wait waits for a place. Exhausted when too many wait, or for too long; the error of the
@@ -245,7 +259,7 @@ func (p *Places) refusal(why reason, c Caller) error {
 		own := p.projects[c.Project]
 		text = fmt.Sprintf("the share of your project or network of the %d places for %s is %d now, and it has %d", p.spec.Size, p.spec.Of, p.share(own, p.spec.Size), own)
 	}
-	return exhausted(text, p.spec.Name, p.spec.Retry)
+	return exhausted(text, p.spec.Name, p.spec.Retry+jitter.Full(p.spec.Spread))
 }
 
 // exhausted is the error of each refusal.

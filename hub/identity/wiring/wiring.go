@@ -64,7 +64,7 @@ func New(c Config) (p Parts, err error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	var credentials *identity.Credentials
-	p.Identity, credentials, err = identity.New(identity.Config{Stores: c.Stores.Identity, Writer: c.Writer, Clock: c.Clock, Log: c.Log})
+	p.Identity, credentials, err = identity.New(identity.Config{Stores: c.Stores.Identity, Writer: c.Writer, Pools: c.Pools, Clock: c.Clock, Log: c.Log})
 	if err != nil {
 		return p, err
 	}
