@@ -33,6 +33,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/lifecycle"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/seal"
 )
 
@@ -53,6 +54,8 @@ type Agent struct {
 	// rules judge the health of objects; users define them in the cluster.
 	rules  health.Rules
 	keeper *upgrade.Keeper // nil if the agent does not replace itself
+	// pools are what projects and people share.
+	pools *pool.Set
 }
 
 // New checks the configuration; it contacts nothing. Errors are Invalid.
@@ -67,6 +70,7 @@ func New(cfg Config) (*Agent, error) {
 	a := &Agent{cfg: cfg, registry: prometheus.NewRegistry(), bootID: newBootID()}
 	//lint:ignore SA1019 the package that replaces these links a SQL driver interface
 	a.registry.MustRegister(prometheus.NewGoCollector(), prometheus.NewProcessCollector(prometheus.ProcessCollectorOpts{}))
+	a.pools = pool.NewSet(a.registry)
 	a.page = newPage(a)
 	if a.transport, err = hubclient.NewTransport(ca); err != nil {
 		return nil, err
@@ -200,13 +204,13 @@ func (a *Agent) assemble(id *identity.Identity, fresh bool, renderer *render.Run
 		return nil, err
 	}
 	gate := tenancy.New(a.kube.REST, a.cfg.Namespace)
-	made := clusterapi.New(clusterapi.Config{Hub: session, Client: a.kube.Client, Dynamic: a.kube.Dynamic, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log})
+	made := clusterapi.New(clusterapi.Config{Hub: session, Client: a.kube.Client, Dynamic: a.kube.Dynamic, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log, Pools: a.pools})
 	gate.Close(made.Maker)
 	loop, err := poll.New(poll.Config{
 		Hub: session, Cache: store, Gate: gate, Render: renderer, Apply: applier{engine, a}, Claims: engine, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Heals: watcher, Previews: &preview.Maker{Gate: gate, Cache: store, Tarball: session.Tarball, Render: renderer, Cluster: a.kube, Differ: engine, Tests: true, Clock: a.cfg.Clock}, OnDemand: engine, Diffs: session, Specs: made.Set,
 		List: list, Remembered: remembered, Fresh: fresh, BootID: a.bootID, AgentVersion: buildinfo.Version, Installation: a.installation(),
 		Former:   func(ctx context.Context, ids []string) error { return apply.LetGo(ctx, engine, ids) },
-		Interval: a.cfg.PollInterval, Fixed: a.cfg.PollInterval != 0, Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: registry,
+		Interval: a.cfg.PollInterval, Fixed: a.cfg.PollInterval != 0, Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: registry, Pools: a.pools,
 	})
 	if err != nil {
 		return nil, err
@@ -248,10 +252,18 @@ func (a *Agent) tell(do func(*poll.Loop, string)) func(string) {
 	}
 }
 
+// projectOf is the project of a service, empty for one that is not known.
+func (a *Agent) projectOf(service string) string {
+	if loop := a.loop.Load(); loop != nil {
+		return loop.Project(service)
+	}
+	return ""
+}
+
 // testRunner makes the runner of services' tests.
 func (a *Agent) testRunner(hub testrun.Hub) (*testrun.Runner, error) {
 	return testrun.New(testrun.Config{
-		File: a.cfg.Dir("tests.json"), Hub: hub, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log,
+		File: a.cfg.Dir("tests.json"), Hub: hub, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log, Pools: a.pools,
 		Changed: a.tell((*poll.Loop).Touched),
 		Ready: func(service string) (bool, string) {
 			if loop := a.loop.Load(); loop != nil {
@@ -266,7 +278,7 @@ func (a *Agent) testRunner(hub testrun.Hub) (*testrun.Runner, error) {
 func (a *Agent) steps(clusterID string, renderer *render.Runner) (*drift.Watcher, *apply.Engine, error) {
 	watcher, err := drift.New(drift.Config{
 		REST: a.kube.REST, ClusterID: clusterID, Rules: &a.rules, Expressions: verdicts{renderer}, Clock: a.cfg.Clock, Log: a.cfg.Log,
-		Changed: a.tell((*poll.Loop).Touched), NeedPass: a.tell((*poll.Loop).NeedPass),
+		Changed: a.tell((*poll.Loop).Touched), NeedPass: a.tell((*poll.Loop).NeedPass), Project: a.projectOf, Pools: a.pools,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -294,7 +306,7 @@ func (p applier) Load(ctx context.Context) error {
 
 func (a *Agent) renderer() (*render.Runner, error) {
 	return render.New(render.Config{
-		Binary: a.cfg.RenderBinary, Tools: a.cfg.ToolsDir, Work: filepath.Join(a.cfg.DataDir, "tools"), Log: a.cfg.Log,
+		Binary: a.cfg.RenderBinary, Tools: a.cfg.ToolsDir, Work: filepath.Join(a.cfg.DataDir, "tools"), Log: a.cfg.Log, Pools: a.pools,
 	})
 }
 

@@ -56,7 +56,7 @@ func (a *Agent) newTunnel(s *session, loop *poll.Loop, owned readiness.Inventory
 		return nil, err
 	}
 	t.Tunnel, err = tunnel.New(tunnel.Config{
-		Streams: streams{proxy, readiness.New(a.kube.REST, owned)}, Proxy: cmp.Or(a.cfg.Proxy.Mode, authproxy.Full),
+		Streams: streams{proxy, readiness.New(a.kube.REST, owned, a.pools)}, Proxy: cmp.Or(a.cfg.Proxy.Mode, authproxy.Full),
 		Dial: s.dial(t.dialer), Version: buildinfo.Version, Clock: a.cfg.Clock, Log: a.cfg.Log,
 		Hint: func(h *agentv1.TunnelHint) { a.hinted(s, loop, h) },
 	})

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -18,15 +17,16 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
 	// lookEvery is how often a cluster that is not connected yet is looked at.
 	lookEvery = 5 * time.Second
-	// atATime is how many clusters are worked on together: one that does not answer must
-	// not hold up the others.
+	// atATime is how many clusters of one project are worked on together: those that do not
+	// answer must not hold up the others.
 	atATime = 8
-	// stepLimit bounds the work on one cluster in one pass.
+	// stepLimit bounds the work on one cluster at a time, and a report.
 	stepLimit = 2 * time.Minute
 )
 
@@ -36,7 +36,7 @@ type Hub interface {
 	ReportChildren(ctx context.Context, r *agentv1.ReportChildrenRequest) error
 }
 
-// Config is what Clusters needs. All fields are required.
+// Config is what Clusters needs. All fields but Pools are required.
 type Config struct {
 	Hub Hub
 	// Client and Dynamic reach this cluster.
@@ -45,6 +45,8 @@ type Config struct {
 	BootID  string
 	Clock   clock.Clock
 	Log     *slog.Logger
+	// Pools takes the pool of clusters that are worked on; nil shows none.
+	Pools *pool.Set
 }
 
 // Clusters are those that services of this cluster make. Its methods are safe for
@@ -52,6 +54,9 @@ type Config struct {
 type Clusters struct {
 	config Config
 	wake   chan struct{}
+	// looks are the clusters that are worked on, by project; looking ends with the last.
+	looks   *pool.Places
+	looking sync.WaitGroup
 	// observeAt is when to read Cluster API's objects again; changed is set when there is
 	// something to report before.
 	observeAt time.Time
@@ -63,23 +68,31 @@ type Clusters struct {
 	makers map[string]string
 }
 
-// child is a cluster that a service makes. Only the pass works on what is below the line.
+// child is a cluster that a service makes.
 type child struct {
-	service, namespace, name string
+	service, project, namespace, name string
 
-	connected bool
-	// why is the last thing that it waited for.
-	why string
-	// next is when to look again, askedAt when the hub was last asked.
-	next, askedAt time.Time
-	backoff       jitter.Backoff
-	// reported is what the hub knows since reportedAt.
+	// Clusters.mu guards these. looked is set while it is worked on, and why is the last
+	// thing that it waited for.
+	connected, looked bool
+	why               string
+	// next is when to look again.
+	next time.Time
+
+	// Only who looks at it uses these. askedAt is when the hub was last asked.
+	askedAt time.Time
+	backoff jitter.Backoff
+
+	// Only the report uses these. reported is what the hub knows since reportedAt.
 	reported   *agentv1.ChildState
 	reportedAt time.Time
 }
 
 // New returns no clusters.
-func New(c Config) *Clusters { return &Clusters{config: c, wake: make(chan struct{}, 1)} }
+func New(c Config) *Clusters {
+	looks := c.Pools.Places(pool.Spec{Name: "made_clusters", Of: "clusters that are connected", Size: pool.SizeFor(atATime), Patient: true})
+	return &Clusters{config: c, wake: make(chan struct{}, 1), looks: looks}
+}
 
 // Set replaces the services that make clusters by those among the specs.
 func (c *Clusters) Set(specs []*agentv1.ServiceSpec) {
@@ -101,11 +114,17 @@ func (c *Clusters) Set(specs []*agentv1.ServiceSpec) {
 				backoff: jitter.Backoff{Min: lookEvery, Max: 5 * time.Minute},
 			}
 		}
+		one.project = spec.GetProject()
 		c.all = append(c.all, one)
 		c.makers[one.namespace] = one.service
 	}
 	c.changed.Store(true)
 	slices.SortFunc(c.all, func(a, b *child) int { return strings.Compare(a.service, b.service) })
+	c.poke()
+}
+
+// poke has the next pass run now.
+func (c *Clusters) poke() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -114,6 +133,7 @@ func (c *Clusters) Set(specs []*agentv1.ServiceSpec) {
 
 // Run works on the clusters until the context ends. Without one it waits for Set.
 func (c *Clusters) Run(ctx context.Context) error {
+	defer c.looking.Wait()
 	for {
 		var again <-chan time.Time
 		if wait, more := c.pass(ctx); more {
@@ -128,23 +148,18 @@ func (c *Clusters) Run(ctx context.Context) error {
 	}
 }
 
-// pass works on what is due, and returns when to do so again, if ever.
+// pass begins to work on what is due, reports, and returns when to do so again, if ever.
 func (c *Clusters) pass(ctx context.Context) (wait time.Duration, more bool) {
 	c.mu.Lock()
 	all := slices.Clone(c.all)
-	c.mu.Unlock()
-	var group errgroup.Group
-	group.SetLimit(atATime)
 	for _, one := range all {
-		if one.connected || c.config.Clock.Now().Before(one.next) {
-			continue
+		if !one.connected && !one.looked && !c.config.Clock.Now().Before(one.next) {
+			one.looked = true
+			who := pool.Caller{Name: one.project}
+			c.looking.Go(func() { c.look(ctx, one, who) })
 		}
-		group.Go(func() error {
-			c.look(ctx, one)
-			return nil
-		})
 	}
-	_ = group.Wait() // none returns an error
+	c.mu.Unlock()
 	if len(all) == 0 {
 		return 0, false
 	}
@@ -152,16 +167,23 @@ func (c *Clusters) pass(ctx context.Context) (wait time.Duration, more bool) {
 		c.observeAt = now.Add(c.report(ctx, all))
 	}
 	next := c.observeAt
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, one := range all {
-		if !one.connected && one.next.Before(next) {
+		if !one.connected && !one.looked && one.next.Before(next) {
 			next = one.next
 		}
 	}
 	return max(0, next.Sub(c.config.Clock.Now())), true
 }
 
-// look brings one cluster nearer to being connected.
-func (c *Clusters) look(ctx context.Context, one *child) {
+// look brings one cluster nearer to being connected, once there is a place.
+func (c *Clusters) look(ctx context.Context, one *child, who pool.Caller) {
+	place, err := c.looks.Wait(ctx, who)
+	if err != nil {
+		return // it ends
+	}
+	defer place.Leave()
 	ctx, cancel := context.WithTimeout(ctx, stepLimit)
 	defer cancel()
 	connected, why, err := c.connect(ctx, one)
@@ -174,14 +196,18 @@ func (c *Clusters) look(ctx context.Context, one *child) {
 	default:
 		one.backoff.Reset()
 	}
-	if one.connected = connected; connected {
+	c.mu.Lock()
+	before := one.why
+	one.connected, one.looked, one.why, one.next = connected, false, why, c.config.Clock.Now().Add(wait)
+	c.mu.Unlock()
+	if connected {
 		c.config.Log.Info("a cluster that was made here is connected", logkey.Service, one.service, logkey.Cluster, one.name)
 	}
-	if why != one.why && why != "" {
+	if why != before && why != "" {
 		c.config.Log.Info("a cluster that was made here is not connected yet", logkey.Service, one.service, logkey.Cluster, one.name, logkey.Reason, why)
 	}
-	if connected || why != one.why {
+	if connected || why != before {
 		c.changed.Store(true)
 	}
-	one.why, one.next = why, c.config.Clock.Now().Add(wait)
+	c.poke()
 }

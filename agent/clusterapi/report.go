@@ -72,6 +72,8 @@ func (c *Clusters) states(ctx context.Context, all []*child) (map[*child]*agentv
 		return nil, err
 	}
 	states := map[*child]*agentv1.ChildState{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, one := range all {
 		s := observed[place{one.namespace, one.name}]
 		if s == nil {

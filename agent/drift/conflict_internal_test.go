@@ -79,11 +79,12 @@ func (c *conflict) run(t *testing.T) {
 	t.Helper()
 	c.round(t.Context())
 	for {
-		service, refs := c.nextHeal()
-		if len(refs) == 0 {
+		service, _ := c.nextHeal()
+		if service == "" {
 			return
 		}
-		c.healService(t.Context(), service, refs)
+		c.healService(t.Context(), service, c.beginHeal(service))
+		c.endHeal(service, nil)
 		c.round(t.Context())
 	}
 }

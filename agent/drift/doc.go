@@ -10,7 +10,7 @@
 //
 // Invariants: a deleted object is requested within a second of its event. One object
 // is healed after a back-off of 1 s to 5 min, and all objects together at most 10
-// times a second. After 5 heals in 10 minutes an object is Contested and is then
+// times a second; projects have turns. After 5 heals in 10 minutes an object is Contested and is then
 // tried every 10 minutes. A broken or forbidden watch makes its kind unknown, never
 // "no drift", and its objects are compared one by one every 10 minutes. A kind with a
 // healthy watch is still listed completely about every 2 hours, page by page. Objects

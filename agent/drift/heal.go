@@ -10,6 +10,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
@@ -17,45 +18,86 @@ const (
 	healLimit = time.Minute
 	// renderWait is how long to wait for a service that must be rendered first.
 	renderWait = 30 * time.Second
+	// healersEach is how many services of one project are healed together.
+	healersEach = 2
 )
 
-// heal asks the owner to heal what decide found, one service after the other.
+// heal asks the owner to heal what decide found: some objects of one service at a time, and
+// services of several projects together, so that an API that is slow to answer for one
+// project holds up no other.
 func (w *Watcher) heal(ctx context.Context) {
-	for {
-		service, refs := w.nextHeal()
-		if len(refs) == 0 {
+	for ctx.Err() == nil {
+		service, who := w.nextHeal()
+		if service == "" {
 			select {
 			case <-ctx.Done():
-				return
 			case <-w.healWake:
 			}
 			continue
 		}
-		if w.heals.WaitN(ctx, len(refs)) != nil {
-			return
+		place, err := w.healers.Take(who)
+		if err != nil {
+			continue // another project has it now
 		}
-		w.healService(ctx, service, refs)
+		refs := w.beginHeal(service)
+		w.running.Go(func() {
+			defer w.endHeal(service, place)
+			if w.heals.WaitN(ctx, len(refs)) == nil {
+				w.healService(ctx, service, refs)
+			}
+		})
 	}
 }
 
-// nextHeal takes some objects of one service off the queue.
-func (w *Watcher) nextHeal() (service string, refs []kubeobj.Ref) {
+// nextHeal returns a service with objects to heal, empty if there is none whose project has
+// room: of the project whose turn is longest ago.
+func (w *Watcher) nextHeal() (service string, who pool.Caller) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	for id, set := range w.healing {
-		for ref := range set {
-			if len(refs) == healRate {
-				return id, refs
-			}
-			delete(set, ref)
-			refs = append(refs, ref)
-		}
-		delete(w.healing, id)
-		if len(refs) > 0 {
-			return id, refs
+	var services []string
+	for id := range w.healing {
+		if !w.beingHealed[id] {
+			services = append(services, id)
 		}
 	}
-	return "", nil
+	w.mu.Unlock()
+	turns := map[string]int{}
+	for _, id := range services {
+		project := w.cfg.Project(id)
+		caller := pool.Caller{Name: project}
+		if turns[project] = w.healTurns[project]; service != "" && turns[project] >= turns[who.Name] || !w.healers.Room(caller) {
+			continue
+		}
+		service, who = id, caller
+	}
+	if w.healTurns = turns; service != "" {
+		w.healTurn++
+		turns[who.Name] = w.healTurn
+	}
+	return service, who
+}
+
+// beginHeal takes some objects of a service off the queue.
+func (w *Watcher) beginHeal(service string) (refs []kubeobj.Ref) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.beingHealed[service] = true
+	for ref := range w.healing[service] {
+		if len(refs) == healRate {
+			return refs
+		}
+		delete(w.healing[service], ref)
+		refs = append(refs, ref)
+	}
+	delete(w.healing, service)
+	return refs
+}
+
+func (w *Watcher) endHeal(service string, place *pool.Held) {
+	place.Leave()
+	w.mu.Lock()
+	delete(w.beingHealed, service)
+	w.mu.Unlock()
+	poke(w.healWake)
 }
 
 func (w *Watcher) healService(ctx context.Context, service string, refs []kubeobj.Ref) {

@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // Owner applied the objects; *apply.Engine implements it.
@@ -41,6 +42,11 @@ type Config struct {
 	Rules *health.Rules
 	// Expressions evaluates rules in CEL; without it their objects are Unknown.
 	Expressions Expressions
+	// Project returns the project of a service, whose heals have turns with those of other
+	// projects; nil is one project.
+	Project func(service string) string
+	// Pools takes the pool of services that are healed; nil shows none.
+	Pools *pool.Set
 	// Changed gets the id of a service whose drift or health changed. It must not
 	// block. May be nil.
 	Changed func(service string)
@@ -62,6 +68,11 @@ type Watcher struct {
 	wake  chan struct{}
 	// healWake wakes the goroutine that heals.
 	healWake chan struct{}
+	// healers are the services that are healed, by project. Only that goroutine uses the
+	// turns of projects that have something to heal, and the number of the last one.
+	healers   *pool.Places
+	healTurns map[string]int
+	healTurn  int
 
 	mu    sync.Mutex
 	owner Owner
@@ -84,6 +95,8 @@ type Watcher struct {
 	naming *naming
 	// healing are objects to be healed, by service.
 	healing map[string]map[kubeobj.Ref]bool
+	// beingHealed are the services that the owner is asked to heal now.
+	beingHealed map[string]bool
 	// changed are services to report as changed.
 	changed map[string]bool
 	// asks are questions for the evaluation of CEL rules.
@@ -135,6 +148,9 @@ func New(cfg Config) (*Watcher, error) {
 	if cfg.Changed == nil {
 		cfg.Changed = func(string) {}
 	}
+	if cfg.Project == nil {
+		cfg.Project = func(string) string { return "" }
+	}
 	if cfg.NeedPass == nil {
 		cfg.NeedPass = func(string) {}
 	}
@@ -144,7 +160,8 @@ func New(cfg Config) (*Watcher, error) {
 	}
 	w := &Watcher{cfg: cfg, rest: client, heals: rate.NewLimiter(healRate, healRate), wake: make(chan struct{}, 1), healWake: make(chan struct{}, 1),
 		kinds: map[schema.GroupKind]*kindWatch{}, dirty: map[kubeobj.Ref]bool{}, marks: map[kubeobj.Ref]*mark{}, marksOf: map[string]map[kubeobj.Ref]*mark{}, rootCauses: map[kubeobj.Ref]knownCause{}, stalls: map[kubeobj.Ref]stall{},
-		healing: map[string]map[kubeobj.Ref]bool{}, changed: map[string]bool{}}
+		healing: map[string]map[kubeobj.Ref]bool{}, beingHealed: map[string]bool{}, changed: map[string]bool{},
+		healers: cfg.Pools.Places(pool.Spec{Name: "heals", Of: "services that are healed", Size: pool.SizeFor(healersEach)})}
 	w.naming = newNaming(w)
 	return w, nil
 }

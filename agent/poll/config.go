@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
@@ -24,7 +25,8 @@ const (
 	// firstPollSpread bounds the random wait before the first poll of a registered
 	// agent, so that the agents of a restarting region do not all poll at once.
 	firstPollSpread = 30 * time.Second
-	// workers bounds the running passes; at most two render at a time anyway.
+	// workers bounds the running passes of one project, of which at most two render at a
+	// time anyway. Others find places beside them, see passPlaces.
 	workers = 4
 	// passTimeout bounds one pass including its download.
 	passTimeout = 20 * time.Minute
@@ -98,6 +100,8 @@ type Config struct {
 	Log *slog.Logger
 	// Registerer takes the metrics; nil registers none.
 	Registerer prometheus.Registerer
+	// Pools takes the pool of running passes; nil shows none.
+	Pools *pool.Set
 }
 
 func (c *Config) check() error {

@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/lifecycle"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // Loop is the agent's loop. Its methods are safe for concurrent use and do not block.
@@ -28,8 +29,10 @@ type Loop struct {
 	mu       sync.Mutex
 	services map[string]*service
 	// named holds the services by name, because dependencies are by name.
-	named   map[string]map[string]*service
-	queue   queue.Queue
+	named map[string]map[string]*service
+	queue queue.Queue
+	// running are the passes that run, by project.
+	running *pool.Places
 	loaded  bool // the inventories have been read
 	away    error
 	list    *agentv1.Desired
@@ -98,7 +101,8 @@ func New(cfg Config) (*Loop, error) {
 		config: cfg, services: map[string]*service{}, named: map[string]map[string]*service{}, gated: map[string]map[string]bool{}, awaiting: map[string]bool{},
 		pollNow: make(chan struct{}, 1), work: make(chan struct{}, 1), refresh: make(chan struct{}, 1),
 		etag: cfg.Remembered.ETag, deletes: Hold(cfg.Remembered.Deletes),
-		hints: newHints(),
+		hints:   newHints(),
+		running: cfg.Pools.Places(pool.Spec{Name: "passes", Of: "passes of services", Size: passPlaces(0)}),
 	}
 	l.metrics = newMetrics(cfg.Registerer, l)
 	l.report = l.newReporter()
@@ -147,6 +151,16 @@ func (l *Loop) State() Status {
 	s.Loaded = l.loaded
 	s.Services = len(l.list.GetServices())
 	return s
+}
+
+// Project returns the project of a service, empty for one that is not known.
+func (l *Loop) Project(id string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.services[id]; s != nil {
+		return s.Project
+	}
+	return ""
 }
 
 func poke(c chan struct{}) {
@@ -363,7 +377,7 @@ func (l *Loop) unname(s *service) {
 
 // forget drops a service that is no longer needed.
 func (l *Loop) forget(s *service) {
-	s.unqueue()
+	l.queue.Forget(&s.Entry)
 	l.unname(s)
 	l.ungate(s)
 	delete(l.awaiting, s.Id)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/axle-cd/axle/agent/apply"
@@ -17,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // specsWait is how long a pass waits at a time for a spec that is being fetched. With
@@ -25,23 +25,21 @@ import (
 const specsWait = 50 * time.Millisecond
 
 // runPasses reads the inventories, then runs passes as they become due: one per
-// service, and a bounded number in all.
+// service, and a bounded number per project and in all.
 func (l *Loop) runPasses(ctx context.Context) error {
 	if !l.load(ctx) {
 		return nil
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
-	var under atomic.Int32
 	for {
 		// The bound may change while passes run; one that ends pokes.
 		wait := time.Minute
-		if int(under.Load()) < l.slots() && ctx.Err() == nil {
+		if ctx.Err() == nil {
 			var j *job
 			if j, wait = l.next(); j != nil {
-				under.Add(1)
 				running.Go(func() {
-					defer func() { under.Add(-1); poke(l.work) }()
+					defer func() { j.place.Leave(); poke(l.work) }()
 					l.run(ctx, j)
 				})
 				continue
@@ -105,13 +103,13 @@ func (l *Loop) load(ctx context.Context) bool {
 	}
 }
 
-// next returns a pass to run now, or how long until one is due.
+// next returns a pass to run now, which has a place, or how long until one is due.
 func (l *Loop) next() (*job, time.Duration) {
 	now := l.config.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
-		entry := l.queue.First()
+		entry := l.queue.Next(now, func(project string) bool { return l.running.Room(pool.Caller{Name: project}) })
 		if entry == nil {
 			return nil, time.Minute
 		}
@@ -124,14 +122,19 @@ func (l *Loop) next() (*job, time.Duration) {
 		case l.specsComing && first.needsSpec():
 			l.queue.Put(&first.Entry, now.Add(specsWait))
 		default:
-			return l.begin(first), 0
+			place, err := l.running.Take(pool.Caller{Name: first.Project})
+			if err != nil {
+				return nil, time.Minute // the bound became smaller just now
+			}
+			return l.begin(first, place), 0
 		}
 	}
 }
 
-func (l *Loop) begin(s *service) *job {
+func (l *Loop) begin(s *service, place *pool.Held) *job {
 	j := &job{
-		id: s.Id, want: s.want, tombstone: s.tombstone, spec: s.spec, done: s.done, inputs: s.inputs, settings: s.settings,
+		place: place,
+		id:    s.Id, want: s.want, tombstone: s.tombstone, spec: s.spec, done: s.done, inputs: s.inputs, settings: s.settings,
 		seen: seenOf(l.list), objects: s.objects, warnings: s.warnings, cause: s.cause, readReads: s.readReads,
 		deletes: l.deletes.Words(), held: s.held, diffed: s.diffed, previewed: s.previewed, onDemand: s.requested(), claim: s.claiming,
 	}

@@ -15,6 +15,7 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/packedobj"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/scrub"
 )
 
@@ -110,6 +111,7 @@ func (s *service) desire(w *agentv1.DesiredService) {
 
 // specify sets the spec.
 func (s *service) specify(spec *agentv1.ServiceSpec) {
+	s.passes.Move(&s.Entry, spec.GetProject())
 	s.spec, s.scrub = spec, apply.FromSpec(spec, "").Scrub
 }
 
@@ -148,7 +150,9 @@ func (s *service) unqueue() {
 
 // job is a worker's copy of a service.
 type job struct {
-	id        string
+	id string
+	// place is its place among the running passes.
+	place     *pool.Held
 	want      *agentv1.DesiredService
 	tombstone *agentv1.Tombstone
 	spec      *agentv1.ServiceSpec

@@ -1,6 +1,11 @@
 package poll
 
-import "time"
+import (
+	"cmp"
+	"time"
+
+	"github.com/axle-cd/axle/internal/pool"
+)
 
 // Settings can change while the loop runs. Precedence: a flag, then these, then the
 // hub's list, then the default. Zero means not set.
@@ -9,7 +14,7 @@ type Settings struct {
 	Interval time.Duration
 	// Whole is how often the cluster is reported to the hub without a change.
 	Whole time.Duration
-	// Passes is how many passes may run at once.
+	// Passes is how many passes of one project may run at once.
 	Passes int
 }
 
@@ -19,6 +24,7 @@ func (l *Loop) Configure(s Settings) {
 	changed := l.settings != s
 	l.settings = s
 	l.mu.Unlock()
+	l.running.Resize(passPlaces(s.Passes))
 	if changed {
 		l.config.Log.Info("the agent's settings changed", "poll", s.Interval, "ping", s.Whole, "passes", s.Passes)
 		l.Poke()
@@ -26,12 +32,5 @@ func (l *Loop) Configure(s Settings) {
 	}
 }
 
-// slots is how many passes may run at once.
-func (l *Loop) slots() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.settings.Passes > 0 {
-		return l.settings.Passes
-	}
-	return workers
-}
+// passPlaces is how many passes of all projects may run at once, if so many of one project may.
+func passPlaces(each int) int { return pool.SizeFor(cmp.Or(each, workers)) }

@@ -30,7 +30,7 @@ func (l *Loop) wantTests(s *service, j *job, out outcome) {
 	}
 	service := apply.FromSpec(j.spec, "")
 	l.config.Tests.Want(testrun.Request{
-		Service: s.Id, Name: service.Name, Namespace: service.Namespace, Key: testrun.Key(out.inputs.TarballDigest, out.inputs.Parts, out.inputs.SpecDigest),
+		Service: s.Id, Project: j.spec.GetProject(), Name: service.Name, Namespace: service.Namespace, Key: testrun.Key(out.inputs.TarballDigest, out.inputs.Parts, out.inputs.SpecDigest),
 		Revision: s.applied.Revision, SourceRevision: s.applied.SourceRevision, TarballDigest: s.applied.TarballDigest, SpecDigest: s.applied.SpecDigest,
 		Permit: out.permit, Enforced: service.EnforceNamespace, Scrub: service.Scrub, Tests: out.tests,
 	})

@@ -8,6 +8,7 @@
 // policy and the cluster's RBAC; the others are counted. Package agent calls it when the hub asks, and nothing runs before.
 //
 // Invariants: it writes nothing; a report has at most 500 findings of each check; one release
-// is unpacked at a time, to at most 16 MiB; one report is made at a time. What cannot be read
+// is unpacked at a time, to at most 16 MiB; a person has one report made at a time, and three
+// are made together. What cannot be read
 // is in the report, and never passes for ready.
 package readiness

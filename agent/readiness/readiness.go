@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/version"
@@ -14,6 +15,7 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/removals"
 )
 
@@ -24,6 +26,8 @@ const (
 	pageSize = 100
 	// limit bounds one report: the hub waits a minute for it.
 	limit = 50 * time.Second
+	// atATime is how many reports are made together, one for each person.
+	atATime = 3
 )
 
 // Inventory is what services have in the cluster; *apply.Engine implements it.
@@ -36,14 +40,18 @@ type Inventory interface {
 type Checker struct {
 	conf  *rest.Config
 	owned Inventory
-	// making is full while a report is made.
-	making chan struct{}
+	// making are the reports that are made, by person.
+	making *pool.Places
+	// unpacking is held while a release is unpacked.
+	unpacking sync.Mutex
 }
 
-// New returns a Checker that reads with the rights of the configuration. It keeps no clients:
-// most agents are never asked.
-func New(conf *rest.Config, owned Inventory) *Checker {
-	return &Checker{conf: conf, owned: owned, making: make(chan struct{}, 1)}
+// New returns a Checker that reads with the rights of the configuration, and whose pool the
+// set has. It keeps no clients: most agents are never asked.
+func New(conf *rest.Config, owned Inventory, pools *pool.Set) *Checker {
+	return &Checker{conf: conf, owned: owned, making: pools.Places(pool.Spec{
+		Name: "readiness_reports", Of: "reports about versions", Size: atATime, Share: 1, Queue: 16, Within: limit / 2, Retry: time.Minute,
+	})}
 }
 
 // asked is one question.
@@ -94,12 +102,11 @@ var checks = []check{
 func (c *Checker) Report(ctx context.Context, viewer Viewer, to string) (*agentv1.ReadinessReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	select {
-	case c.making <- struct{}{}:
-		defer func() { <-c.making }()
-	case <-ctx.Done():
-		return nil, errcode.New(errcode.Exhausted, "this agent is making another report; try again in a minute").After(time.Minute)
+	place, err := c.making.Wait(ctx, pool.Caller{Name: viewer.User})
+	if err != nil {
+		return nil, err
 	}
+	defer place.Leave()
 	target, err := removals.Version(to)
 	if err != nil {
 		return nil, err

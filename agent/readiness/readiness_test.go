@@ -1,7 +1,12 @@
 package readiness_test
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/axle-cd/axle/agent/readiness"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -20,7 +25,7 @@ func TestWhatTheAgentMayNotReadIsIncomplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := readiness.New(conf, nothing{}).Report(t.Context(), readiness.Viewer{User: "ann@example.com", Allowed: func(string) bool { return true }}, "1.37")
+	report, err := readiness.New(conf, nothing{}, nil).Report(t.Context(), readiness.Viewer{User: "ann@example.com", Allowed: func(string) bool { return true }}, "1.37")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,5 +38,39 @@ func TestWhatTheAgentMayNotReadIsIncomplete(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("no checks of %v", want)
+	}
+}
+
+// A report that takes its time is one person's: another gets theirs meanwhile.
+func TestAReportHoldsNobodyElseUp(t *testing.T) {
+	asked, answer := make(chan struct{}, 1), make(chan struct{})
+	var versions atomic.Int32
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/version" {
+			http.NotFound(w, r)
+			return
+		}
+		if versions.Add(1) == 1 {
+			asked <- struct{}{}
+			<-answer
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"gitVersion": "v1.36.3"}`))
+	}))
+	defer slow.Close()
+	c := readiness.New(&rest.Config{Host: slow.URL, QPS: -1}, nothing{}, nil)
+	report := func(user string) error {
+		_, err := c.Report(t.Context(), readiness.Viewer{User: user, Allowed: func(string) bool { return true }}, "1.37")
+		return err
+	}
+	first := make(chan error, 1)
+	go func() { first <- report("ann@example.com") }()
+	<-asked
+	if err := report("bob@example.com"); err != nil {
+		t.Error(err)
+	}
+	close(answer)
+	if err := <-first; err != nil {
+		t.Error(err)
 	}
 }

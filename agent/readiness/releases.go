@@ -153,6 +153,8 @@ func (p place) before(o place) bool {
 func (a *asked) release(ctx context.Context, r *result, at place, packed []byte) error {
 	// Whoever may see the pods of a namespace sees by their labels which releases are there.
 	path := "/api/v1/namespaces/" + at.namespace + "/pods"
+	a.unpacking.Lock()
+	defer a.unpacking.Unlock()
 	record, err := unpack(packed)
 	if err == nil {
 		err = record.each(func(o *manifest.Object, file string) error {

@@ -1,7 +1,8 @@
 // Package render turns a service's unpacked files into objects with the render child,
 // a separate confined program (axle-render).
 //
-// The runner keeps a pool of at most two children. A child serves passes of one
+// The runner keeps a pool of at most two children of one project, and a third for
+// others: projects have turns. A child serves passes of one
 // project, one after the other, for at most 100 passes or 60 s. It is thrown away
 // after a failed pass, after a limit, or when another project needs its slot. A pass
 // is killed after 30 s of processor time, and after 5 min in all. A child that grows

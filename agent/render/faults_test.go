@@ -13,9 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/axle-cd/axle/agent/render"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
@@ -217,22 +220,61 @@ func TestProjectsShareNoChild(t *testing.T) {
 }
 
 func TestPoolBoundsChildren(t *testing.T) {
-	runner := newRunner(t, render.Config{Pool: 2})
 	dir := folder(t, map[string]string{"a.yaml": good})
+	for projects, most := range map[int]int{1: 2, 3: 3} {
+		runner := newRunner(t, render.Config{Pool: 2})
+		var all sync.WaitGroup
+		for i := range 12 {
+			all.Go(func() {
+				project := strconv.Itoa(i % projects)
+				result, err := runner.Render(patient(t), render.Pass{Project: project, Name: "a", Folder: dir})
+				if err != nil || len(result.Objects) != 1 {
+					t.Errorf("pass %d: %d objects, %v", i, len(result.Objects), err)
+				}
+				if n := len(children(t)); n > most {
+					t.Errorf("%d children of %d projects at once, want at most %d", n, projects, most)
+				}
+			})
+		}
+		all.Wait()
+		runner.Close()
+	}
+}
+
+// TestAProjectThatRendersForEverHoldsNobodyUp: however many charts of a guest do not end,
+// another project's service renders meanwhile.
+func TestAProjectThatRendersForEverHoldsNobodyUp(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	runner := newRunner(t, render.Config{Pools: pool.NewSet(registry)})
+	ctx, cancel := context.WithCancel(t.Context())
+	lookup := blockingLookup{make(chan struct{}, 5), make(chan struct{})}
+	guest := helmPass(t, looksUp)
+	guest.Project, guest.Lookup = "guest", lookup
 	var all sync.WaitGroup
-	for i := range 12 {
+	defer all.Wait()
+	defer cancel()
+	for range 5 {
 		all.Go(func() {
-			project := strconv.Itoa(i % 3)
-			result, err := runner.Render(patient(t), render.Pass{Project: project, Name: "a", Folder: dir})
-			if err != nil || len(result.Objects) != 1 {
-				t.Errorf("pass %d: %d objects, %v", i, len(result.Objects), err)
-			}
-			if n := len(children(t)); n > 2 {
-				t.Errorf("%d children at once, want at most 2", n)
+			if _, err := runner.Render(ctx, guest); !errors.Is(err, context.Canceled) {
+				t.Errorf("a guest's chart: %v", err)
 			}
 		})
 	}
-	all.Wait()
+	<-lookup.asked
+	<-lookup.asked
+	works(t, runner)
+	if n := len(lookup.asked); n != 0 {
+		t.Errorf("%d more of the guest's charts render", n)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if used := f.GetMetric()[0]; f.GetName() == "axle_pool_used" && (used.GetLabel()[0].GetValue() != "renders" || used.GetGauge().GetValue() != 2) {
+			t.Errorf("the metric is %v", used)
+		}
+	}
 }
 
 func TestNoProgramNoRunner(t *testing.T) {

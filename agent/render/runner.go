@@ -18,6 +18,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // Limits that the runner enforces; the child enforces its memory limit itself.
@@ -41,8 +42,11 @@ type Config struct {
 	// Work is the folder for tools' private folders, used by this runner only; empty
 	// is the system's folder for temporary files.
 	Work string
-	// Pool is how many children may live at once; zero is 2.
+	// Pool is how many children one project may have at once; zero is 2. Other projects
+	// have places beside it, see pool.SizeFor.
 	Pool int
+	// Pools takes the pool of children; nil shows none.
+	Pools *pool.Set
 	// CPU is the processor time that a pass may take; zero is 30 s.
 	CPU time.Duration
 	// Timeout is how long a pass may take in all, including waiting; zero is 5 min.
@@ -58,7 +62,7 @@ type Runner struct {
 	// compares versions asks for it.
 	version func() string
 	tools   tools
-	slots   chan struct{}
+	places  *pool.Places
 	// judges allows one batch of objects to be judged at a time.
 	judges chan struct{}
 
@@ -99,7 +103,8 @@ func New(c Config) (*Runner, error) {
 		}
 	}
 	version := sync.OnceValue(func() string { return versionOf(c.Binary, tools.digest) })
-	return &Runner{config: c, version: version, tools: tools, slots: make(chan struct{}, c.Pool), judges: make(chan struct{}, 1)}, nil
+	places := c.Pools.Places(pool.Spec{Name: "renders", Of: "render children", Size: pool.SizeFor(c.Pool), Patient: true})
+	return &Runner{config: c, version: version, tools: tools, places: places, judges: make(chan struct{}, 1)}, nil
 }
 
 // Find finds axle-render: at the given path, beside this program, or on $PATH.
@@ -168,12 +173,11 @@ func (r *Runner) RendererVersion() string { return r.version() }
 // the service's author can fix; Exhausted for the limits of time, memory and size;
 // Unavailable if the child could not run or the context ended; Internal for a crash.
 func (r *Runner) Render(ctx context.Context, p Pass) (Result, error) {
-	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
-	case <-ctx.Done():
-		return Result{}, fmt.Errorf("wait for a render child: %w", ctx.Err())
+	place, err := r.places.Wait(ctx, pool.Caller{Name: p.Project})
+	if err != nil {
+		return Result{}, fmt.Errorf("wait for a render child: %w", err)
 	}
+	defer place.Leave()
 	rare := rarely(p.Steps)
 	for {
 		c, reused, err := r.take(p.Project, rare)
@@ -201,9 +205,9 @@ func (r *Runner) Render(ctx context.Context, p Pass) (Result, error) {
 	}
 }
 
-// take returns an idle child of the project, or a new one. The caller holds a slot,
-// so the number of children never exceeds the pool: if needed, a child of another
-// project is ended.
+// take returns an idle child of the project, or a new one. The caller holds a place. Of
+// those who hold none idle children are kept up to what one project may have: beyond, a
+// child of another project is ended.
 func (r *Runner) take(project string, rare bool) (c *child, reused bool, err error) {
 	r.mu.Lock()
 	if r.closed {
@@ -223,7 +227,7 @@ func (r *Runner) take(project string, rare bool) (c *child, reused bool, err err
 		}
 	}
 	r.idle = keep
-	if c == nil && len(r.idle) > 0 && len(r.idle)+len(r.slots) > r.config.Pool {
+	if c == nil && len(r.idle) > 0 && len(r.idle)+r.places.Used() > r.config.Pool {
 		old = append(old, r.idle[0])
 		r.idle = r.idle[1:]
 	}

@@ -7,7 +7,8 @@
 //
 // One run belongs to one service and one key (files and settings). Another key ends
 // the run and deletes its Job. Tests run in the order of their weight, those of the
-// same weight together; at most 4 services run tests at once, and 4 tests each. A
+// same weight together; at most 4 services of a project run tests at once, and
+// 4 tests each; other projects have places beside them. A
 // failed test is repeated as often as it declares (default never, at most 10 times),
 // each attempt as a new Job. It is stopped at its deadline, by default 10 minutes.
 //

@@ -14,6 +14,7 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/scrub"
 )
 
@@ -26,8 +27,8 @@ const (
 )
 
 const (
-	// maxServices bounds the services whose tests run at once, maxTogether the tests
-	// of one of them, maxTests those of one run.
+	// maxServices bounds the services of one project whose tests run at once, maxTogether
+	// the tests of one of them, maxTests those of one run.
 	maxServices = 4
 	maxTogether = 4
 	maxTests    = 50
@@ -58,11 +59,15 @@ type Config struct {
 	Clock clock.Clock
 	// Log is silent when nil.
 	Log *slog.Logger
+	// Pools takes the pool of services whose tests run; nil shows none.
+	Pools *pool.Set
 }
 
 // Request says what to test.
 type Request struct {
 	Service, Name, Namespace string
+	// Project is whose tests run beside others'.
+	Project string
 	// Key names the tested content: tests of one key run once.
 	Key                                       string
 	Revision                                  int64
@@ -81,8 +86,8 @@ type Request struct {
 type Runner struct {
 	cfg  Config
 	wake chan struct{}
-	// slots bounds the services whose tests run.
-	slots chan struct{}
+	// places are the services whose tests run, by project.
+	places *pool.Places
 
 	mu sync.Mutex
 	// ctx is Run's, nil before it.
@@ -123,7 +128,8 @@ func New(cfg Config) (*Runner, error) {
 	if cfg.Changed == nil {
 		cfg.Changed = func(string) {}
 	}
-	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1), slots: make(chan struct{}, maxServices), runs: map[string]*run{}}
+	places := cfg.Pools.Places(pool.Spec{Name: "test_runs", Of: "services whose tests run", Size: pool.SizeFor(maxServices), Patient: true})
+	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1), places: places, runs: map[string]*run{}}
 	r.recall()
 	return r, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // work runs one run to its end.
@@ -20,12 +21,11 @@ func (r *Runner) work(ctx context.Context, one *run) {
 	if !r.ready(ctx, one) {
 		return
 	}
-	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
-	case <-ctx.Done():
-		return
+	place, err := r.places.Wait(ctx, pool.Caller{Name: one.request.Project})
+	if err != nil {
+		return // it ends
 	}
+	defer place.Leave()
 	client, err := newClient(one.request.Permit)
 	if err == nil {
 		err = r.prepare(ctx, client, one)

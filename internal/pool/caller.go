@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 
@@ -18,6 +19,9 @@ type Caller struct {
 	// Reserved callers have the reserve too, and no share: administrators and the operator.
 	Reserved bool
 }
+
+// party is what callers have turns by.
+func (c Caller) party() string { return cmp.Or(c.Project, c.Name) }
 
 // Stranger is the caller of a request whose sender is not known: one customer's network,
 // and as project the site's, which may have 65,536 of IPv6 and 256 addresses of IPv4.

@@ -33,6 +33,9 @@ type Spec struct {
 	// Queue is how many may wait for a place, and Within how long; zero lets nobody wait.
 	Queue  int
 	Within time.Duration
+	// Patient lets everybody wait, until their context ends: those who come are bounded by
+	// something else, as the services of a cluster are.
+	Patient bool
 	// Named tells a refused caller who has the most places.
 	Named bool
 }
@@ -63,6 +66,10 @@ type Held struct {
 	left   bool
 }
 
+// SizeFor is the size of a pool of which one who has no company gets so many places: others
+// find room beside them.
+func SizeFor(share int) int { return max(2, 2*share-1) }
+
 func newPlaces(spec Spec, k *kind) *Places {
 	p := &Places{spec: spec, kind: k, callers: map[string]int{}, projects: map[string]int{}}
 	if spec.Queue > 0 {
@@ -86,6 +93,21 @@ func (p *Places) Close() { p.kind.remove(p) }
 // Take takes a place until it is left. Exhausted.
 func (p *Places) Take(c Caller) (*Held, error) { return p.TakeMany(c, 1) }
 
+// Room reports whether Take would give a place, and counts no refusal.
+func (p *Places) Room(c Caller) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fits(c, 1) == ""
+}
+
+// Resize changes how many places there are. Those who have places keep them.
+func (p *Places) Resize(size int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spec.Size = size
+	p.hand()
+}
+
 // TakeMany takes places that count as one share. Exhausted.
 func (p *Places) TakeMany(c Caller, places int) (*Held, error) {
 	p.mu.Lock()
@@ -108,7 +130,7 @@ func (p *Places) Try(c Caller) *Held {
 }
 
 // Wait waits for a place. Exhausted when too many wait, or for too long; the error of the
-// context when that ends.
+// context when that ends. Of those who wait, callers or projects have their turns.
 func (p *Places) Wait(ctx context.Context, c Caller) (*Held, error) {
 	p.mu.Lock()
 	why := p.fits(c, 1)
@@ -116,23 +138,27 @@ func (p *Places) Wait(ctx context.Context, c Caller) (*Held, error) {
 		defer p.mu.Unlock()
 		return p.give(c, 1), nil
 	}
-	queued, err := p.queue.Take(c)
-	if err != nil {
-		p.mu.Unlock()
-		return nil, err
+	var late <-chan time.Time
+	if !p.spec.Patient {
+		queued, err := p.queue.Take(c)
+		if err != nil {
+			p.mu.Unlock()
+			return nil, err
+		}
+		defer queued.Leave()
+		timer := time.NewTimer(p.spec.Within)
+		defer timer.Stop()
+		late = timer.C
 	}
-	defer queued.Leave()
 	w := &waiter{caller: c, ready: make(chan *Held, 1)}
 	p.waiting = append(p.waiting, w)
 	p.mu.Unlock()
-	late := time.NewTimer(p.spec.Within)
-	defer late.Stop()
 	select {
 	case held := <-w.ready:
 		return held, nil
 	case <-ctx.Done():
 		return p.tired(w, ctx.Err)
-	case <-late.C:
+	case <-late:
 		return p.tired(w, func() error { return p.refusal(why, c) })
 	}
 }
@@ -223,15 +249,29 @@ func (h *Held) Leave() {
 	h.from.hand()
 }
 
-// hand gives free places to those who wait, in order. The caller holds mu.
+// hand gives free places to those who wait, in order. Whoever gets one has had a turn: the
+// others of the same caller or project then wait behind everybody else, so that however many
+// they are, nobody waits longer than for one of them. The caller holds mu.
 func (p *Places) hand() {
-	p.waiting = slices.DeleteFunc(p.waiting, func(w *waiter) bool {
-		if p.fits(w.caller, 1) != "" {
-			return false
-		}
-		w.ready <- p.give(w.caller, 1)
-		return true
-	})
+	for next := p.next(); next != nil; next = p.next() {
+		next.ready <- p.give(next.caller, 1)
+		var later []*waiter
+		p.waiting = slices.DeleteFunc(p.waiting, func(w *waiter) bool {
+			if w != next && w.caller.party() == next.caller.party() {
+				later = append(later, w)
+			}
+			return w.caller.party() == next.caller.party()
+		})
+		p.waiting = append(p.waiting, later...)
+	}
+}
+
+// next is the first who waits and can have a place, nil for nobody. The caller holds mu.
+func (p *Places) next() *waiter {
+	if n := slices.IndexFunc(p.waiting, func(w *waiter) bool { return p.fits(w.caller, 1) == "" }); n >= 0 {
+		return p.waiting[n]
+	}
+	return nil
 }
 
 // Used returns how many places are taken.
@@ -241,7 +281,12 @@ func (p *Places) Used() int {
 	return p.used
 }
 
-func (p *Places) size() int { return p.spec.Size }
+// Size returns how many places there are.
+func (p *Places) Size() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.spec.Size
+}
 
 // refusal counts and words a refusal. The caller holds mu.
 func (p *Places) refusal(why reason, c Caller) error {

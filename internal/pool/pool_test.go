@@ -217,6 +217,77 @@ func canceled() context.Context {
 	return ctx
 }
 
+// However many of one project wait, another's first one waits for one of them at most.
+func TestProjectsHaveTurns(t *testing.T) {
+	var set *pool.Set
+	p := set.Places(pool.Spec{Name: "things", Of: "things", Size: pool.SizeFor(1), Patient: true})
+	guest, other := pool.Caller{Name: "g", Project: "guest"}, pool.Caller{Name: "o", Project: "other"}
+	held, err := p.Take(guest)
+	if err != nil || p.Room(guest) || !p.Room(other) {
+		t.Fatalf("one of two: %v", err)
+	}
+	// Nobody but these two has places.
+	kept, err := p.Take(pool.Caller{Name: "kept"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Leave()
+	came := make(chan string, 10)
+	wait := func(c pool.Caller) {
+		waiting := p.Waiting()
+		go func() {
+			held, err := p.Wait(t.Context(), c)
+			if err == nil {
+				came <- c.Name
+				held.Leave()
+			}
+		}()
+		eventually.For(t, time.Minute, "one more waits", func() error {
+			if n := p.Waiting(); n != waiting+1 {
+				return fmt.Errorf("%d", n)
+			}
+			return nil
+		})
+	}
+	for range 5 {
+		wait(guest)
+	}
+	wait(other)
+	held.Leave()
+	if first, second := <-came, <-came; first+second != "go" {
+		t.Errorf("first came %s, then %s", first, second)
+	}
+}
+
+// A pool that grows gives its new places to those who wait; one that shrinks takes none away.
+func TestPlacesAreResized(t *testing.T) {
+	var set *pool.Set
+	p := set.Places(pool.Spec{Name: "things", Of: "things", Size: 2, Patient: true})
+	a := pool.Caller{Name: "a"}
+	if held, err := fill(p, a); len(held) != 1 || !errcode.Is(err, errcode.Exhausted) {
+		t.Fatalf("%d, %v", len(held), err)
+	}
+	came := make(chan error, 1)
+	go func() {
+		_, err := p.Wait(t.Context(), a)
+		came <- err
+	}()
+	eventually.For(t, time.Minute, "one waits", func() error {
+		if p.Waiting() != 1 {
+			return errors.New("nobody waits")
+		}
+		return nil
+	})
+	p.Resize(3)
+	if err := <-came; err != nil || p.Used() != 2 {
+		t.Errorf("%v, used are %d", err, p.Used())
+	}
+	p.Resize(1)
+	if p.Used() != 2 || p.Room(pool.Caller{Name: "b"}) {
+		t.Errorf("used are %d of one", p.Used())
+	}
+}
+
 func TestWaitingEnds(t *testing.T) {
 	var set *pool.Set
 	p := set.Places(pool.Spec{Name: "things", Of: "things", Size: 1, Queue: 4, Within: time.Nanosecond, Retry: time.Second})

@@ -172,7 +172,8 @@ func (r Rate) used(fullAt, now time.Time) int {
 	return int((max(0, fullAt.Sub(now)) + r.Every - 1) / r.Every)
 }
 
-func (r *Rates) size() int {
+// Size returns how much there is of what Used counts.
+func (r *Rates) Size() int {
 	if r.spec.All.Burst > 0 {
 		return r.spec.All.Burst
 	}

@@ -38,7 +38,7 @@ type kind struct {
 
 // sized is a pool, for the metrics.
 type sized interface {
-	size() int
+	Size() int
 	Used() int
 }
 
@@ -130,7 +130,7 @@ func (k *kind) fullest() (size, used int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for p := range k.all {
-		size = max(size, p.size())
+		size = max(size, p.Size())
 		used = max(used, p.Used())
 	}
 	return size, used

@@ -8,24 +8,49 @@ import (
 // Entry is a service's part in a queue.
 type Entry struct {
 	Id string
+	// Project is what takes turns; only Move changes it.
+	Project string
 	// Due is when the next pass starts; zero means never. running: a pass runs.
 	Due     time.Time
 	Running bool
-	// at is the position in the heap, from one; zero means none.
+	// at is the position in the heap of its project, from one; zero means none.
 	at int
 }
 
-// Queue holds the services that have a pass to come, ordered by due time, and counts
-// those with a running pass. The next pass is looked up after every pass, so with
-// thousands of services this must not scan them all. The caller guards it.
+// Queue holds the services that have a pass to come, by project and ordered by due time,
+// and counts those with a running pass. The next pass is looked up after every pass, so
+// with thousands of services this must not scan them all. The caller guards it.
 type Queue struct {
-	heap    dueHeap
-	Running int
+	projects map[string]*project
+	Running  int
+	// turns counts the passes that began.
+	turns int
+	// looks counts comparisons, for a test.
+	looks int
+}
+
+// project are the services of one project that have a pass to come.
+type project struct {
+	due dueHeap
+	// turn is the number of the last pass that began.
+	turn int
 }
 
 // Put sets when the next pass of a service starts; zero means never.
 func (q *Queue) Put(e *Entry, due time.Time) {
 	e.Due = due
+	q.settle(e)
+}
+
+// Move makes a service one of another project.
+func (q *Queue) Move(e *Entry, to string) {
+	if e.Project == to {
+		return
+	}
+	if e.at > 0 {
+		q.remove(e)
+	}
+	e.Project = to
 	q.settle(e)
 }
 
@@ -35,20 +60,55 @@ func (q *Queue) settle(e *Entry) {
 	wanted, there := !e.Due.IsZero() && !e.Running, e.at > 0
 	switch {
 	case wanted && there:
-		heap.Fix(&q.heap, e.at-1)
+		heap.Fix(&q.projects[e.Project].due, e.at-1)
 	case wanted:
-		heap.Push(&q.heap, e)
+		p := q.projects[e.Project]
+		if p == nil {
+			p = &project{due: dueHeap{looks: &q.looks}}
+			if q.projects == nil {
+				q.projects = map[string]*project{}
+			}
+			q.projects[e.Project] = p
+		}
+		heap.Push(&p.due, e)
 	case there:
-		heap.Remove(&q.heap, e.at-1)
+		q.remove(e)
 	}
+}
+
+func (q *Queue) remove(e *Entry) {
+	heap.Remove(&q.projects[e.Project].due, e.at-1)
 }
 
 // First is the service that is due first, nil if there is none.
 func (q *Queue) First() *Entry {
-	if len(q.heap.all) == 0 {
-		return nil
+	return q.first(func(a, b *Entry) bool { return a.Due.Before(b.Due) }, func(string) bool { return true })
+}
+
+// Next is the service whose pass is to start: of the projects that have room, and a service
+// that is due, the one whose turn is longest ago. If nothing is due it is the first one
+// that will be, nil if there is none.
+func (q *Queue) Next(now time.Time, room func(project string) bool) *Entry {
+	return q.first(func(a, b *Entry) bool {
+		if a.Due.After(now) || b.Due.After(now) {
+			return a.Due.Before(b.Due)
+		}
+		turnA, turnB := q.projects[a.Project].turn, q.projects[b.Project].turn
+		return turnA < turnB || turnA == turnB && a.Due.Before(b.Due)
+	}, room)
+}
+
+// first is the first one of the projects with room.
+func (q *Queue) first(before func(a, b *Entry) bool, room func(project string) bool) (first *Entry) {
+	for name, p := range q.projects {
+		if len(p.due.all) == 0 {
+			continue
+		}
+		if e := p.due.all[0]; (first == nil || before(e, first)) && room(name) {
+			first = e
+		}
 	}
-	return q.heap.all[0]
+	return first
 }
 
 // Begin records that a pass of the service runs.
@@ -57,7 +117,19 @@ func (q *Queue) Begin(e *Entry) {
 		e.Running = true
 		q.Running++
 	}
+	q.turns++
+	if p := q.projects[e.Project]; p != nil {
+		p.turn = q.turns
+	}
 	q.Put(e, time.Time{})
+}
+
+// Forget removes a service for good, and its project with the last one that waits.
+func (q *Queue) Forget(e *Entry) {
+	q.Put(e, time.Time{})
+	if p := q.projects[e.Project]; p != nil && len(p.due.all) == 0 {
+		delete(q.projects, e.Project)
+	}
 }
 
 // End records that a pass of the service ended.
@@ -71,15 +143,14 @@ func (q *Queue) End(e *Entry) {
 
 // dueHeap is a heap of services by due time.
 type dueHeap struct {
-	all []*Entry
-	// looks counts comparisons, for a test.
-	looks int
+	all   []*Entry
+	looks *int
 }
 
 func (h *dueHeap) Len() int { return len(h.all) }
 
 func (h *dueHeap) Less(i, j int) bool {
-	h.looks++
+	*h.looks++
 	return h.all[i].Due.Before(h.all[j].Due)
 }
 

@@ -17,11 +17,11 @@ func TestQueueKeepsTheOrder(t *testing.T) {
 	now := time.Unix(1000, 0)
 	all := make([]*Entry, 40)
 	for n := range all {
-		all[n] = &Entry{Id: fmt.Sprint(n)}
+		all[n] = &Entry{Id: fmt.Sprint(n), Project: fmt.Sprint(n % 3)}
 	}
 	for range 5000 {
 		s := all[random.IntN(len(all))]
-		switch random.IntN(5) {
+		switch random.IntN(6) {
 		case 0:
 			a.Put(s, time.Time{})
 		case 1:
@@ -30,6 +30,8 @@ func TestQueueKeepsTheOrder(t *testing.T) {
 			}
 		case 2:
 			a.End(s)
+		case 3:
+			a.Move(s, fmt.Sprint(random.IntN(4)))
 		default:
 			a.Put(s, now.Add(time.Duration(random.IntN(1000))*time.Second))
 		}
@@ -48,9 +50,11 @@ func TestQueueKeepsTheOrder(t *testing.T) {
 		if a.Running != running {
 			t.Fatalf("%d passes run, not %d", a.Running, running)
 		}
-		for n, s := range a.heap.all {
-			if s.at != n+1 || slices.Index(a.heap.all, s) != n {
-				t.Fatalf("service %s is at %d and takes itself to be at %d", s.Id, n, s.at-1)
+		for name, p := range a.projects {
+			for n, s := range p.due.all {
+				if s.at != n+1 || s.Project != name || slices.Index(p.due.all, s) != n {
+					t.Fatalf("service %s is at %d of %s and takes itself to be at %d of %s", s.Id, n, name, s.at-1, s.Project)
+				}
 			}
 		}
 	}
@@ -64,15 +68,48 @@ func TestQueueLooksAtFew(t *testing.T) {
 		for n := range services {
 			a.Put(&Entry{Id: fmt.Sprint(n)}, now.Add(time.Duration(n*7919%services)*time.Second))
 		}
-		a.heap.looks = 0
+		a.looks = 0
 		for range services {
 			s := a.First()
 			a.Begin(s)
 			a.End(s)
 			a.Put(s, now.Add(time.Hour))
 		}
-		if each := float64(a.heap.looks) / float64(services); each > 4*math.Log2(float64(services)) {
+		if each := float64(a.looks) / float64(services); each > 4*math.Log2(float64(services)) {
 			t.Errorf("a pass among %d services costs %.0f comparisons", services, each)
 		}
+	}
+}
+
+// Projects have turns, those without room are left out, and what is not due yet waits.
+func TestProjectsHaveTurns(t *testing.T) {
+	a, now := &Queue{}, time.Unix(1000, 0)
+	put := func(id, project string, due time.Time) {
+		e := &Entry{Id: id}
+		a.Move(e, project)
+		a.Put(e, due)
+	}
+	for n := range 5 {
+		put(fmt.Sprint("guest", n), "guest", now.Add(time.Duration(n-10)*time.Second))
+	}
+	put("other", "other", now)
+	put("later", "later", now.Add(time.Minute))
+	full := ""
+	var order []string
+	for range 6 {
+		e := a.Next(now, func(project string) bool { return project != full })
+		order = append(order, e.Id)
+		if e.Due.After(now) {
+			break
+		}
+		if a.Begin(e); len(order) == 4 {
+			full = "guest"
+		}
+	}
+	if fmt.Sprint(order) != "[guest0 other guest1 guest2 later]" {
+		t.Errorf("the order is %v", order)
+	}
+	if e := a.Next(now, func(string) bool { return false }); e != nil {
+		t.Errorf("without room %s is next", e.Id)
 	}
 }
