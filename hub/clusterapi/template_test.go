@@ -236,6 +236,50 @@ func TestAWishThatTheTemplateDoesNotTake(t *testing.T) {
 	}
 }
 
+// ours reads the folder of one of our templates.
+func ours(t *testing.T, at string) clusterapi.Template {
+	t.Helper()
+	files := map[string]string{}
+	if err := fs.WalkDir(os.DirFS(at), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(os.DirFS(at), name)
+		files[name] = string(text)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var about struct {
+		Kinds []string `json:"kinds"`
+	}
+	if err := yaml.Unmarshal([]byte(files["template.yaml"]), &about); err != nil {
+		t.Fatal(err)
+	}
+	template, err := clusterapi.Read(files, about.Kinds)
+	if err != nil {
+		t.Fatalf("%s: %v", at, err)
+	}
+	return template
+}
+
+// Each mistake is named where it is, so that a form shows it beside its field.
+func TestMistakesAreNamedWhereTheyAre(t *testing.T) {
+	template := ours(t, "../../deploy/clusters/eks")
+	good := `"region": "eu-central-1", "version": "v1.34.0", "ebsCsiVersion": "v1.48.0-eksbuild.1"`
+	for variables, want := range map[string]string{
+		`"nodePools": [{"name": "a"}, {"name": "b", "labels": {"team": "shop"}}]`: `variables.nodePools.1.labels: invalid propertyName 'team': 'team' does not match pattern`,
+		`"nodePools": [{"name": "A"}]`:                                            `variables.nodePools.0.name: 'A' does not match pattern`,
+		`"nodePools": [{}]`:                                                       `variables.nodePools.0: missing property 'name'`,
+		`"tags": {"aws:owner": "a"}`:                                              `variables.tags: invalid propertyName 'aws:owner'`,
+	} {
+		_, err := template.Compose(t.Context(), clusterapi.Wish{Name: "a", Variables: "{" + good + ", " + variables + "}"})
+		if !errcode.Is(err, errcode.Invalid) || !strings.HasPrefix(errcode.Message(err), want) || strings.Contains(err.Error(), "; ") {
+			t.Errorf("%s: %v, want only %s", variables, err, want)
+		}
+	}
+}
+
 func TestPoolsAndVersionAreFieldsOfTheCluster(t *testing.T) {
 	spec := composed(t, folder(nil), clusterapi.Wish{Name: "edge-1", Variables: `{"region": "eu", "nodePools": [{"name": "a"}, {"name": "b", "count": 5, "disk": 20}]}`})["Cluster"].Data["spec"]
 	text, err := json.Marshal(spec)
@@ -263,28 +307,7 @@ func TestTheTemplatesOfThisRepositoryAreTaken(t *testing.T) {
 		"../../deploy/clusters/gke":    `{"project": "example-project", "region": "europe-west3", "location": "europe-west3", "version": "v1.34.0", "nodePools": [{"name": "a", "count": 3}]}`,
 		"../../test/capi/template":     `{}`,
 	} {
-		files := map[string]string{}
-		if err := fs.WalkDir(os.DirFS(at), ".", func(name string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() {
-				return err
-			}
-			text, err := fs.ReadFile(os.DirFS(at), name)
-			files[name] = string(text)
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-		var about struct {
-			Kinds []string `json:"kinds"`
-		}
-		if err := yaml.Unmarshal([]byte(files["template.yaml"]), &about); err != nil {
-			t.Fatal(err)
-		}
-		template, err := clusterapi.Read(files, about.Kinds)
-		if err != nil {
-			t.Errorf("%s: %v", at, err)
-			continue
-		}
+		template := ours(t, at)
 		made, err := template.Compose(t.Context(), clusterapi.Wish{Name: "shop", Variables: variables})
 		if err != nil {
 			t.Errorf("%s: %v", at, err)

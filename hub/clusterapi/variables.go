@@ -230,13 +230,6 @@ func (s *schema) validate(values map[string]any) error {
 	if err == nil || !errors.As(err, &refused) {
 		return err
 	}
-	var mistakes []string
-	for _, unit := range refused.BasicOutput().Errors {
-		if unit.Error == nil || len(mistakes) >= maxMistakes {
-			continue
-		}
-		at := strings.ReplaceAll(strings.TrimPrefix(unit.InstanceLocation, "/"), "/", ".")
-		mistakes = append(mistakes, strings.TrimSuffix("variables."+at, ".")+": "+unit.Error.String())
-	}
-	return errcode.New(errcode.Invalid, "%s", strings.Join(mistakes, "; "))
+	mistakes := mistakesIn(refused, values)
+	return errcode.New(errcode.Invalid, "%s", strings.Join(mistakes[:min(len(mistakes), maxMistakes)], "; "))
 }

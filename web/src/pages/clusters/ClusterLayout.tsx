@@ -1,6 +1,7 @@
 import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { verdictOf, worstFact } from './verdict'
+import { madeWord, wordOfPhase } from './made'
 import { clusterTabs } from './tabs'
 import { useCluster } from './useCluster'
 import { visited } from '#/app/preferences'
@@ -12,9 +13,10 @@ import { Banner, ErrorPanel } from '#/ds/State'
 import { TabNav } from '#/ds/TabNav'
 import { keyOf, useCall } from '#/api/call'
 import { Fleet } from '#/api/gen/hub/v1/fleet_pb'
+import type { ClusterOrigin } from '#/api/gen/hub/v1/hub_pb'
 import { Muted } from '#/ds/Text'
 import { useHint } from '#/live/useLive'
-import { Clock, TriangleAlert, Unplug } from 'lucide-react'
+import { Clock, RefreshCw, TriangleAlert, Unplug } from 'lucide-react'
 import { Age } from '#/status/Age'
 import { Status } from '#/status/Status'
 import styles from './ClusterLayout.module.css'
@@ -32,6 +34,8 @@ export function Page() {
   const dim = cluster?.freshness !== 'Fresh'
   const base = `/clusters/${encodeURIComponent(name)}`
   const below = pathname.slice(base.length).split('/')[1] ?? ''
+  const word = cluster && verdictOf(cluster, facets)
+  const made = madeWord(cluster)
   const current = clusterTabs.find((t) => t.path === below)
   useEffect(() => {
     if (cluster) visited(name)
@@ -41,7 +45,7 @@ export function Page() {
       <PageHeader
         title={current && current.path ? `${name}: ${current.label}` : name}
         heading={name}
-        beside={cluster && <Status word={verdictOf(cluster, facets)} chip />}
+        beside={word && <Status word={made ? wordOfPhase(word) : word} label={made} chip />}
         crumbs={<Crumbs items={[{ label: 'Clusters', to: '/clusters' }]} />}
       >
         {cluster && (
@@ -81,18 +85,37 @@ export function Page() {
           <strong>Waits for approval.</strong> It gets no services until somebody approves it.
         </Banner>
       )}
-      {cluster && !cluster.pending && cluster.polledAt === 0n && (
+      {cluster?.origin && made && <Making origin={cluster.origin} />}
+      {cluster && !cluster.pending && !made && cluster.polledAt === 0n && (
         <Banner tone="idle" icon={Clock}>
           <strong>No agent has contacted the hub.</strong> Install it where kubectl reaches the cluster:
           <Command command={`axle clusters connect ${name}`} />
         </Banner>
       )}
-      {cluster && current?.live && cluster.tunnel !== 'Up' && (
+      {cluster && !made && current?.live && cluster.tunnel !== 'Up' && (
         <Banner tone="warn" icon={Unplug}>
           <strong>Live view unavailable, deploys go on.</strong> The agent's tunnel is {cluster.tunnel.toLowerCase()}; its last poll was <Age at={cluster.polledAt} after="ago" />.
         </Banner>
       )}
       {cluster && <Outlet />}
     </>
+  )
+}
+
+// Making is what goes on with a cluster from a template that has no agent, or none for long.
+function Making({ origin: { managementCluster: on, template, destroying, state } }: { origin: ClusterOrigin }) {
+  const by = <Link to={`/clusters/${encodeURIComponent(on)}`}>{on}</Link>
+  return (
+    <Banner tone="busy" icon={RefreshCw}>
+      {destroying ? (
+        <>
+          <strong>Being destroyed.</strong> {by} deletes it and waits until Cluster API has removed the machines. It leaves the hub when they are gone.
+        </>
+      ) : (
+        <>
+          <strong>Being made by {by}</strong> from the template {template}. It connects by itself once its control plane answers.{state?.message && ` It waits: ${state.message}.`}
+        </>
+      )}
+    </Banner>
   )
 }

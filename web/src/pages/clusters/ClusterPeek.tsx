@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import styles from './clusters.module.css'
 import { Tags, clusterHref } from './columns'
+import { madeWord, wordOfPhase } from './made'
 import { keyOf, useCall } from '#/api/call'
 import { Fleet } from '#/api/gen/hub/v1/fleet_pb'
 import { Clusters } from '#/api/gen/hub/v1/hub_pb'
@@ -28,6 +29,7 @@ export function ClusterPeek({ name, onClose, floating }: Props) {
   useHint(['clusters', 'services'], keyOf(Clusters.method.get, { name }), keyOf(Fleet.method.queryServices, bad))
   useKeys('Beside', [{ keys: 'Escape', does: 'close', run: onClose }], floating ?? false)
   const c = cluster.data?.name === name ? cluster.data : undefined
+  const made = madeWord(c)
   const rows = services.data?.rows ?? []
   const peek = (
     <Peek label={`Cluster ${name}`} title={name} onClose={onClose}>
@@ -37,6 +39,7 @@ export function ClusterPeek({ name, onClose, floating }: Props) {
         <>
           <Facts
             facts={[
+              ...(made ? [{ label: 'Phase', value: <Status word={wordOfPhase(made)} label={made} /> }] : []),
               { label: 'Freshness', value: <Status word={c.freshness} at={c.polledAt} /> },
               { label: 'Tunnel', value: <Status word={c.tunnel} at={c.tunnelSince} /> },
               { label: 'Services', value: `${count(c.servicesHealthy)} of ${count(c.services)} healthy` },

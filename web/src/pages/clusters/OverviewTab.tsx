@@ -2,7 +2,9 @@ import { Link } from '@tanstack/react-router'
 import styles from './clusters.module.css'
 import tab from './OverviewTab.module.css'
 import { Tags, clusterHref } from './columns'
-import { useCluster } from './useCluster'
+import { MadePanels } from './MadePanels'
+import { madeWord } from './made'
+import { useCluster, useManagement } from './useCluster'
 import { keyOf, useCall } from '#/api/call'
 import { Fleet, type ServiceRow } from '#/api/gen/hub/v1/fleet_pb'
 import { ManagedBy } from '#/ds/ManagedBy'
@@ -24,12 +26,16 @@ export function Page() {
   const query = { filter: { cluster: [name] }, sort: 'verdict', limit: 12, facets: true }
   const services = useCall(Fleet.method.queryServices, query, { keep: true })
   useHint(['services', 'events'], keyOf(Fleet.method.queryServices, query), keyOf(Fleet.method.recentChanges))
+  const by = useManagement(cluster?.origin?.managementCluster)
   if (!cluster) return null
+  const made = cluster.origin && <MadePanels cluster={cluster} origin={cluster.origin} by={by} />
+  const making = madeWord(cluster) !== undefined
   const verdicts = services.data?.facets.find((f) => f.field === 'verdict')?.values ?? []
   const bad = (services.data?.rows ?? []).filter((s) => ['Failed', 'Drifted', 'Stale'].includes(s.verdict))
   return (
     <div className={tab.columns}>
       <div className={tab.main}>
+        {making && made}
         <Panel title="Services" flush aside={<Link to={`${clusterHref(name)}/services`}>{services.data ? `All ${count(services.data.total)}` : 'All'}</Link>}>
           {services.error && !services.data ? (
             <div className={tab.pad}>
@@ -64,6 +70,7 @@ export function Page() {
             </>
           )}
         </Panel>
+        {!making && made}
         <Changes cluster={name} limit={15} />
       </div>
       <div className={tab.main}>

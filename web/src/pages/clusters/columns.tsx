@@ -1,4 +1,5 @@
 import styles from './clusters.module.css'
+import { madeWord, wordOfPhase } from './made'
 import type { ClusterRow } from '#/api/gen/hub/v1/fleet_pb'
 import { Go } from '#/ds/Go'
 import { Muted, Tag, count } from '#/ds/Text'
@@ -16,7 +17,7 @@ export const clusterColumns: Column<ClusterRow>[] = [
     header: 'Status',
     min: 132,
     sort: 'verdict',
-    cell: (r) => <Status word={r.verdict} at={r.verdict === 'Stale' ? r.cluster?.polledAt : undefined} title={r.cluster?.message || undefined} />,
+    cell: (r) => <ClusterStatus row={r} />,
   },
   {
     id: 'name',
@@ -50,6 +51,13 @@ export const clusterColumns: Column<ClusterRow>[] = [
   { id: 'manager', header: 'Managed by', min: 110, optional: true, drop: 10, cell: (r) => r.cluster?.managedBy?.tool ?? '' },
   { id: 'created', header: 'Created', min: 70, optional: true, sort: 'created_at', drop: 10, cell: (r) => <Age at={r.cluster?.createdAt ?? 0} /> },
 ]
+
+// ClusterStatus is the verdict of a cluster, or how far one is that is made or destroyed.
+function ClusterStatus({ row: { cluster, verdict } }: { row: ClusterRow }) {
+  const made = madeWord(cluster)
+  if (made) return <Status word={wordOfPhase(made)} label={made} title={cluster?.origin?.state?.message || undefined} />
+  return <Status word={verdict} at={verdict === 'Stale' ? cluster?.polledAt : undefined} title={cluster?.message || undefined} />
+}
 
 export function Tags({ tags }: { tags: Record<string, string> }) {
   const all = Object.entries(tags).toSorted(([a], [b]) => a.localeCompare(b))

@@ -10,3 +10,9 @@ export function useCluster() {
   useHint(['clusters'], keyOf(Clusters.method.get, { name }))
   return { name, ...useCall(Clusters.method.get, { name }, { enabled: name !== '' }) }
 }
+
+// useManagement is the management cluster of one from a template, if the person may read it.
+export function useManagement(name = '') {
+  useHint(['clusters'], keyOf(Clusters.method.get, { name }))
+  return useCall(Clusters.method.get, { name }, { enabled: name !== '' }).data
+}

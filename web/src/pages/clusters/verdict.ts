@@ -1,3 +1,4 @@
+import { madeWord } from './made'
 import type { Facet } from '#/api/gen/hub/v1/fleet_pb'
 import type { Cluster } from '#/api/gen/hub/v1/hub_pb'
 import { count } from '#/ds/Text'
@@ -19,10 +20,12 @@ export function worstFact(facets: readonly Facet[], field: string): Told | undef
   return { word, label: n === all ? `${all === 1 ? '' : 'all '}${count(n)} ${word}` : `${count(n)} of ${count(all)} ${word}` }
 }
 
-// verdictOf is the worst fresh state of a cluster and its services.
-export function verdictOf(cluster: Pick<Cluster, 'registered' | 'pending' | 'freshness'>, facets: readonly Facet[]): string {
+// verdictOf is the worst fresh state of a cluster and its services, or how far one is that is made or destroyed.
+export function verdictOf(cluster: Pick<Cluster, 'registered' | 'pending' | 'freshness' | 'origin'>, facets: readonly Facet[]): string {
   const verdicts = facets.find((f) => f.field === 'verdict')?.values ?? []
   const has = (word: string) => countOf(verdicts, word) > 0
+  const made = madeWord(cluster)
+  if (made) return made
   if (cluster.pending || !cluster.registered) return 'Pending'
   if (cluster.freshness === 'Stale') return 'Stale'
   for (const word of ['Failed', 'Drifted']) if (has(word)) return word
