@@ -84,41 +84,103 @@ func (s *MadeState) bound() {
 	s.Message = plain.Line(s.Message, maxStateText)
 }
 
+// maxJudged is how often the checks of clusters are evaluated for one report while clusters
+// change meanwhile.
+const maxJudged = 5
+
 // StoreMadeStates stores the states of clusters that services of a management cluster make, by
 // the service's id. When it returns, they are committed. States of other services are left
-// out: a service may have gone meanwhile.
+// out: a service may have gone meanwhile. The checks of templates are evaluated before the
+// transaction, and again when a cluster is no longer what they were evaluated for.
 func (f *clusters) StoreMadeStates(ctx context.Context, managementID string, states map[string]MadeState) error {
 	if len(states) > maxChildren {
 		return errcode.New(errcode.Invalid, "a report has at most %d clusters; send it in parts", maxChildren)
 	}
-	var ids []string
-	for id := range states {
-		ids = append(ids, id)
+	j := judged{states: map[string]MadeState{}, origins: map[string]Origin{}}
+	for id, s := range states {
+		s.bound()
+		j.ids, j.states[id] = append(j.ids, id), s
 	}
-	return f.writer.Write(ctx, func(ctx context.Context) error {
-		services, err := f.store.ServicesByID(ctx, ids)
-		if err != nil {
-			return err
-		}
-		made, err := f.madeBy(ctx, managementID, services)
-		if err != nil {
-			return err
-		}
-		for id, c := range made {
-			now := states[id]
-			now.bound()
-			now.ReportedAt, now.Unmet = c.MadeState.ReportedAt, c.Origin.unmet(ctx, now)
-			if reflect.DeepEqual(now, c.MadeState) {
-				continue
-			}
-			c.MadeState, c.MadeState.ReportedAt = now, f.now()
-			if err := f.store.UpdateCluster(ctx, c); err != nil {
+	made, err := f.reportedBy(ctx, managementID, j.ids)
+	if err != nil {
+		return err
+	}
+	for range maxJudged {
+		j.judge(ctx, made)
+		err := f.writer.Write(ctx, func(ctx context.Context) (err error) {
+			if made, err = f.madeByIDs(ctx, managementID, j.ids); err != nil || !j.holds(made) {
 				return err
 			}
-			if err := event.Append(ctx, event.Change{Kind: event.KindCluster, Key: c.ID, Cluster: c.ID}); err != nil {
-				return err
-			}
+			return f.storeJudged(ctx, j, made)
+		})
+		if err != nil || j.holds(made) {
+			return err
 		}
-		return nil
+	}
+	return errcode.New(errcode.Unavailable, "clusters of the report change all the time; report again")
+}
+
+// judged is a report with the results of checks.
+type judged struct {
+	ids    []string
+	states map[string]MadeState
+	// origins are what the checks were evaluated for.
+	origins map[string]Origin
+}
+
+// judge evaluates the checks of the clusters that are not what they were evaluated for.
+func (j *judged) judge(ctx context.Context, made map[string]Cluster) {
+	for id, c := range made {
+		if j.origins[id] != c.Origin {
+			s := j.states[id]
+			s.Unmet = c.Origin.unmet(ctx, s)
+			j.states[id], j.origins[id] = s, c.Origin
+		}
+	}
+}
+
+// holds reports whether the checks of clusters were evaluated for what these are.
+func (j *judged) holds(made map[string]Cluster) bool {
+	for id, c := range made {
+		if j.origins[id] != c.Origin {
+			return false
+		}
+	}
+	return true
+}
+
+// madeByIDs is madeBy for the ids of services.
+func (f *clusters) madeByIDs(ctx context.Context, managementID string, ids []string) (map[string]Cluster, error) {
+	services, err := f.store.ServicesByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	return f.madeBy(ctx, managementID, services)
+}
+
+// reportedBy is madeByIDs outside of a transaction.
+func (f *clusters) reportedBy(ctx context.Context, managementID string, ids []string) (made map[string]Cluster, err error) {
+	err = f.store.Read(ctx, func(ctx context.Context) (err error) {
+		made, err = f.madeByIDs(ctx, managementID, ids)
+		return err
 	})
+	return made, err
+}
+
+func (f *clusters) storeJudged(ctx context.Context, j judged, made map[string]Cluster) error {
+	for id, c := range made {
+		now := j.states[id]
+		now.ReportedAt = c.MadeState.ReportedAt
+		if reflect.DeepEqual(now, c.MadeState) {
+			continue
+		}
+		c.MadeState, c.MadeState.ReportedAt = now, f.now()
+		if err := f.store.UpdateCluster(ctx, c); err != nil {
+			return err
+		}
+		if err := event.Append(ctx, event.Change{Kind: event.KindCluster, Key: c.ID, Cluster: c.ID}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

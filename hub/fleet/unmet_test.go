@@ -1,9 +1,12 @@
 package fleet_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/fleettest"
@@ -52,5 +55,84 @@ func TestChecksAreEvaluatedOverTheState(t *testing.T) {
 		report(fleet.MadeState{Phase: "Provisioned", Conditions: available, Pools: few}, "There are too few workers. (check workers of the template)")
 		report(fleet.MadeState{Phase: "Provisioned", Conditions: available, Pools: append(few, fleet.Machines{Name: "c", Ready: 1})})
 		report(fleet.MadeState{Phase: "Failed", Conditions: available, Pools: append(few, few...)}, "It failed. (check broken of the template); it cannot be evaluated: ")
+	})
+}
+
+// meddler is a Writer that lets others go first, and measures how long its transactions take.
+type meddler struct {
+	fleet.Writer
+	first func()
+	took  time.Duration
+}
+
+func (m *meddler) Write(ctx context.Context, fn func(ctx context.Context) error) error {
+	if first := m.first; first != nil {
+		m.first = nil
+		first()
+	}
+	return m.Writer.Write(ctx, func(ctx context.Context) error {
+		start := time.Now()
+		defer func() { m.took += time.Since(start) }()
+		return fn(ctx)
+	})
+}
+
+// Checks take their time before the transaction, in which others wait, and hold for the
+// cluster as it is then.
+func TestChecksAreEvaluatedBeforeTheTransaction(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env, ctx := fleettest.New(t, d), t.Context()
+		hosts := env.AddCluster("hosts")
+		// Each takes as long as the checks of a cluster may.
+		const slow = `{"name": "slow", "expression": "!variables.many.all(a, variables.many.all(b, variables.many.all(c, a <= b || b <= c || a > 0.0)))", "message": "It is slow."}`
+		many := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(make([]int, 1000))), ","), "[]")
+		states := map[string]fleet.MadeState{}
+		for i := range 6 {
+			name := fmt.Sprintf("shop-%d", i)
+			if _, err := env.MakeCluster(ctx, "ann", fleet.MadeCluster{
+				NewCluster: fleet.NewCluster{Name: name}, ManagementID: hosts.ID,
+				Origin: fleet.Origin{
+					TemplateID: "ctp_a", Template: "eks", Commit: "c", Version: "v1.37.0", Variables: `{"many": [` + many + `]}`,
+					Checks: "[" + slow + strings.Repeat(","+slow, 9) + "]",
+				},
+				Builtin: fleet.Builtin{Name: "cluster-" + name, Namespace: "cluster-" + name, Version: "c", Digest: "axle1:" + strings.Repeat("a", 64), Size: 9, Contained: true},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			service, err := env.Service(ctx, fleet.Ref{Cluster: "hosts", Name: "cluster-" + name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			states[service.ID] = fleet.MadeState{Phase: "Provisioned"}
+		}
+		unmet := func(name string) []string {
+			c, err := env.ClusterNamed(ctx, name)
+			if err != nil || c.MadeState.Phase != "Provisioned" {
+				t.Fatalf("%s is %+v: %v", name, c.MadeState, err)
+			}
+			return c.MadeState.Unmet
+		}
+		m := &meddler{Writer: env.Store}
+		env.Writer = m
+		env.Restart()
+		start := time.Now()
+		if err := env.StoreMadeStates(ctx, hosts.ID, states); err != nil {
+			t.Fatal(err)
+		}
+		if whole := time.Since(start); len(unmet("shop-0")) == 0 || m.took > whole/2 {
+			t.Errorf("of %s, the transaction takes %s; %d checks do not hold", whole, m.took, len(unmet("shop-0")))
+		}
+		// A cluster that is being destroyed when the report is stored has no checks.
+		m.first = func() {
+			if _, err := env.DestroyCluster(ctx, "ann", "shop-0"); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := env.StoreMadeStates(ctx, hosts.ID, states); err != nil {
+			t.Fatal(err)
+		}
+		if len(unmet("shop-0")) != 0 || len(unmet("shop-1")) == 0 {
+			t.Errorf("after it changed meanwhile: %q, and of another one %q", unmet("shop-0"), unmet("shop-1"))
+		}
 	})
 }

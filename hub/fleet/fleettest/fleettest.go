@@ -33,6 +33,8 @@ type Fleet struct {
 	Upstream *Upstream
 	Values   *config.Keeper
 	Sealer   *seal.Sealer
+	// Writer is the store unless it is set before Restart.
+	Writer fleet.Writer
 
 	backends []config.Place
 	// standard is the default backend; empty is the built-in one.
@@ -103,8 +105,12 @@ func (f *Fleet) newValues() *config.Keeper {
 
 func (f *Fleet) of(sources fleet.Sources, values fleet.Configuration) *fleet.Fleet {
 	f.T.Helper()
+	writer := f.Writer
+	if writer == nil {
+		writer = f.Store
+	}
 	made, err := fleet.New(fleet.Config{
-		Store: store.Fleet(f.Store), Moves: f.Store, Writer: f.Store, Sources: sources, Sealer: f.Sealer, Configuration: values, Dependencies: depend.New(f.Store), Objects: objects,
+		Store: store.Fleet(f.Store), Moves: f.Store, Writer: writer, Sources: sources, Sealer: f.Sealer, Configuration: values, Dependencies: depend.New(f.Store), Objects: objects,
 		DigestKey: []byte("0123456789abcdef0123456789abcdef"), Clock: f.Clock,
 	})
 	if err != nil {
