@@ -26,7 +26,7 @@ RACED = -race -vet=off $(UNWATCHED) $(NODWARF) -timeout=20m $(if $(RUN),-run='$(
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1mmake %-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST) | sed -e "$$(test -t 1 || echo 's/\x1b\[[0-9;]*m//g')"
 
-demo: deps kubedev web build ## the whole world on one machine (ARGS=--exit ends it; ARGS='--repo PATH --folder F' takes your own)
+demo: deps kubedev $(if $(findstring --clusters,$(ARGS)),capidev) web build ## the whole world on one machine (ARGS=--exit ends it; ARGS='--repo PATH --folder F' takes your own; ARGS=--clusters makes clusters)
 	@go run ./cmd/dev demo $(ARGS)
 
 node: deps kubedev nodedev ## a real node with images of this checkout: kubelet, containerd, a registry; needs root (ARGS=--help tells more)
