@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -68,6 +69,8 @@ type child struct {
 	service, namespace, name string
 
 	connected bool
+	// uid is that of the Cluster object, once it was seen.
+	uid types.UID
 	// why is the last thing that it waited for.
 	why string
 	// next is when to look again, askedAt when the hub was last asked.
