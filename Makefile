@@ -26,7 +26,7 @@ RACED = -race -vet=off $(UNWATCHED) $(NODWARF) -timeout=20m $(if $(RUN),-run='$(
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1mmake %-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST) | sed -e "$$(test -t 1 || echo 's/\x1b\[[0-9;]*m//g')"
 
-demo: deps kubedev web build ## the whole world on one machine (ARGS=--exit ends it; ARGS='--repo PATH --folder F' takes your own)
+demo: deps kubedev $(if $(findstring --clusters,$(ARGS)),capidev) web build ## the whole world on one machine (ARGS=--exit ends it; ARGS='--repo PATH --folder F' takes your own; ARGS=--clusters makes clusters)
 	@go run ./cmd/dev demo $(ARGS)
 
 node: deps kubedev nodedev ## a real node with images of this checkout: kubelet, containerd, a registry; needs root (ARGS=--help tells more)
@@ -177,6 +177,9 @@ bench-fanout: ## a change of a global service on thousands of clusters (CLUSTERS
 bench-terraform: ## hundreds of services by the real terraform (RESOURCES NAME)
 	@go run ./cmd/dev bench-terraform --resources $(or $(RESOURCES),500) $(if $(NAME),--name $(NAME)) $(ARGS)
 
+bench-capi: deps kubedev capidev ## clusters from a template, with the core manager of Cluster API (CLUSTERS NAME)
+	@go run ./cmd/dev bench-capi --clusters $(or $(CLUSTERS),10) $(if $(NAME),--name $(NAME)) $(ARGS)
+
 bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMMITS TOUCH DATABASE=postgres ALL=1 TUNNELS=1 KILL=1 NAME)
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev bench-fleet --clusters $(or $(CLUSTERS),1100) --services $(or $(SERVICES),10) --replicas $(or $(REPLICAS),1) \
@@ -230,4 +233,4 @@ flakes: deps kubedev capidev web ## run the tests that start processes 5 times i
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test quick gofmt attack programs suite race-all build pages docs web release image-lock deps kubedev capidev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean capi template
+.PHONY: help demo node test quick gofmt attack programs suite race-all build pages docs web release image-lock deps kubedev capidev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-capi bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean capi template

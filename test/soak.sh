@@ -54,6 +54,7 @@ tests package-mutants -timeout=60m -run=TestEachMutantIsNoticed ./test/mutants
 step truecache ./test/truecache.sh
 step truecache-all ./test/truecache.sh all
 target attack
+target bench-capi
 tests leases -timeout=20m -run=TestTwentyThousandRepositoriesAreOwnedWithinAMinute ./hub/store
 tests watch -timeout=20m -run=TestARefreshOfAWatchMovesAtMost50kB ./cli
 "$suite" soaked || failed+=(record)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -76,6 +77,8 @@ type child struct {
 	// thing that it waited for.
 	connected, looked bool
 	why               string
+	// uid is that of the Cluster object, once it was seen.
+	uid types.UID
 	// next is when to look again.
 	next time.Time
 
@@ -155,8 +158,8 @@ func (c *Clusters) pass(ctx context.Context) (wait time.Duration, more bool) {
 	for _, one := range all {
 		if !one.connected && !one.looked && !c.config.Clock.Now().Before(one.next) {
 			one.looked = true
-			who := pool.Caller{Name: one.project}
-			c.looking.Go(func() { c.look(ctx, one, who) })
+			who, of := pool.Caller{Name: one.project}, one.uid
+			c.looking.Go(func() { c.look(ctx, one, of, who) })
 		}
 	}
 	c.mu.Unlock()
@@ -177,8 +180,9 @@ func (c *Clusters) pass(ctx context.Context) (wait time.Duration, more bool) {
 	return max(0, next.Sub(c.config.Clock.Now())), true
 }
 
-// look brings one cluster nearer to being connected, once there is a place.
-func (c *Clusters) look(ctx context.Context, one *child, who pool.Caller) {
+// look brings one cluster nearer to being connected, once there is a place. of is the Cluster
+// object that it begins with: another one since then is not connected by it.
+func (c *Clusters) look(ctx context.Context, one *child, of types.UID, who pool.Caller) {
 	place, err := c.looks.Wait(ctx, who)
 	if err != nil {
 		return // it ends
@@ -198,6 +202,9 @@ func (c *Clusters) look(ctx context.Context, one *child, who pool.Caller) {
 	}
 	c.mu.Lock()
 	before := one.why
+	if of != "" && of != one.uid {
+		connected, why, wait = false, "", 0
+	}
 	one.connected, one.looked, one.why, one.next = connected, false, why, c.config.Clock.Now().Add(wait)
 	c.mu.Unlock()
 	if connected {

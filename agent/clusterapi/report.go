@@ -63,9 +63,9 @@ func (c *Clusters) report(ctx context.Context, all []*child) time.Duration {
 
 // states are those of all clusters, with what each waits for.
 func (c *Clusters) states(ctx context.Context, all []*child) (map[*child]*agentv1.ChildState, error) {
-	of := map[place]bool{}
+	of := map[place]*child{}
 	for _, one := range all {
-		of[place{one.namespace, one.name}] = true
+		of[place{one.namespace, one.name}] = one
 	}
 	observed, err := c.observe(ctx, of)
 	if err != nil {

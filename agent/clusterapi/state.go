@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
@@ -59,13 +61,16 @@ type place struct{ namespace, name string }
 
 // observe returns the states of clusters by their places, in Cluster API's words, by one list
 // of each kind. One that is not there yet is not in it.
-func (c *Clusters) observe(ctx context.Context, of map[place]bool) (map[place]*agentv1.ChildState, error) {
+func (c *Clusters) observe(ctx context.Context, of map[place]*child) (map[place]*agentv1.ChildState, error) {
 	states := map[place]*agentv1.ChildState{}
 	err := c.each(ctx, clusters, func(o object) {
 		at := place{o.Namespace, o.Name}
-		if !of[at] {
+		if of[at] == nil {
 			return
 		}
+		c.mu.Lock()
+		of[at].is(o.UID)
+		c.mu.Unlock()
 		s := &agentv1.ChildState{Phase: o.Status.Phase, ControlPlane: o.Status.ControlPlane.message("", "")}
 		for _, condition := range o.Status.Conditions {
 			s.Conditions = append(s.Conditions, &agentv1.ChildCondition{
@@ -98,6 +103,15 @@ func (c *Clusters) observe(ctx context.Context, of map[place]bool) (map[place]*a
 		slices.SortFunc(s.GetPools(), func(a, b *agentv1.ChildMachines) int { return strings.Compare(a.GetName(), b.GetName()) })
 	}
 	return states, nil
+}
+
+// is notes which Cluster object a cluster has. Another one is another cluster, with machines
+// of its own and nothing of the agent of the one before. Clusters.mu is held.
+func (one *child) is(uid types.UID) {
+	if one.uid != "" && one.uid != uid {
+		one.connected, one.next = false, time.Time{}
+	}
+	one.uid = uid
 }
 
 func (m machines) message(name, phase string) *agentv1.ChildMachines {

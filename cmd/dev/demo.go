@@ -21,6 +21,8 @@ type demo struct {
 	repo   string
 	ref    string
 	folder string
+	// templates plays the story of clusters from a template instead.
+	templates bool
 
 	progress
 	world    *world.World
@@ -29,6 +31,7 @@ type demo struct {
 	repoURL  string
 	webhook  webhook
 	asked    []asked // the requests to edge-1 both ways
+	talker   string  // the program of the one real pod
 }
 
 // service is one service of the demo, and how to read its greeting from an API
@@ -60,34 +63,40 @@ func demoCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&d.exit, "exit", false, "exit after the demo; the exit status says whether it succeeded")
+	c.Flags().BoolVar(&d.templates, "clusters", false, "make two clusters from a template with Cluster API, scale and destroy them")
 	c.Flags().StringVar(&d.repo, "repo", "", "your own repository: a folder or a URL")
 	c.Flags().StringVar(&d.ref, "ref", "main", "its branch or tag")
 	c.Flags().StringVar(&d.folder, "folder", ".", "folder in it to deliver")
+	c.MarkFlagsMutuallyExclusive("clusters", "repo")
 	return c
 }
 
 func (d *demo) chapter(title string) { fmt.Printf("\n== %s\n", title) }
 
 func (d *demo) run(ctx context.Context) (err error) {
-	d.chapter("Four Kubernetes API servers and a Git server start")
-	d.world, err = world.Start(ctx, world.Config{
-		Clusters: []string{"edge-1", "edge-2", "edge-3", management}, Pods: true, Installed: true, Pages: true,
-		Progress: d.say,
-	})
+	made := &templates{demo: d}
+	clusters, story, epilogue := []string{"edge-1", "edge-2", "edge-3", management}, d.story, newcomer{d}.epilogue
+	if d.templates {
+		clusters, story, epilogue = []string{management}, made.story, made.epilogue
+		d.chapter("A Kubernetes API server and a Git server start")
+	} else {
+		d.chapter("Four Kubernetes API servers and a Git server start")
+	}
+	d.world, err = world.Start(ctx, world.Config{Clusters: clusters, Pods: true, Installed: true, Pages: true, Progress: d.say})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.world.Close()) }()
+	defer func() { err = errors.Join(err, made.close(), d.world.Close()) }()
 	if err := d.buildTalker(ctx); err != nil {
 		return err
 	}
-	if err := d.story(ctx); err != nil {
+	if err := story(ctx); err != nil {
 		return fmt.Errorf("the demo failed: %w", err)
 	}
 	if d.exit {
 		return nil
 	}
-	newcomer{d}.epilogue()
+	epilogue()
 	<-ctx.Done()
 	fmt.Println("\nending everything")
 	return nil

@@ -63,6 +63,7 @@ func (d *demo) buildTalker(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	d.talker = program
 	for _, name := range d.world.Clusters {
 		d.world.Cluster(name).SetBinary(talker, program)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/internal/errcode"

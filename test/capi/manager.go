@@ -124,5 +124,8 @@ func (m *Manager) Restart(ctx context.Context) error {
 	return m.start(ctx)
 }
 
+// PID is the process id of the running manager.
+func (m *Manager) PID() int { return m.program.PID() }
+
 // Close ends the manager. What it put on the management cluster stays.
 func (m *Manager) Close() { m.program.Kill() }

@@ -2,15 +2,18 @@
 // script has a world of its own (hub, Git server, API servers, agents as
 // processes) and judges by what the command line and the API servers say.
 //
-//	world [-clusters a,b] [-pods] [-audit] [hub flag …]   start it, and log in
+//	world [-clusters a,b] [-pods] [-controllers] [-audit] [hub flag …]   start it, and log in
 //	axle ARG…           the command line;  ! axle … must fail
 //	kube CLUSTER ARG…   kubectl as that cluster's administrator
 //	git create REPO | commit REPO BRANCH FOLDER | tag REPO NAME | down | up | fault REPO STATUS
 //	charts publish|push NAME VERSION FOLDER     to a chart repository at $CHARTS, to a registry at $REGISTRY
 //	hub kill | start | stop
 //	agent start CLUSTER | kill CLUSTER | again CLUSTER
+//	bed CLUSTER          Cluster API and the provider of the test bed on a cluster
+//	page PAGE N          the block N of a page below docs, beside a checkout and a clone of $URL
+//	made CLUSTER ARG…    kubectl as the administrator of a cluster that was made; $NAMESPACE is where it was made
 //	mark CLUSTER | undeleted CLUSTER   since the mark the API server was asked to delete nothing but Axle's own records
-//	waitfor PATTERN axle|kube ARG…   until standard output matches (60 s)
+//	waitfor PATTERN axle|kube|made ARG…   until standard output matches (90 s)
 package e2e_test
 
 import (
@@ -30,6 +33,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/bin"
+	"github.com/axle-cd/axle/test/capi/provider"
 	"github.com/axle-cd/axle/test/chartserver"
 	"github.com/axle-cd/axle/test/gitserver"
 	"github.com/axle-cd/axle/test/registryserver"
@@ -50,12 +54,13 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"world": startWorld, "axle": axle, "kube": kubectl, "git": gitCommand, "charts": chartsCommand, "hub": hub, "agent": agent, "waitfor": waitFor, "mark": mark, "undeleted": undeleted, "rest": rest,
+			"bed": bed, "made": made, "page": page,
 		},
 		Setup: func(env *testscript.Env) error {
-			env.Values[stageKey{}] = &stage{agents: map[string]*world.Agent{}, marks: map[string]int64{}}
+			env.Values[stageKey{}] = &stage{agents: map[string]*world.Agent{}, marks: map[string]int64{}, namespaces: map[string]string{}}
 			examples, err := filepath.Abs("../../examples")
 			env.Setenv("EXAMPLES", examples)
-			return errors.Join(err, bin.Inputs("examples"))
+			return errors.Join(err, bin.Inputs("examples"), bin.Inputs("test/capi/template"))
 		},
 	})
 }
@@ -69,6 +74,9 @@ type stage struct {
 	marks  map[string]int64
 	charts *chartserver.Server
 	images *registryserver.Server
+	// provider makes the control planes of clusters from the template.
+	provider   *provider.Provider
+	namespaces map[string]string
 }
 
 func on(ts *testscript.TestScript) *stage {
@@ -92,6 +100,8 @@ func startWorld(ts *testscript.TestScript, _ bool, args []string) {
 			args = args[1:]
 		case "-pods":
 			config.Pods = true
+		case "-controllers":
+			config.Controllers = true
 		case "-audit":
 			config.Audit = true
 		default:
@@ -292,9 +302,12 @@ func waitFor(ts *testscript.TestScript, _ bool, args []string) {
 	defer cancel()
 	var last world.Result
 	err = eventually.Wait(ctx, waitLimit, func() (err error) {
-		if args[1] == "kube" {
+		switch args[1] {
+		case "kube":
 			last, err = s.Kubectl(ctx, args[2], args[3:]...)
-		} else {
+		case "made":
+			last, err = s.made(ctx, args[2:])
+		default:
 			last, err = s.Axle(ctx, args[2:]...)
 		}
 		if !pattern.MatchString(last.Out) {

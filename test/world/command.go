@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/internal/child"
+	"github.com/axle-cd/axle/test/kube"
 )
 
 // Result is the result of a command.
@@ -34,7 +35,12 @@ func (w *World) AxleIn(ctx context.Context, in string, args ...string) (Result, 
 
 // Kubectl runs kubectl as a cluster's administrator.
 func (w *World) Kubectl(ctx context.Context, cluster string, args ...string) (Result, error) {
-	return w.command(ctx, nil, "kubectl", append([]string{"--kubeconfig", w.Cluster(cluster).Kubeconfig()}, args...)...)
+	return w.KubectlOf(ctx, w.Cluster(cluster), args...)
+}
+
+// KubectlOf is Kubectl for a cluster that is not one of the world's.
+func (w *World) KubectlOf(ctx context.Context, cluster *kube.Cluster, args ...string) (Result, error) {
+	return w.command(ctx, nil, "kubectl", append([]string{"--kubeconfig", cluster.Kubeconfig()}, args...)...)
 }
 
 func (w *World) command(ctx context.Context, in *strings.Reader, program string, args ...string) (Result, error) {

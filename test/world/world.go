@@ -175,13 +175,11 @@ func (w *World) AddCluster(ctx context.Context, name string) (*kube.Cluster, err
 	config := kube.ClusterConfig{Name: name, Audit: w.Audit, Controllers: w.Controllers}
 	if w.Pods {
 		config.Controllers, config.Kwok = true, true
-		config.Binaries = map[string]string{}
-		run := []string{"axle-agent", "axle-render", "axle-render-rare"}
+		config.Binaries = w.AgentBinaries()
 		if w.Installed {
-			run = append(run, "axle-hub", "axle-operator")
-		}
-		for _, name := range run {
-			config.Binaries[name] = w.Programs[name]
+			for _, name := range []string{"axle-hub", "axle-operator"} {
+				config.Binaries[name] = w.Programs[name]
+			}
 		}
 	}
 	if w.Shells && !w.Pods {
@@ -199,6 +197,15 @@ func (w *World) AddCluster(ctx context.Context, name string) (*kube.Cluster, err
 	defer w.mu.Unlock()
 	w.clusters[name] = cluster
 	return cluster, nil
+}
+
+// AgentBinaries are the programs with which a process kubelet runs agents as pods.
+func (w *World) AgentBinaries() map[string]string {
+	binaries := map[string]string{}
+	for _, name := range []string{"axle-agent", "axle-render", "axle-render-rare"} {
+		binaries[name] = w.Programs[name]
+	}
+	return binaries
 }
 
 // Cluster returns a cluster by name, nil when there is none.

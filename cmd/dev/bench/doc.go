@@ -11,5 +11,5 @@ import "github.com/spf13/cobra"
 
 // Commands returns all of them.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{command(), fleetCommand(), applyCommand(), proxyCommand(), pushCommand(), operatorCommand(), uiCommand(), fanoutCommand(), terraformCommand(), fleetPlayerCommand(), picturesCommand()}
+	return []*cobra.Command{command(), fleetCommand(), applyCommand(), proxyCommand(), pushCommand(), operatorCommand(), uiCommand(), fanoutCommand(), terraformCommand(), templatesCommand(), fleetPlayerCommand(), picturesCommand()}
 }

@@ -2,9 +2,6 @@ package provider_test
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
-	"path"
 	"strings"
 	"testing"
 	"time"
@@ -12,9 +9,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/capi"
 	"github.com/axle-cd/axle/test/world"
 )
 
@@ -31,13 +28,14 @@ func byTheHub(t *testing.T, b *bed) {
 		}
 		return strings.TrimSpace(result.Out)
 	}
-	files, kinds := template(t)
+	files, kinds, err := capi.Template("bed")
+	b.must(err)
 	files["bed/template.yaml"] += `  - {name: crowd, when: after, expression: "status.workers.readyReplicas > 100", message: There are too few workers.}
 `
 	files["app/one.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {word: delivered}\n"
 	b.must(w.Login(ctx))
 	b.must(w.Git.Create(ctx, "fleet"))
-	_, err := w.Git.Commit(ctx, "fleet", "main", "a template", files)
+	_, err = w.Git.Commit(ctx, "fleet", "main", "a template", files)
 	b.must(err)
 	axle("repos", "add", "fleet", w.Git.URL("fleet"))
 	agent, err := w.ConnectProcess(ctx, management, world.AgentOptions{})
@@ -97,28 +95,4 @@ func byTheHub(t *testing.T, b *bed) {
 		return fmt.Errorf("it is still there: %w", err)
 	})
 	b.must(b.left())
-}
-
-// template are the files of the template below a folder, and the kinds that it makes.
-func template(t *testing.T) (files map[string]string, kinds []string) {
-	t.Helper()
-	files = map[string]string{}
-	folder := os.DirFS("../template")
-	if err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(folder, name)
-		files[path.Join("bed", name)] = string(text)
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	var about struct {
-		Kinds []string `json:"kinds"`
-	}
-	if err := yaml.Unmarshal([]byte(files["bed/template.yaml"]), &about); err != nil {
-		t.Fatal(err)
-	}
-	return files, about.Kinds
 }

@@ -58,10 +58,7 @@ func newBed(t *testing.T) *bed {
 	})
 	on := w.Cluster(management)
 	// In each cluster that is made, an agent can run as in any other.
-	each := kube.ClusterConfig{Controllers: true, Binaries: map[string]string{}}
-	for _, name := range []string{"axle-agent", "axle-render", "axle-render-rare"} {
-		each.Binaries[name] = w.Programs[name]
-	}
+	each := kube.ClusterConfig{Controllers: true, Binaries: w.AgentBinaries()}
 	b := &bed{T: t, world: w, manager: capi.Start(t, on), provider: provider.Start(t, on, each)}
 	b.applier, err = kubeapply.New(on.Config())
 	b.must(err)
