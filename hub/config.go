@@ -97,6 +97,8 @@ type Config struct {
 	// AllowUpstreamCIDRs are the only loopback, private and link-local
 	// addresses that an upstream may have.
 	AllowUpstreamCIDRs []netip.Prefix
+	// AllowUpstreamHosts are Git servers, as HOST:PORT, that may have such an address.
+	AllowUpstreamHosts []string
 	// AllowHTTPUpstreams permits http:// upstreams.
 	AllowHTTPUpstreams bool
 	// GitGuard is the command that runs git fetches; default is this

@@ -27,7 +27,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return fmt.Errorf("%w; %w", err, errUsage)
 	})
-	root.AddCommand(newServe(), newBackup(), newBackups(), newRestore(), newAdmin(), newVersion())
+	root.AddCommand(newServe(), newBackup(), newBackups(), newRestore(), newAdmin(), newGitServer(), newVersion())
 	for _, c := range root.Commands() {
 		c.Args = usageArgs(c.Args)
 		for _, below := range c.Commands() {

@@ -87,6 +87,7 @@ func (o *options) serve(flags *pflag.FlagSet) {
 	flags.DurationVar(&c.ShutdownDelay, "shutdown-delay", 0, "how long to serve on after SIGTERM while /readyz fails, so that load balancers learn of it first, at most 1m; for hubs with several replicas")
 	flags.DurationVar(&c.RepoPollInterval, "repo-poll-interval", hub.DefaultRepoPollInterval, "base time between polls of an upstream; up to half is added at random")
 	flagvalue.List(flags, &o.cidrs, "allow-upstream-cidrs", "loopback, private and link-local networks where upstreams are allowed")
+	flagvalue.List(flags, &c.AllowUpstreamHosts, "allow-upstream-hosts", "HOST:PORT of Git servers that may have such an address, such as axle-git.axle.svc:8443")
 	flagvalue.List(flags, &o.proxies, "trusted-proxies", "networks of the reverse proxies whose X-Forwarded-For is trusted")
 	flags.BoolVar(&c.AllowHTTPUpstreams, "allow-http-upstreams", false, "allow http:// upstreams")
 	flags.Int64Var(&c.CacheBytes, "cache-bytes", 0, "maximum bytes of unpinned tarballs on disk (default 10 GiB)")

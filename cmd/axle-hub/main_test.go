@@ -145,12 +145,13 @@ func TestExitCodes(t *testing.T) {
 		"for others":         {args: []string{"serve", "--data-dir", dir, "--listen", "0.0.0.0:0"}, code: 2, says: "--insecure-http"},
 		"variable":           {args: []string{"serve", "--data-dir", dir}, env: []string{"AXLE_HUB_LISTEN=0.0.0.0:0"}, code: 2, says: "0.0.0.0:0"},
 		"variable is no use": {args: []string{"serve", "--data-dir", dir}, env: []string{"AXLE_HUB_REPO_POLL_INTERVAL=soon"}, code: 2, says: "AXLE_HUB_REPO_POLL_INTERVAL"},
+		"git server":         {args: []string{"git-server", "--dir", dir, "--repository", "fleet"}, code: 2, says: "--password-file"},
 		"networks":           {args: []string{"serve", "--data-dir", dir, "--allow-upstream-cidrs", "10.0.0.0"}, code: 2, says: "10.0.0.0/8"},
 		"folder in use":      {args: []string{"serve", "--data-dir", dir, "--listen", "127.0.0.1:0"}, code: 1, says: "another hub"},
 		"restore, in use":    {args: []string{"restore", file, "--data-dir", dir}, code: 1, says: "another hub"},
 		"backup, in use":     {args: []string{"backup", file, "--data-dir", dir}, says: file},
 	}
-	for _, name := range []string{"version", "help", "unknown flag", "unknown command", "argument too many", "no folder", "for others", "variable", "variable is no use", "networks", "folder in use", "backup, in use", "restore, in use"} {
+	for _, name := range []string{"version", "help", "unknown flag", "unknown command", "argument too many", "no folder", "for others", "variable", "variable is no use", "git server", "networks", "folder in use", "backup, in use", "restore, in use"} {
 		tc := tests[name]
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), program(t), tc.args...)

@@ -84,7 +84,7 @@ func New(config Config) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	servers, err := git.New(git.Config{Allow: config.AllowUpstreamCIDRs, AllowHTTP: config.AllowHTTP, Runner: gitagent.Guard{Command: config.Guard}})
+	servers, err := git.New(git.Config{Allow: config.AllowUpstreamCIDRs, Hosts: config.AllowUpstreamHosts, AllowHTTP: config.AllowHTTP, Runner: gitagent.Guard{Command: config.Guard}})
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,8 @@ type Config struct {
 	// AllowUpstreamCIDRs are the only loopback, private and link-local
 	// addresses that an upstream may have.
 	AllowUpstreamCIDRs []netip.Prefix
+	// AllowUpstreamHosts are Git servers, as HOST:PORT, that may have such an address.
+	AllowUpstreamHosts []string
 	// AllowHTTP permits http:// upstreams.
 	AllowHTTP bool
 	// Guard is the command that runs a git fetch under guard: it is called with

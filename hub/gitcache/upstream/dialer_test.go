@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"net"
 	"net/netip"
 	"testing"
 
@@ -41,6 +42,33 @@ func TestDialerRefusesInternalAddresses(t *testing.T) {
 	for text, allowed := range map[string]bool{"10.20.1.1": true, "10.21.1.1": false, "64:ff9b:1::a14:101": true, "64:ff9b::a14:101": false, "::ffff:10.20.1.1": true} {
 		if err := named.Check(netip.MustParseAddr(text)); (err == nil) != allowed {
 			t.Errorf("with names %s: %v", text, err)
+		}
+	}
+}
+
+// A host that is allowed is so with its port, and nothing beside it is.
+func TestDialerAllowsOneHost(t *testing.T) {
+	listen := func() string {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		return l.Addr().String()
+	}
+	host, other := listen(), listen()
+	_, port, err := net.SplitHostPort(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &upstream.Dialer{Hosts: []string{host, "LOCALHOST:" + port}}
+	for address, allowed := range map[string]bool{host: true, "localhost:" + port: true, other: false, "127.0.0.2:" + port: false} {
+		c, err := d.DialContext(t.Context(), "tcp4", address)
+		if err == nil {
+			_ = c.Close()
+		}
+		if (err == nil) != allowed || !allowed && !errcode.Is(err, errcode.Forbidden) {
+			t.Errorf("%s: %v", address, err)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 // Config configures a Git. The zero value reaches public https and ssh servers.
 type Config struct {
 	Allow     []netip.Prefix // internal addresses that may be reached
+	Hosts     []string       // HOST:PORT that may have an internal address
 	AllowHTTP bool
 	// Runner runs git's fetches. Default gitexec.Direct.
 	Runner gitexec.Runner
@@ -63,7 +64,7 @@ type Git struct {
 // New opens the gateway for git's own connections.
 func New(c Config) (*Git, error) {
 	c.defaults()
-	g := &Git{config: c, dialer: &upstream.Dialer{Allow: c.Allow, Resolver: c.Resolver}}
+	g := &Git{config: c, dialer: &upstream.Dialer{Allow: c.Allow, Hosts: c.Hosts, Resolver: c.Resolver}}
 	var err error
 	g.gateway, err = startGateway()
 	return g, err

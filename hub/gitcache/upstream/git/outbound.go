@@ -120,7 +120,7 @@ func (o *outbound) DialContext(ctx context.Context, network, addr string) (net.C
 // that only the proxy can resolve is left to the proxy.
 func (o *outbound) look(ctx context.Context, addr string) error {
 	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
+	if err != nil || o.dialer.Allowed(addr) {
 		return err
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
