@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/axle-cd/axle/agent/clusterapi"
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/agent/readiness"
@@ -44,7 +45,7 @@ type tunnels struct {
 }
 
 // newTunnel makes the tunnel of one identity; it contacts nothing.
-func (a *Agent) newTunnel(s *session, loop *poll.Loop, owned readiness.Inventory, made authproxy.Guard, registry prometheus.Registerer) (*tunnels, error) {
+func (a *Agent) newTunnel(s *session, loop *poll.Loop, owned readiness.Inventory, made *clusterapi.Clusters, registry prometheus.Registerer) (*tunnels, error) {
 	t := &tunnels{session: s, off: a.cfg.Tunnel == TunnelOff, clock: a.cfg.Clock}
 	s.asked = make(chan struct{}, 1)
 	t.dialer = &tunnel.Dialer{
@@ -56,7 +57,7 @@ func (a *Agent) newTunnel(s *session, loop *poll.Loop, owned readiness.Inventory
 		return nil, err
 	}
 	t.Tunnel, err = tunnel.New(tunnel.Config{
-		Streams: streams{proxy, readiness.New(a.kube.REST, owned, a.pools)}, Proxy: cmp.Or(a.cfg.Proxy.Mode, authproxy.Full),
+		Streams: streams{proxy, readiness.New(a.kube.REST, owned, a.pools), made}, Proxy: cmp.Or(a.cfg.Proxy.Mode, authproxy.Full),
 		Dial: s.dial(t.dialer), Version: buildinfo.Version, Clock: a.cfg.Clock, Log: a.cfg.Log,
 		Hint: func(h *agentv1.TunnelHint) { a.hinted(s, loop, h) },
 	})
@@ -79,12 +80,19 @@ func (a *Agent) newTunnel(s *session, loop *poll.Loop, owned readiness.Inventory
 type streams struct {
 	*authproxy.Proxy
 	checker *readiness.Checker
+	made    *clusterapi.Clusters
 }
 
 // ServeStream implements tunnel.Handler.
 func (s streams) ServeStream(ctx context.Context, stream *tunnel.Stream) {
-	question := stream.Head().GetReadiness()
-	if question == nil {
+	question, credential := stream.Head().GetReadiness(), stream.Head().GetCredential()
+	switch {
+	case credential != nil:
+		s.Answer(ctx, stream, func(ctx context.Context, caller authproxy.Caller) (proto.Message, error) {
+			return s.made.Kubeconfig(ctx, caller, credential.GetServiceId())
+		})
+		return
+	case question == nil:
 		s.Proxy.ServeStream(ctx, stream)
 		return
 	}

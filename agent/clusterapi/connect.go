@@ -26,6 +26,8 @@ const (
 	agentNamespace = "axle-system"
 	agentName      = "axle-agent"
 	identitySecret = "axle-agent-identity"
+	// kubeconfigSuffix follows the name of a cluster in the name of Cluster API's Secret.
+	kubeconfigSuffix = "-kubeconfig"
 	// manager is that of axle clusters connect, so that either may repeat the other's work.
 	manager = "axle-cli"
 	// requestLimit bounds one request to a new cluster.
@@ -74,22 +76,31 @@ func later(a, b time.Time) time.Time {
 
 // reach returns how to reach a cluster, or what it waits for.
 func (c *Clusters) reach(ctx context.Context, one *child) (*rest.Config, string, error) {
-	name := one.name + "-kubeconfig"
-	secret, err := c.config.Client.CoreV1().Secrets(one.namespace).Get(ctx, name, metav1.GetOptions{})
+	text, why, err := c.kubeconfig(ctx, place{one.namespace, one.name})
+	if err != nil || why != "" {
+		return nil, why, err
+	}
+	conf, err := restConfig(text)
+	if err != nil {
+		return nil, "", errcode.New(errcode.Unprocessable, "Secret %s/%s: %w", one.namespace, one.name+kubeconfigSuffix, err)
+	}
+	return conf, "", nil
+}
+
+// kubeconfig returns that of a cluster, or what it waits for.
+func (c *Clusters) kubeconfig(ctx context.Context, of place) (text []byte, why string, err error) {
+	name := of.name + kubeconfigSuffix
+	secret, err := c.config.Client.CoreV1().Secrets(of.namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, "its control plane has no kubeconfig yet", nil
 	}
 	if err != nil {
-		return nil, "", errcode.New(errcode.Unavailable, "read Secret %s/%s: %w", one.namespace, name, err)
+		return nil, "", errcode.New(errcode.Unavailable, "read Secret %s/%s: %w", of.namespace, name, err)
 	}
 	if secret.Type != kubeobj.ClusterSecret {
-		return nil, "", errcode.New(errcode.Unprocessable, "Secret %s/%s has the type %s, and not %s of Cluster API", one.namespace, name, secret.Type, kubeobj.ClusterSecret)
+		return nil, "", errcode.New(errcode.Unprocessable, "Secret %s/%s has the type %s, and not %s of Cluster API", of.namespace, name, secret.Type, kubeobj.ClusterSecret)
 	}
-	conf, err := restConfig(secret.Data["value"])
-	if err != nil {
-		return nil, "", errcode.New(errcode.Unprocessable, "Secret %s/%s: %w", one.namespace, name, err)
-	}
-	return conf, "", nil
+	return secret.Data["value"], "", nil
 }
 
 // restConfig reads a kubeconfig. It may not run programs or name files: those would be the

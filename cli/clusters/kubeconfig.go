@@ -19,6 +19,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/kubeconfig"
+	"github.com/axle-cd/axle/internal/aliases"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -33,6 +34,7 @@ type kubeconfigRequest struct {
 	cluster  string
 	name     string
 	plugin   bool
+	admin    bool
 	output   string
 	lifetime time.Duration
 }
@@ -48,7 +50,11 @@ credential for this one cluster that is valid for an hour at most. With
 --exec-plugin it holds no credential: kubectl runs axle whenever it needs one.
 
 The cluster's own RBAC decides what you may do there. It sees your user name and
-your groups at the hub.`,
+your groups at the hub.
+
+With --admin it is the kubeconfig with which Cluster API administers a cluster that was
+made from a template: past the hub, with all rights, until the cluster renews it. It is
+for repairs, for administrators only, and the audit log has who asked for it.`,
 		Example: `  axle clusters kubeconfig edge-1 --exec-plugin --output merge
   axle clusters kubeconfig edge-1 --output edge-1.yaml && kubectl --kubeconfig edge-1.yaml get pods -A`,
 		Args: command.Exactly(1),
@@ -58,9 +64,12 @@ your groups at the hub.`,
 		},
 	}
 	c.Flags().StringVar(&r.name, "name", "", "name of the context (default: the cluster's)")
+	c.Flags().BoolVar(&r.admin, "admin", false, "the credential of Cluster API, past the hub: of a cluster that was made from a template, for administrators, recorded")
 	c.Flags().BoolVar(&r.plugin, "exec-plugin", false, "store no credential; kubectl runs axle to get one")
 	c.Flags().StringVarP(&r.output, "output", "o", "-", "file to write, - for standard output, or merge to add it to your own kubeconfig as the current context")
 	c.Flags().DurationVar(&r.lifetime, "lifetime", time.Hour, "lifetime of the credential, at most 1h (without --exec-plugin)")
+	c.MarkFlagsMutuallyExclusive("admin", "exec-plugin")
+	c.MarkFlagsMutuallyExclusive("admin", "lifetime")
 	return c
 }
 
@@ -107,16 +116,9 @@ func overTLS(server string) error {
 }
 
 func printKubeconfig(ctx context.Context, a *command.App, r kubeconfigRequest) error {
-	made, err := credential(ctx, a, r.cluster, r.lifetime)
+	config, err := madeKubeconfig(ctx, a, r)
 	if err != nil {
 		return err
-	}
-	config, err := kubeconfigOf(a, r, made)
-	if err != nil {
-		return err
-	}
-	if err := overTLS(made.GetServer()); err != nil {
-		fmt.Fprintf(a.Err, "Warning: %s\n", err) // programs other than kubectl may send one
 	}
 	switch r.output {
 	case "-":
@@ -138,6 +140,58 @@ func printKubeconfig(ctx context.Context, a *command.App, r kubeconfigRequest) e
 	}
 	fmt.Fprintf(a.Err, "wrote %s; try: kubectl --kubeconfig %s get pods\n", r.output, r.output)
 	return nil
+}
+
+// madeKubeconfig is the kubeconfig that was asked for.
+func madeKubeconfig(ctx context.Context, a *command.App, r kubeconfigRequest) (*clientcmdapi.Config, error) {
+	if r.admin {
+		return adminKubeconfig(ctx, a, r)
+	}
+	made, err := credential(ctx, a, r.cluster, r.lifetime)
+	if err != nil {
+		return nil, err
+	}
+	config, err := kubeconfigOf(a, r, made)
+	if err != nil {
+		return nil, err
+	}
+	if err := overTLS(made.GetServer()); err != nil {
+		fmt.Fprintf(a.Err, "Warning: %s\n", err) // programs other than kubectl may send one
+	}
+	return config, nil
+}
+
+// adminKubeconfig is the one of Cluster API, as one context. Only its address and what is
+// secret is taken over: nothing in it may run or read something here.
+func adminKubeconfig(ctx context.Context, a *command.App, r kubeconfigRequest) (*clientcmdapi.Config, error) {
+	client, err := a.Client()
+	if err != nil {
+		return nil, err
+	}
+	got, err := client.Clusters.AdminKubeconfig(ctx, connect.NewRequest(&hubv1.AdminKubeconfigRequest{Name: r.cluster}))
+	if err != nil {
+		return nil, err
+	}
+	text := []byte(got.Msg.GetKubeconfig())
+	if aliases.Check(text) != nil {
+		return nil, errcode.New(errcode.Unprocessable, "the management cluster's answer is not a kubeconfig")
+	}
+	from, err := clientcmd.Load(text)
+	if err != nil {
+		return nil, errcode.New(errcode.Unprocessable, "the management cluster's answer is not a kubeconfig") // the error may quote it
+	}
+	at := from.Contexts[from.CurrentContext]
+	if at == nil || from.Clusters[at.Cluster] == nil || from.AuthInfos[at.AuthInfo] == nil {
+		return nil, errcode.New(errcode.Unprocessable, "the management cluster's answer is not a whole kubeconfig")
+	}
+	cluster, user := from.Clusters[at.Cluster], from.AuthInfos[at.AuthInfo]
+	name := cmp.Or(r.name, r.cluster)
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: cluster.Server, CertificateAuthorityData: cluster.CertificateAuthorityData, TLSServerName: cluster.TLSServerName}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: user.Token, ClientCertificateData: user.ClientCertificateData, ClientKeyData: user.ClientKeyData, Username: user.Username, Password: user.Password}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	config.CurrentContext = name
+	return config, nil
 }
 
 // kubeconfigOf is a kubeconfig with one context.

@@ -8,6 +8,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/clusterapi"
+	"github.com/axle-cd/axle/hub/console/credentialapi"
 	"github.com/axle-cd/axle/hub/console/enrollment"
 	"github.com/axle-cd/axle/hub/console/fleetapi"
 	"github.com/axle-cd/axle/hub/console/management"
@@ -23,6 +24,7 @@ type clusters struct {
 	*Server
 	lists *fleetapi.API
 	*readinessapi.API
+	*credentialapi.Credentials
 }
 
 // off is the tunnel of a cluster that has no agent yet.

@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/console/agentsapi"
 	"github.com/axle-cd/axle/hub/console/auditapi"
+	"github.com/axle-cd/axle/hub/console/credentialapi"
 	"github.com/axle-cd/axle/hub/console/federationapi"
 	"github.com/axle-cd/axle/hub/console/fleetapi"
 	"github.com/axle-cd/axle/hub/console/globalsapi"
@@ -212,7 +213,10 @@ func (s *Server) Register(mux routes.Adder) {
 		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Service: service, Position: s.config.Feed.Position, Rollouts: s.config.Rollouts, Changes: s.config.Changes, Life: s.config.Lives.Incarnation, HubAtRisk: s.hubClusterRisk, Streams: s.config.Streams, Clock: s.config.Clock, Own: fleetapi.Own{Caller: caller, Operations: bulk.Needs, Tokens: s.config.Identity.Tokens, Ending: s.config.Identity.EndingTokens},
 	}
 	bulk.Services = lists
-	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{s, lists, &readinessapi.API{Live: s.live(), Services: s.config.Fleet.Services, Readable: s.readable}}))
+	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{
+		s, lists, &readinessapi.API{Live: s.live(), Services: s.config.Fleet.Services, Readable: s.readable},
+		&credentialapi.Credentials{Live: s.live(), Fleet: s.config.Fleet, Proved: func(ctx context.Context) error { return s.config.Identity.Proved(ctx, caller(ctx)) }},
+	}))
 	mux.Handle(handle[hubv1connect.RepositoriesHandler](s, records, hubv1connect.NewRepositoriesHandler, &repositories{s}))
 	mux.Handle(handle[hubv1connect.WebhooksHandler](s, records, hubv1connect.NewWebhooksHandler, &webhooksapi.API{
 		Webhooks: s.config.Webhooks, Repositories: s.config.Cache.Repositories, Find: (&repositories{s}).find, Readable: s.readable, Scope: s.webhookScope,

@@ -44,9 +44,9 @@ type connection struct {
 	proxy, version                  string
 	// inline is set when the agent accepts heads in headers.
 	inline bool
-	// readiness is set when the agent answers a ReadinessQuestion; another one would
-	// take it for a request to its API server.
-	readiness bool
+	// readiness is set when the agent answers a ReadinessQuestion, credential when it answers
+	// a CredentialQuestion; another one would take it for a request to its API server.
+	readiness, credential bool
 	// pending are the requests of one frame; nil when the agent does not support
 	// them.
 	pending *pendingRequests
@@ -59,6 +59,17 @@ type connection struct {
 	closeAt  time.Time // of a draining one
 	retireAt time.Time // of one whose token was replaced; zero for others
 	doubted  bool      // a ping is running
+}
+
+// cannot is the question of a head that the agent does not answer yet, empty if there is none.
+func (c *connection) cannot(head *agentv1.StreamHead) string {
+	switch {
+	case head.GetReadiness() != nil && !c.readiness:
+		return "readiness"
+	case head.GetCredential() != nil && !c.credential:
+		return "credentials of clusters"
+	}
+	return ""
 }
 
 // heardConn records when data last arrived and signals its end.

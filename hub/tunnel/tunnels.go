@@ -232,9 +232,9 @@ func (t *Tunnels) open(ctx context.Context, clusterID string, head *agentv1.Stre
 		t.mu.Unlock()
 		return nil, nil
 	}
-	if head.GetReadiness() != nil && !c.readiness {
+	if what := c.cannot(head); what != "" {
 		t.mu.Unlock()
-		return nil, errcode.New(errcode.Unprocessable, "the agent of cluster %s is of version %s and does not answer readiness yet; upgrade it (axle agents upgrade)", c.clusterName, c.version)
+		return nil, errcode.New(errcode.Unprocessable, "the agent of cluster %s is of version %s and does not answer %s yet; upgrade it (axle agents upgrade)", c.clusterName, c.version, what)
 	}
 	held, err := t.pools.enter(c, clusterID, head.GetIdentity())
 	if err != nil {

@@ -164,6 +164,11 @@ func TestAgentsOfOlderVersions(t *testing.T) {
 			if s, err := h.Open(t.Context(), "old", question); !errcode.Is(err, errcode.Unprocessable) || !strings.Contains(err.Error(), "of version 0.1.0 and does not answer readiness yet") {
 				t.Errorf("a question for the agent itself: %v, %v", s, err)
 			}
+			credential := head("ann", 0, "")
+			credential.Credential = &agentv1.CredentialQuestion{ServiceId: "svc-1"}
+			if s, err := h.Open(t.Context(), "old", credential); !errcode.Is(err, errcode.Unprocessable) || !strings.Contains(err.Error(), "does not answer credentials of clusters yet") {
+				t.Errorf("a question about a credential: %v, %v", s, err)
+			}
 
 			watch := head("ann", 0, "")
 			watch.RequestUri = "/watch"

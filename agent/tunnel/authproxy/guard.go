@@ -57,7 +57,7 @@ func (p *Proxy) keep(ctx context.Context, head *agentv1.StreamHead, info kubereq
 	return err
 }
 
-var errCredential = errcode.New(errcode.Forbidden, "the Secrets of Cluster API make their reader an administrator of a cluster, and are not for use through the hub; an administrator of this cluster reads them with a kubeconfig of its own")
+var errCredential = errcode.New(errcode.Forbidden, "the Secrets of Cluster API make their reader an administrator of a cluster, and are not for use through the hub; an administrator gets a kubeconfig with: axle clusters kubeconfig NAME --admin")
 
 // withoutCredentials adds a selector to a request for Secrets. It comes first: what a client
 // writes cannot change what is before it. An API server reads only the first selector.

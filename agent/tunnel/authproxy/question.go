@@ -3,6 +3,7 @@ package authproxy
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -47,6 +48,10 @@ func (p *Proxy) answerTo(ctx context.Context, head *agentv1.StreamHead, how func
 	}
 	return proto.Marshal(m)
 }
+
+// Administrates reports whether the caller is an administrator of the hub, whom the policy lets
+// be one here.
+func (c Caller) Administrates() bool { return slices.Contains(c.Groups, AdminsGroup) }
 
 // Allowed reports whether the policy lets the caller list the objects of a path of the API
 // server, such as /api/v1/namespaces/web/pods. The cluster's RBAC decides after it.

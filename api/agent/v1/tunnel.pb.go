@@ -515,7 +515,11 @@ type StreamHead struct {
 	ShortAnswer bool `protobuf:"varint,8,opt,name=short_answer,json=shortAnswer,proto3" json:"short_answer,omitempty"`
 	// Asks the agent instead of its API server, from version 4 of the protocol on.
 	// The answer's body is a ReadinessReport; request_uri is only for records.
-	Readiness     *ReadinessQuestion `protobuf:"bytes,9,opt,name=readiness,proto3" json:"readiness,omitempty"`
+	Readiness *ReadinessQuestion `protobuf:"bytes,9,opt,name=readiness,proto3" json:"readiness,omitempty"`
+	// Asks the agent, from version 5 of the protocol on, for the credential of a
+	// cluster that a service of its own makes. The answer's body is a
+	// CredentialAnswer; request_uri is only for records.
+	Credential    *CredentialQuestion `protobuf:"bytes,10,opt,name=credential,proto3" json:"credential,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -613,6 +617,102 @@ func (x *StreamHead) GetReadiness() *ReadinessQuestion {
 	return nil
 }
 
+func (x *StreamHead) GetCredential() *CredentialQuestion {
+	if x != nil {
+		return x.Credential
+	}
+	return nil
+}
+
+type CredentialQuestion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ServiceId     string                 `protobuf:"bytes,1,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CredentialQuestion) Reset() {
+	*x = CredentialQuestion{}
+	mi := &file_agent_v1_tunnel_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CredentialQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CredentialQuestion) ProtoMessage() {}
+
+func (x *CredentialQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_tunnel_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CredentialQuestion.ProtoReflect.Descriptor instead.
+func (*CredentialQuestion) Descriptor() ([]byte, []int) {
+	return file_agent_v1_tunnel_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *CredentialQuestion) GetServiceId() string {
+	if x != nil {
+		return x.ServiceId
+	}
+	return ""
+}
+
+type CredentialAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// With the rights of an administrator of that cluster.
+	Kubeconfig    []byte `protobuf:"bytes,1,opt,name=kubeconfig,proto3" json:"kubeconfig,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CredentialAnswer) Reset() {
+	*x = CredentialAnswer{}
+	mi := &file_agent_v1_tunnel_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CredentialAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CredentialAnswer) ProtoMessage() {}
+
+func (x *CredentialAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_tunnel_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CredentialAnswer.ProtoReflect.Descriptor instead.
+func (*CredentialAnswer) Descriptor() ([]byte, []int) {
+	return file_agent_v1_tunnel_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *CredentialAnswer) GetKubeconfig() []byte {
+	if x != nil {
+		return x.Kubeconfig
+	}
+	return nil
+}
+
 // StreamIdentity is the identity that the agent impersonates. A head without a
 // user is refused.
 type StreamIdentity struct {
@@ -625,7 +725,7 @@ type StreamIdentity struct {
 
 func (x *StreamIdentity) Reset() {
 	*x = StreamIdentity{}
-	mi := &file_agent_v1_tunnel_proto_msgTypes[7]
+	mi := &file_agent_v1_tunnel_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -637,7 +737,7 @@ func (x *StreamIdentity) String() string {
 func (*StreamIdentity) ProtoMessage() {}
 
 func (x *StreamIdentity) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_tunnel_proto_msgTypes[7]
+	mi := &file_agent_v1_tunnel_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -650,7 +750,7 @@ func (x *StreamIdentity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamIdentity.ProtoReflect.Descriptor instead.
 func (*StreamIdentity) Descriptor() ([]byte, []int) {
-	return file_agent_v1_tunnel_proto_rawDescGZIP(), []int{7}
+	return file_agent_v1_tunnel_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StreamIdentity) GetUser() string {
@@ -677,7 +777,7 @@ type StreamHeader struct {
 
 func (x *StreamHeader) Reset() {
 	*x = StreamHeader{}
-	mi := &file_agent_v1_tunnel_proto_msgTypes[8]
+	mi := &file_agent_v1_tunnel_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -689,7 +789,7 @@ func (x *StreamHeader) String() string {
 func (*StreamHeader) ProtoMessage() {}
 
 func (x *StreamHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_tunnel_proto_msgTypes[8]
+	mi := &file_agent_v1_tunnel_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -702,7 +802,7 @@ func (x *StreamHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamHeader.ProtoReflect.Descriptor instead.
 func (*StreamHeader) Descriptor() ([]byte, []int) {
-	return file_agent_v1_tunnel_proto_rawDescGZIP(), []int{8}
+	return file_agent_v1_tunnel_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StreamHeader) GetName() string {
@@ -732,7 +832,7 @@ type StreamAnswer struct {
 
 func (x *StreamAnswer) Reset() {
 	*x = StreamAnswer{}
-	mi := &file_agent_v1_tunnel_proto_msgTypes[9]
+	mi := &file_agent_v1_tunnel_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -744,7 +844,7 @@ func (x *StreamAnswer) String() string {
 func (*StreamAnswer) ProtoMessage() {}
 
 func (x *StreamAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_tunnel_proto_msgTypes[9]
+	mi := &file_agent_v1_tunnel_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -757,7 +857,7 @@ func (x *StreamAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAnswer.ProtoReflect.Descriptor instead.
 func (*StreamAnswer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_tunnel_proto_rawDescGZIP(), []int{9}
+	return file_agent_v1_tunnel_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StreamAnswer) GetStatus() int32 {
@@ -815,7 +915,7 @@ const file_agent_v1_tunnel_proto_rawDesc = "" +
 	"\rspread_micros\x18\x03 \x01(\x03R\fspreadMicros\"K\n" +
 	"\fTunnelGoAway\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12#\n" +
-	"\rspread_micros\x18\x02 \x01(\x03R\fspreadMicros\"\xfa\x02\n" +
+	"\rspread_micros\x18\x02 \x01(\x03R\fspreadMicros\"\xbd\x03\n" +
 	"\n" +
 	"StreamHead\x129\n" +
 	"\bidentity\x18\x01 \x01(\v2\x1d.axle.agent.v1.StreamIdentityR\bidentity\x12\x16\n" +
@@ -828,7 +928,18 @@ const file_agent_v1_tunnel_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\a \x01(\tR\trequestId\x12!\n" +
 	"\fshort_answer\x18\b \x01(\bR\vshortAnswer\x12>\n" +
-	"\treadiness\x18\t \x01(\v2 .axle.agent.v1.ReadinessQuestionR\treadiness\"<\n" +
+	"\treadiness\x18\t \x01(\v2 .axle.agent.v1.ReadinessQuestionR\treadiness\x12A\n" +
+	"\n" +
+	"credential\x18\n" +
+	" \x01(\v2!.axle.agent.v1.CredentialQuestionR\n" +
+	"credential\"3\n" +
+	"\x12CredentialQuestion\x12\x1d\n" +
+	"\n" +
+	"service_id\x18\x01 \x01(\tR\tserviceId\"2\n" +
+	"\x10CredentialAnswer\x12\x1e\n" +
+	"\n" +
+	"kubeconfig\x18\x01 \x01(\fR\n" +
+	"kubeconfig\"<\n" +
 	"\x0eStreamIdentity\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12\x16\n" +
 	"\x06groups\x18\x02 \x03(\tR\x06groups\":\n" +
@@ -854,20 +965,22 @@ func file_agent_v1_tunnel_proto_rawDescGZIP() []byte {
 	return file_agent_v1_tunnel_proto_rawDescData
 }
 
-var file_agent_v1_tunnel_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_agent_v1_tunnel_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_agent_v1_tunnel_proto_goTypes = []any{
-	(*ControlRequest)(nil),    // 0: axle.agent.v1.ControlRequest
-	(*ControlResponse)(nil),   // 1: axle.agent.v1.ControlResponse
-	(*TunnelHello)(nil),       // 2: axle.agent.v1.TunnelHello
-	(*TunnelPing)(nil),        // 3: axle.agent.v1.TunnelPing
-	(*TunnelHint)(nil),        // 4: axle.agent.v1.TunnelHint
-	(*TunnelGoAway)(nil),      // 5: axle.agent.v1.TunnelGoAway
-	(*StreamHead)(nil),        // 6: axle.agent.v1.StreamHead
-	(*StreamIdentity)(nil),    // 7: axle.agent.v1.StreamIdentity
-	(*StreamHeader)(nil),      // 8: axle.agent.v1.StreamHeader
-	(*StreamAnswer)(nil),      // 9: axle.agent.v1.StreamAnswer
-	(*Position)(nil),          // 10: axle.agent.v1.Position
-	(*ReadinessQuestion)(nil), // 11: axle.agent.v1.ReadinessQuestion
+	(*ControlRequest)(nil),     // 0: axle.agent.v1.ControlRequest
+	(*ControlResponse)(nil),    // 1: axle.agent.v1.ControlResponse
+	(*TunnelHello)(nil),        // 2: axle.agent.v1.TunnelHello
+	(*TunnelPing)(nil),         // 3: axle.agent.v1.TunnelPing
+	(*TunnelHint)(nil),         // 4: axle.agent.v1.TunnelHint
+	(*TunnelGoAway)(nil),       // 5: axle.agent.v1.TunnelGoAway
+	(*StreamHead)(nil),         // 6: axle.agent.v1.StreamHead
+	(*CredentialQuestion)(nil), // 7: axle.agent.v1.CredentialQuestion
+	(*CredentialAnswer)(nil),   // 8: axle.agent.v1.CredentialAnswer
+	(*StreamIdentity)(nil),     // 9: axle.agent.v1.StreamIdentity
+	(*StreamHeader)(nil),       // 10: axle.agent.v1.StreamHeader
+	(*StreamAnswer)(nil),       // 11: axle.agent.v1.StreamAnswer
+	(*Position)(nil),           // 12: axle.agent.v1.Position
+	(*ReadinessQuestion)(nil),  // 13: axle.agent.v1.ReadinessQuestion
 }
 var file_agent_v1_tunnel_proto_depIdxs = []int32{
 	2,  // 0: axle.agent.v1.ControlRequest.hello:type_name -> axle.agent.v1.TunnelHello
@@ -876,18 +989,19 @@ var file_agent_v1_tunnel_proto_depIdxs = []int32{
 	5,  // 3: axle.agent.v1.ControlRequest.go_away:type_name -> axle.agent.v1.TunnelGoAway
 	2,  // 4: axle.agent.v1.ControlResponse.hello:type_name -> axle.agent.v1.TunnelHello
 	3,  // 5: axle.agent.v1.ControlResponse.ping:type_name -> axle.agent.v1.TunnelPing
-	10, // 6: axle.agent.v1.TunnelHint.position:type_name -> axle.agent.v1.Position
-	7,  // 7: axle.agent.v1.StreamHead.identity:type_name -> axle.agent.v1.StreamIdentity
-	8,  // 8: axle.agent.v1.StreamHead.headers:type_name -> axle.agent.v1.StreamHeader
-	11, // 9: axle.agent.v1.StreamHead.readiness:type_name -> axle.agent.v1.ReadinessQuestion
-	8,  // 10: axle.agent.v1.StreamAnswer.headers:type_name -> axle.agent.v1.StreamHeader
-	0,  // 11: axle.agent.v1.TunnelService.Control:input_type -> axle.agent.v1.ControlRequest
-	1,  // 12: axle.agent.v1.TunnelService.Control:output_type -> axle.agent.v1.ControlResponse
-	12, // [12:13] is the sub-list for method output_type
-	11, // [11:12] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	12, // 6: axle.agent.v1.TunnelHint.position:type_name -> axle.agent.v1.Position
+	9,  // 7: axle.agent.v1.StreamHead.identity:type_name -> axle.agent.v1.StreamIdentity
+	10, // 8: axle.agent.v1.StreamHead.headers:type_name -> axle.agent.v1.StreamHeader
+	13, // 9: axle.agent.v1.StreamHead.readiness:type_name -> axle.agent.v1.ReadinessQuestion
+	7,  // 10: axle.agent.v1.StreamHead.credential:type_name -> axle.agent.v1.CredentialQuestion
+	10, // 11: axle.agent.v1.StreamAnswer.headers:type_name -> axle.agent.v1.StreamHeader
+	0,  // 12: axle.agent.v1.TunnelService.Control:input_type -> axle.agent.v1.ControlRequest
+	1,  // 13: axle.agent.v1.TunnelService.Control:output_type -> axle.agent.v1.ControlResponse
+	13, // [13:14] is the sub-list for method output_type
+	12, // [12:13] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_tunnel_proto_init() }
@@ -913,7 +1027,7 @@ func file_agent_v1_tunnel_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_tunnel_proto_rawDesc), len(file_agent_v1_tunnel_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -46,6 +46,8 @@ type Query struct {
 	Body                []byte
 	// Readiness is the version of Kubernetes about which the agent itself is asked.
 	Readiness string
+	// Credential is the service about whose cluster the agent itself is asked.
+	Credential string
 	// Cut unblocks a write to the caller; nil cannot.
 	Cut func()
 }

@@ -47,6 +47,8 @@ type Asking struct {
 	// Readiness is the version of Kubernetes about which the agent itself is asked;
 	// empty for a request to the API server.
 	Readiness string
+	// Credential is the service about whose cluster the agent itself is asked.
+	Credential string
 	// Cut unblocks a write to the caller; it may be nil.
 	Cut func()
 }
@@ -99,6 +101,9 @@ func (g *Pages) ask(ctx context.Context, q Asking) (*exchange, error) {
 	}
 	if q.Readiness != "" {
 		a.head.Readiness = &agentv1.ReadinessQuestion{To: q.Readiness}
+	}
+	if q.Credential != "" {
+		a.head.Credential = &agentv1.CredentialQuestion{ServiceId: q.Credential}
 	}
 	if len(q.Body) > 0 {
 		a.head.Headers = append(a.head.Headers, &agentv1.StreamHeader{Name: "Content-Type", Values: []string{q.ContentType}})

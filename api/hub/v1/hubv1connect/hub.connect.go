@@ -102,6 +102,9 @@ const (
 	ClustersEnrollmentProcedure = "/axle.hub.v1.Clusters/Enrollment"
 	// ClustersReadinessProcedure is the fully-qualified name of the Clusters's Readiness RPC.
 	ClustersReadinessProcedure = "/axle.hub.v1.Clusters/Readiness"
+	// ClustersAdminKubeconfigProcedure is the fully-qualified name of the Clusters's AdminKubeconfig
+	// RPC.
+	ClustersAdminKubeconfigProcedure = "/axle.hub.v1.Clusters/AdminKubeconfig"
 	// RepositoriesListProcedure is the fully-qualified name of the Repositories's List RPC.
 	RepositoriesListProcedure = "/axle.hub.v1.Repositories/List"
 	// RepositoriesGetProcedure is the fully-qualified name of the Repositories's Get RPC.
@@ -535,6 +538,10 @@ type ClustersClient interface {
 	// Readiness asks the cluster's agent what speaks against a version of Kubernetes.
 	// It needs the agent's tunnel; it stores and changes nothing.
 	Readiness(context.Context, *connect.Request[v1.ReadinessRequest]) (*connect.Response[v1.ReadinessResponse], error)
+	// AdminKubeconfig returns the kubeconfig with which Cluster API administers a cluster
+	// that was made from a template, past the hub and its agent. It needs the tunnel of the
+	// management cluster's agent. Each call is recorded.
+	AdminKubeconfig(context.Context, *connect.Request[v1.AdminKubeconfigRequest]) (*connect.Response[v1.AdminKubeconfigResponse], error)
 }
 
 // NewClustersClient constructs a client for the axle.hub.v1.Clusters service. By default, it uses
@@ -614,22 +621,29 @@ func NewClustersClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			connect.WithSchema(clustersMethods.ByName("Readiness")),
 			connect.WithClientOptions(opts...),
 		),
+		adminKubeconfig: connect.NewClient[v1.AdminKubeconfigRequest, v1.AdminKubeconfigResponse](
+			httpClient,
+			baseURL+ClustersAdminKubeconfigProcedure,
+			connect.WithSchema(clustersMethods.ByName("AdminKubeconfig")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // clustersClient implements ClustersClient.
 type clustersClient struct {
-	list           *connect.Client[v1.ListClustersRequest, v1.ListClustersResponse]
-	get            *connect.Client[v1.GetClusterRequest, v1.Cluster]
-	create         *connect.Client[v1.CreateClusterRequest, v1.CreateClusterResponse]
-	update         *connect.Client[v1.UpdateClusterRequest, v1.Cluster]
-	move           *connect.Client[v1.MoveClusterRequest, v1.MoveClusterResponse]
-	approve        *connect.Client[v1.ApproveClusterRequest, v1.Cluster]
-	delete         *connect.Client[v1.DeleteClusterRequest, v1.DeleteClusterResponse]
-	destroy        *connect.Client[v1.DestroyClusterRequest, v1.Cluster]
-	agentManifests *connect.Client[v1.AgentManifestsRequest, v1.AgentManifestsResponse]
-	enrollment     *connect.Client[v1.EnrollmentRequest, v1.EnrollmentResponse]
-	readiness      *connect.Client[v1.ReadinessRequest, v1.ReadinessResponse]
+	list            *connect.Client[v1.ListClustersRequest, v1.ListClustersResponse]
+	get             *connect.Client[v1.GetClusterRequest, v1.Cluster]
+	create          *connect.Client[v1.CreateClusterRequest, v1.CreateClusterResponse]
+	update          *connect.Client[v1.UpdateClusterRequest, v1.Cluster]
+	move            *connect.Client[v1.MoveClusterRequest, v1.MoveClusterResponse]
+	approve         *connect.Client[v1.ApproveClusterRequest, v1.Cluster]
+	delete          *connect.Client[v1.DeleteClusterRequest, v1.DeleteClusterResponse]
+	destroy         *connect.Client[v1.DestroyClusterRequest, v1.Cluster]
+	agentManifests  *connect.Client[v1.AgentManifestsRequest, v1.AgentManifestsResponse]
+	enrollment      *connect.Client[v1.EnrollmentRequest, v1.EnrollmentResponse]
+	readiness       *connect.Client[v1.ReadinessRequest, v1.ReadinessResponse]
+	adminKubeconfig *connect.Client[v1.AdminKubeconfigRequest, v1.AdminKubeconfigResponse]
 }
 
 // List calls axle.hub.v1.Clusters.List.
@@ -687,6 +701,11 @@ func (c *clustersClient) Readiness(ctx context.Context, req *connect.Request[v1.
 	return c.readiness.CallUnary(ctx, req)
 }
 
+// AdminKubeconfig calls axle.hub.v1.Clusters.AdminKubeconfig.
+func (c *clustersClient) AdminKubeconfig(ctx context.Context, req *connect.Request[v1.AdminKubeconfigRequest]) (*connect.Response[v1.AdminKubeconfigResponse], error) {
+	return c.adminKubeconfig.CallUnary(ctx, req)
+}
+
 // ClustersHandler is an implementation of the axle.hub.v1.Clusters service.
 type ClustersHandler interface {
 	// List returns the clusters that the caller may read.
@@ -720,6 +739,10 @@ type ClustersHandler interface {
 	// Readiness asks the cluster's agent what speaks against a version of Kubernetes.
 	// It needs the agent's tunnel; it stores and changes nothing.
 	Readiness(context.Context, *connect.Request[v1.ReadinessRequest]) (*connect.Response[v1.ReadinessResponse], error)
+	// AdminKubeconfig returns the kubeconfig with which Cluster API administers a cluster
+	// that was made from a template, past the hub and its agent. It needs the tunnel of the
+	// management cluster's agent. Each call is recorded.
+	AdminKubeconfig(context.Context, *connect.Request[v1.AdminKubeconfigRequest]) (*connect.Response[v1.AdminKubeconfigResponse], error)
 }
 
 // NewClustersHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -795,6 +818,12 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 		connect.WithSchema(clustersMethods.ByName("Readiness")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clustersAdminKubeconfigHandler := connect.NewUnaryHandler(
+		ClustersAdminKubeconfigProcedure,
+		svc.AdminKubeconfig,
+		connect.WithSchema(clustersMethods.ByName("AdminKubeconfig")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.Clusters/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ClustersListProcedure:
@@ -819,6 +848,8 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 			clustersEnrollmentHandler.ServeHTTP(w, r)
 		case ClustersReadinessProcedure:
 			clustersReadinessHandler.ServeHTTP(w, r)
+		case ClustersAdminKubeconfigProcedure:
+			clustersAdminKubeconfigHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -870,6 +901,10 @@ func (UnimplementedClustersHandler) Enrollment(context.Context, *connect.Request
 
 func (UnimplementedClustersHandler) Readiness(context.Context, *connect.Request[v1.ReadinessRequest]) (*connect.Response[v1.ReadinessResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.Readiness is not implemented"))
+}
+
+func (UnimplementedClustersHandler) AdminKubeconfig(context.Context, *connect.Request[v1.AdminKubeconfigRequest]) (*connect.Response[v1.AdminKubeconfigResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.AdminKubeconfig is not implemented"))
 }
 
 // RepositoriesClient is a client for the axle.hub.v1.Repositories service.
