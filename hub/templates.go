@@ -168,13 +168,36 @@ func (t templates) registered(ctx context.Context, declared *objects.Objects, na
 	case json.Unmarshal(o.Pinned, &pin) != nil || pin.RepositoryID != repository || pin.Ref != spec.Ref || pin.Folder != spec.Folder:
 		return out, errcode.New(errcode.Conflict, "template %s was not read from Git; an administrator applies it again", name)
 	}
-	data, err := t.store.Package(ctx, pin.Digest)
-	if err != nil {
-		return out, err
-	}
-	out.Commit, out.Kinds = pin.Commit, spec.Kinds
-	out.Files, err = clusterapi.Unpack(ctx, bytes.NewReader(data))
+	out.Commit, out.Folder, out.Kinds = pin.Commit, pin.Digest, spec.Kinds
+	err = t.open(ctx, &out)
 	return out, err
+}
+
+// open reads the folder of a template, which the hub keeps.
+func (t templates) open(ctx context.Context, r *clusterapi.Registered) error {
+	data, err := t.store.Package(ctx, r.Folder)
+	if err != nil {
+		return err
+	}
+	r.Files, err = clusterapi.Unpack(ctx, bytes.NewReader(data))
+	return err
+}
+
+// of implements clusterapi.Config.TemplateOf: the template may be at another commit by now.
+func (t templates) of(ctx context.Context, declared *objects.Objects, origin fleet.Origin) (clusterapi.Registered, error) {
+	now, err := t.registered(ctx, declared, origin.Template)
+	if errcode.Is(err, errcode.NotFound) || err == nil && now.ID != origin.TemplateID {
+		return now, errcode.New(errcode.Conflict, "template %s, which the cluster was made from, is gone; the cluster stays as it is", origin.Template)
+	}
+	if err != nil || now.Commit == origin.Commit {
+		return now, err
+	}
+	if origin.Folder == "" {
+		return now, errcode.New(errcode.Conflict, "template %s has moved from %.12s, which the cluster was made of, and the hub has not kept that; an administrator applies the template at that commit again", origin.Template, origin.Commit)
+	}
+	now.Commit, now.Folder = origin.Commit, origin.Folder
+	err = t.open(ctx, &now)
+	return now, err
 }
 
 // projectsOf implements clusterapi.Config.ProjectsOf, in a transaction that a change of the
@@ -209,6 +232,9 @@ func newClusters(h *Hub, log *slog.Logger) *clusterapi.Clusters {
 		Fleet: h.fleet, Keep: h.store.PutPackage, Log: log,
 		Template: func(ctx context.Context, name string) (clusterapi.Registered, error) {
 			return t.registered(ctx, h.objects, name)
+		},
+		TemplateOf: func(ctx context.Context, origin fleet.Origin) (clusterapi.Registered, error) {
+			return t.of(ctx, h.objects, origin)
 		},
 		ProjectsOf: func(ctx context.Context, origin fleet.Origin) ([]string, error) {
 			return projectsOf(ctx, h.objects, origin)

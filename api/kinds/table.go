@@ -108,7 +108,7 @@ var All = append([]Kind{
 
 	{Group: Axle, Name: "Repository", Level: Full, Says: "A repository of the hub of any type, with all options."},
 	{Group: Axle, Name: "Webhook", Level: Full, Says: "A webhook of the hub, with its secret in a Secret."},
-	{Group: Axle, Name: "ClusterRegistration", Level: Stored, Says: "The hub creates no cluster: the operator does not read this kind yet. Use axle clusters create."},
+	{Group: Axle, Name: "ClusterRegistration", Level: Full, Says: "A cluster of the hub before its agent exists, made from a template or by somebody else."},
 	{Group: Axle, Name: "RegistrationToken", Level: Full, Says: "A token for new clusters, in a Secret."},
 	{Group: Axle, Name: "ProjectLimits", Level: Full, Says: "The limits of a project of the hub."},
 	{Group: Axle, Name: "RolloutPolicy", Level: Stored, SchemaOnly: true, Says: "No plan changes: the operator does not read this kind yet. Use spec.rollout of a GlobalService."},

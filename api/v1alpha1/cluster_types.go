@@ -147,4 +147,64 @@ type ClusterStatus struct {
 	KasURL *string `json:"kasURL,omitempty"`
 	// PingedAt is the time of the agent's last report.
 	PingedAt *string `json:"pingedAt,omitempty"`
+	// ClusterAPI is the state of a cluster from a template.
+	ClusterAPI *ClusterAPIStatus `json:"clusterAPI,omitempty"`
+}
+
+// ClusterAPIStatus is what the management cluster of a cluster from a template reports, in
+// the words of Cluster API.
+type ClusterAPIStatus struct {
+	// Phase is Pending, Provisioning, Provisioned, Deleting, Failed or Unknown.
+	Phase string `json:"phase,omitempty"`
+	// Message says what connecting waits for, or why nothing is known.
+	Message string `json:"message,omitempty"`
+	// Template and Commit are what the cluster was made of, and Version that of
+	// Kubernetes.
+	Template string `json:"template,omitempty"`
+	// Commit of the template.
+	Commit string `json:"commit,omitempty"`
+	// Version of Kubernetes.
+	Version string `json:"version,omitempty"`
+	// ManagementCluster holds the objects of the cluster, in Namespace.
+	ManagementCluster string `json:"managementCluster,omitempty"`
+	// Namespace of the objects on the management cluster.
+	Namespace string `json:"namespace,omitempty"`
+	// ControlPlane are its machines.
+	ControlPlane *ClusterAPIMachines `json:"controlPlane,omitempty"`
+	// Pools are the pools of machines, by name.
+	Pools []ClusterAPIMachines `json:"pools,omitempty"`
+	// Conditions of the Cluster object.
+	// +listType=map
+	// +listMapKey=type
+	Conditions []ClusterAPICondition `json:"conditions,omitempty"`
+	// Unmet are the checks of the template that do not hold, in its words.
+	Unmet []string `json:"unmet,omitempty"`
+}
+
+// ClusterAPIMachines are the machines of a pool, or of the control plane.
+type ClusterAPIMachines struct {
+	// Name of the pool.
+	Name string `json:"name,omitempty"`
+	// Phase of the pool.
+	Phase string `json:"phase,omitempty"`
+	// Desired is how many machines there are to be.
+	Desired int32 `json:"desired"`
+	// Ready is how many are ready.
+	Ready int32 `json:"ready"`
+	// UpToDate is how many are as declared.
+	UpToDate int32 `json:"upToDate"`
+	// Versions of Kubernetes that they run.
+	Versions []string `json:"versions,omitempty"`
+}
+
+// ClusterAPICondition is a condition of the Cluster object.
+type ClusterAPICondition struct {
+	// Type of the condition.
+	Type string `json:"type"`
+	// Status is True, False or Unknown.
+	Status string `json:"status"`
+	// Reason in one word.
+	Reason string `json:"reason,omitempty"`
+	// Message for people.
+	Message string `json:"message,omitempty"`
 }

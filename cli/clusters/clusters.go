@@ -191,12 +191,17 @@ func clusterFlags(c *cobra.Command, request *hubv1.CreateClusterRequest) {
 func updateCommand(a *command.App) *cobra.Command {
 	request := &hubv1.UpdateClusterRequest{Management: command.Management()}
 	c := &cobra.Command{
-		Use: "update NAME", Short: "Change a cluster's handle, tags or metadata", Args: command.Exactly(1),
+		Use: "update NAME", Short: "Change a cluster's handle, tags, metadata or variables", Args: command.Exactly(1),
+		Long: `Change what is declared of a cluster. Variables are those of a cluster that was made from
+a template: --set changes single ones, --variables replaces all that were given before. The
+template stays at the commit that the cluster was made of.`,
+		Example: `  axle clusters update edge-1 --tag tier=edge
+  axle clusters update shop-1 --set 'nodePools=[{"name": "default", "count": 5}]'`,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Name = args[0]
 			request.SetTags, request.SetMetadata = c.Flags().Changed("tag"), c.Flags().Changed("metadata")
-			if !request.GetSetTags() && !request.GetSetMetadata() && request.GetHandle() == "" && !request.GetManagement().GetTakeOver() {
-				return exitcode.Usagef("name what to change: --handle, --tag or --metadata")
+			if !request.GetSetTags() && !request.GetSetMetadata() && request.GetHandle() == "" && request.GetVariables() == "" && len(request.GetSet()) == 0 && !request.GetManagement().GetTakeOver() {
+				return exitcode.Usagef("name what to change: --handle, --tag, --metadata, --set or --variables")
 			}
 			cluster, err := client.Clusters.Update(c.Context(), connect.NewRequest(request))
 			if err != nil {
@@ -208,6 +213,7 @@ func updateCommand(a *command.App) *cobra.Command {
 	c.Flags().StringVar(&request.Handle, "handle", "", "short unique name")
 	flagvalue.Labels(c.Flags(), &request.Tags, "tag", "all tags, KEY=VALUE; replaces the present ones")
 	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object with metadata that templates can read")
+	variableFlags(c, &request.Set, &request.Variables)
 	command.TakeOverFlag(c, request.GetManagement())
 	return c
 }

@@ -85,9 +85,14 @@ func conditionsOf(a *command.App, c *hubv1.Cluster) string {
 // templateFlags adds the flags of a cluster that is made from a template.
 func templateFlags(c *cobra.Command, from *hubv1.FromTemplate) {
 	c.Flags().StringVar(&from.Template, "template", "", "make the cluster from this cluster template")
-	flagvalue.Pairs(c.Flags(), &from.Set, "set", "variable of the template, KEY=VALUE, read as the type that the template gives it; a list or an object as JSON; may be repeated")
-	c.Flags().StringVar(&from.Variables, "variables", "", "JSON object with variables of the template, beside --set")
+	variableFlags(c, &from.Set, &from.Variables)
 	c.Flags().StringVar(&from.ManagementCluster, "on", "", "management cluster that makes it (default: the template's, if it has only one)")
+}
+
+// variableFlags adds the flags of the variables of a template.
+func variableFlags(c *cobra.Command, set *map[string]string, variables *string) {
+	flagvalue.Pairs(c.Flags(), set, "set", "variable of the template, KEY=VALUE, read as the type that the template gives it; a list or an object as JSON; may be repeated")
+	c.Flags().StringVar(variables, "variables", "", "JSON object with variables of the template, beside --set")
 }
 
 // makeCluster makes a cluster from a template, and prints it.

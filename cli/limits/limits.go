@@ -75,6 +75,7 @@ func Lines(l *hubv1.ProjectLimits) []Line {
 		{"Service account", l.GetServiceAccount()},
 		{"Accounts", strings.Join(l.GetAccounts(), ", ")},
 		{"Most clusters", number(l.GetClusters())},
+		{"Most machines", number(l.GetMachines())},
 		{"Most services", number(l.GetServices())},
 		{"Most open previews", number(l.GetPreviews())},
 		{"Sync windows", strings.Join(windows, "\n")},
@@ -93,7 +94,8 @@ type Flags struct {
 	namespaces, kinds, accounts, windows []string
 	clusterScoped                        bool
 	account                              string
-	clusters, services, previews         int32
+	clusters, machines                   int32
+	services, previews                   int32
 }
 
 // Register adds the flags to a command.
@@ -105,6 +107,7 @@ func (l *Flags) Register(c *cobra.Command) {
 	f.StringVar(&l.account, "service-account", "", "account for services that do not name one: NAME or NAMESPACE/NAME")
 	flagvalue.List(f, &l.accounts, "allow-account", "allow services to act as these accounts, as NAMESPACE/NAME with * and ?, beside those of the allowed namespaces; may be repeated, an empty value removes all")
 	f.Int32Var(&l.clusters, "max-clusters", 0, "how many clusters the project may have; 0 lifts the limit")
+	f.Int32Var(&l.machines, "max-machines", 0, "how many machines the project's clusters from templates may have together; 0 lifts the limit")
 	f.Int32Var(&l.services, "max-services", 0, "how many services the project may have; 0 lifts the limit")
 	f.Int32Var(&l.previews, "max-previews", 0, "how many previews of the project's services may be open at once; 0 lifts the limit")
 	f.StringArrayVar(&l.windows, "sync-window", nil, WindowForm+"; may be repeated, an empty value removes all")
@@ -137,6 +140,9 @@ func (l *Flags) Change(c *cobra.Command, limits *hubv1.ProjectLimits) (*hubv1.Pr
 	}
 	if given("max-clusters") {
 		limits.Clusters = l.clusters
+	}
+	if given("max-machines") {
+		limits.Machines = l.machines
 	}
 	if given("max-services") {
 		limits.Services = l.services

@@ -50,7 +50,7 @@ func TestLimitFlagsReplaceWhatTheyName(t *testing.T) {
 		"nothing":      {nil, nil},
 		"a list":       {[]string{"--allow-namespace", "x,y", "--allow-namespace", "z"}, &hubv1.ProjectLimits{Namespaces: []string{"x", "y", "z"}, Kinds: []string{"B"}, ServiceAccount: "c"}},
 		"lifted":       {[]string{"--allow-kind", "", "--service-account="}, &hubv1.ProjectLimits{Namespaces: []string{"a"}}},
-		"numbers":      {[]string{"--max-services", "3", "--max-clusters", "2", "--max-previews=0"}, &hubv1.ProjectLimits{Namespaces: []string{"a"}, Kinds: []string{"B"}, ServiceAccount: "c", Services: 3, Clusters: 2}},
+		"numbers":      {[]string{"--max-services", "3", "--max-clusters", "2", "--max-machines", "9", "--max-previews=0"}, &hubv1.ProjectLimits{Namespaces: []string{"a"}, Kinds: []string{"B"}, ServiceAccount: "c", Services: 3, Clusters: 2, Machines: 9}},
 		"cluster wide": {[]string{"--cluster-scoped"}, &hubv1.ProjectLimits{Namespaces: []string{"a"}, Kinds: []string{"B"}, ServiceAccount: "c", ClusterScoped: true}},
 	} {
 		var flags limits.Flags

@@ -2,6 +2,7 @@ package clusterapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -26,6 +27,7 @@ type Fleet interface {
 	Project(ctx context.Context, name string) (fleet.Project, error)
 	ClusterNamed(ctx context.Context, name string) (fleet.Cluster, error)
 	MakeCluster(ctx context.Context, by string, m fleet.MadeCluster) (fleet.Cluster, error)
+	RemakeCluster(ctx context.Context, by, name string, m fleet.Remade) error
 	Child(ctx context.Context, managementID, serviceID string) (fleet.Cluster, error)
 	// Destroyed returns the clusters whose objects are gone, and how many still go.
 	Destroyed(ctx context.Context) (gone []fleet.Cluster, going int, err error)
@@ -34,8 +36,10 @@ type Fleet interface {
 // Registered is a cluster template as an administrator declared it.
 type Registered struct {
 	ID, Name string
-	// Commit and Files are what the folder has at the pinned commit, Kinds what may come out.
+	// Commit, Folder (a digest) and Files are what the folder has at the pinned commit, Kinds
+	// what may come out.
 	Commit string
+	Folder string
 	Files  map[string]string
 	Kinds  []string
 	// Management and Projects are ids of clusters and of projects.
@@ -47,6 +51,9 @@ type Config struct {
 	Fleet Fleet
 	// Template returns a template by name. NotFound; Conflict when it is not pinned.
 	Template func(ctx context.Context, name string) (Registered, error)
+	// TemplateOf returns the template of a cluster, with the folder that it was made of.
+	// Conflict when the hub has it no more.
+	TemplateOf func(ctx context.Context, origin fleet.Origin) (Registered, error)
 	// ProjectsOf returns the ids of the projects of the template that a cluster was made
 	// from: none when it is gone.
 	ProjectsOf func(ctx context.Context, origin fleet.Origin) ([]string, error)
@@ -102,30 +109,78 @@ func (s *Clusters) Create(ctx context.Context, by string, r Request) (fleet.Clus
 	if err != nil {
 		return fleet.Cluster{}, err
 	}
-	read, err := Read(t.Files, t.Kinds)
-	if err != nil {
-		return fleet.Cluster{}, errcode.New(errcode.Unprocessable, "template %s at %.12s: %w", t.Name, t.Commit, err)
-	}
 	r.Wish.Name = r.NewCluster.Name
-	made, err := read.Compose(ctx, r.Wish)
+	place := "cluster-" + r.Wish.Name + "-" + identity.NewID("")[:suffix]
+	origin, service, err := s.compose(ctx, t, r.Wish, fleet.Origin{TemplateID: t.ID, Template: t.Name, Commit: t.Commit, Folder: t.Folder, Service: place, Namespace: place})
 	if err != nil {
 		return fleet.Cluster{}, err
+	}
+	return s.config.Fleet.MakeCluster(ctx, by, fleet.MadeCluster{
+		NewCluster: r.NewCluster, ManagementID: managementID, Origin: origin, Builtin: service,
+		// The template may have changed since it was read.
+		Also: func(ctx context.Context) error { return s.admitted(ctx, origin, project.ID, project.Name) },
+	})
+}
+
+// compose makes the objects of a cluster and stores them, and returns how it is made now and
+// the service with them.
+func (s *Clusters) compose(ctx context.Context, t Registered, w Wish, origin fleet.Origin) (fleet.Origin, fleet.Builtin, error) {
+	read, err := Read(t.Files, t.Kinds)
+	if err != nil {
+		return origin, fleet.Builtin{}, errcode.New(errcode.Unprocessable, "template %s at %.12s: %w", t.Name, t.Commit, err)
+	}
+	made, err := read.Compose(ctx, w)
+	if err != nil {
+		return origin, fleet.Builtin{}, err
 	}
 	d, data, err := pack(made.Files)
 	if err != nil {
-		return fleet.Cluster{}, err
+		return origin, fleet.Builtin{}, err
 	}
 	// Store it first: an agent must never be given a digest that nobody has.
 	if err := s.config.Keep(ctx, d.String(), data); err != nil {
-		return fleet.Cluster{}, err
+		return origin, fleet.Builtin{}, err
 	}
-	place := "cluster-" + r.Wish.Name + "-" + identity.NewID("")[:suffix]
-	origin := fleet.Origin{TemplateID: t.ID, Template: t.Name, Commit: t.Commit, Version: made.Version, Variables: made.Variables, Checks: made.Checks}
-	return s.config.Fleet.MakeCluster(ctx, by, fleet.MadeCluster{
-		NewCluster: r.NewCluster, ManagementID: managementID, Origin: origin,
-		Builtin: fleet.Builtin{Name: place, Namespace: place, Version: t.Commit, Digest: d.String(), Size: int64(len(data)), Contained: true},
-		// The template may have changed since it was read.
-		Also: func(ctx context.Context) error { return s.admitted(ctx, origin, project.ID, project.Name) },
+	origin.Version, origin.Variables, origin.Given, origin.Checks = made.Version, made.Variables, made.Given, made.Checks
+	return origin, fleet.Builtin{Name: origin.Service, Namespace: origin.Namespace, Version: t.Commit, Digest: d.String(), Size: int64(len(data)), Contained: true}, nil
+}
+
+// Change changes the variables of a cluster that was made from a template, of which it keeps
+// the commit: those of w.Variables, or without them the given ones of before, and w.Texts in
+// place of single ones. also is called in the same transaction. Unprocessable for a cluster
+// that was not made from a template. The same variables are no change.
+func (s *Clusters) Change(ctx context.Context, by, name string, w Wish, also func(ctx context.Context) error) error {
+	c, err := s.config.Fleet.ClusterNamed(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !c.Origin.Known() {
+		return errcode.New(errcode.Unprocessable, "variables: cluster %s was not made from a template, so it has none", name)
+	}
+	t, err := s.config.TemplateOf(ctx, c.Origin)
+	if err != nil {
+		return err
+	}
+	if w.Name = c.Name; w.Variables == "" {
+		w.Variables, w.Replaces = cmp.Or(c.Origin.Given, c.Origin.Variables), true
+	}
+	origin, service, err := s.compose(ctx, t, w, c.Origin)
+	if err != nil {
+		return err
+	}
+	if lower(origin.Version, c.Origin.Version) {
+		return errcode.New(errcode.Invalid, "variables.version: %s is lower than %s, which the cluster has; Cluster API makes no version lower", origin.Version, c.Origin.Version)
+	}
+	return s.config.Write(ctx, func(ctx context.Context) error {
+		if err := also(ctx); err != nil || origin == c.Origin {
+			return err
+		}
+		return s.config.Fleet.RemakeCluster(ctx, by, c.Name, fleet.Remade{
+			Before: c.Origin, After: origin, Builtin: service,
+			Also: func(ctx context.Context, c fleet.Cluster) error {
+				return s.admitted(ctx, origin, c.ProjectID, c.Project)
+			},
+		})
 	})
 }
 

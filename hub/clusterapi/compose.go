@@ -17,6 +17,8 @@ type Wish struct {
 	// schema has.
 	Variables string
 	Texts     map[string]string
+	// Replaces says that texts may be in place of variables, and not only beside them.
+	Replaces bool
 }
 
 // LongestCluster is the longest name of a cluster of a template: a namespace and names of
@@ -27,8 +29,8 @@ const LongestCluster = 40
 type Composed struct {
 	// Version is that of Kubernetes.
 	Version string
-	// Variables is the JSON object with defaults.
-	Variables string
+	// Variables is the JSON object with defaults, and Given without.
+	Variables, Given string
 	// Checks is what must hold once it is up, as fleet.Origin has it.
 	Checks string
 	// Files are manifests by their paths.
@@ -50,7 +52,11 @@ func (t Template) Compose(ctx context.Context, w Wish) (Composed, error) {
 	if !rule.Label.Valid(w.Name) || len(w.Name) > LongestCluster {
 		return out, errcode.New(errcode.Invalid, "name: %.80q is not the name of a cluster of a template; use up to %d lower-case letters, digits and dashes", w.Name, LongestCluster)
 	}
-	values, err := t.schema.values(w.Variables, w.Texts)
+	given, err := t.schema.given(w)
+	if err != nil {
+		return out, err
+	}
+	values, err := t.schema.values(given)
 	if err != nil {
 		return out, err
 	}
@@ -60,14 +66,14 @@ func (t Template) Compose(ctx context.Context, w Wish) (Composed, error) {
 	if err := t.about.before(ctx, values); err != nil {
 		return out, err
 	}
-	text, err := json.Marshal(values)
-	if err != nil {
-		return out, errcode.New(errcode.Internal, "%w", err)
+	for text, of := range map[*string]map[string]any{&out.Variables: values, &out.Given: given} {
+		if *text, err = compact(of); err != nil {
+			return out, err
+		}
 	}
 	if out.Checks, err = t.about.after(); err != nil {
 		return out, err
 	}
-	out.Variables = string(text)
 	var class []any
 	for _, o := range t.objects {
 		class = append(class, o.Data)
@@ -79,6 +85,15 @@ func (t Template) Compose(ctx context.Context, w Wish) (Composed, error) {
 		}
 	}
 	return out, nil
+}
+
+// compact is a JSON object as text.
+func compact(values map[string]any) (string, error) {
+	text, err := json.Marshal(values)
+	if err != nil {
+		return "", errcode.New(errcode.Internal, "%w", err)
+	}
+	return string(text), nil
 }
 
 // cluster is the Cluster object.

@@ -144,19 +144,19 @@ func (s *schema) has(name string) bool {
 	return has
 }
 
-// values are the variables of a cluster: the given ones, the texts read by their schema, and
-// the defaults of the others, in node pools as well.
-func (s *schema) values(given string, texts map[string]string) (map[string]any, error) {
-	size := len(given)
-	for name, text := range texts {
+// given are the variables that somebody gave, the texts read by their schema. Their names are
+// those of the schema.
+func (s *schema) given(w Wish) (map[string]any, error) {
+	size := len(w.Variables)
+	for name, text := range w.Texts {
 		size += len(name) + len(text)
 	}
 	if size > maxVariables {
 		return nil, errcode.New(errcode.Invalid, "variables: have %d KiB; at most %d are taken", size>>10, maxVariables>>10)
 	}
 	values := map[string]any{}
-	if given != "" {
-		decoded, err := decode(given)
+	if w.Variables != "" {
+		decoded, err := decode(w.Variables)
 		object, isObject := decoded.(map[string]any)
 		switch {
 		case errors.Is(err, bounded.ErrTooLarge):
@@ -166,11 +166,11 @@ func (s *schema) values(given string, texts map[string]string) (map[string]any, 
 		}
 		values = object
 	}
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		if _, twice := values[name]; twice {
+	for _, name := range slices.Sorted(maps.Keys(w.Texts)) {
+		if _, twice := values[name]; twice && !w.Replaces {
 			return nil, errcode.New(errcode.Invalid, "variables.%s: is given twice", name)
 		}
-		value, err := s.read(name, texts[name])
+		value, err := s.read(name, w.Texts[name])
 		if err != nil {
 			return nil, err
 		}
@@ -188,8 +188,25 @@ func (s *schema) values(given string, texts map[string]string) (map[string]any, 
 			}
 		}
 	}
-	values, _ = clustertopology.Complete(s.document, values).(map[string]any)
+	return values, nil
+}
+
+// values are the variables of a cluster: the given ones, and the defaults of the others, in
+// node pools as well.
+func (s *schema) values(given map[string]any) (map[string]any, error) {
+	values, _ := clustertopology.Complete(s.document, given).(map[string]any)
 	return values, s.validate(values)
+}
+
+// lower reports whether one version of Kubernetes is lower than another. Both are valid.
+func lower(version, than string) bool {
+	a, b := kubernetesVersion.FindStringSubmatch(version), kubernetesVersion.FindStringSubmatch(than)
+	for i := 1; i <= 3 && len(a) > 3 && len(b) > 3; i++ {
+		if n, m := len(a[i])-len(b[i]), strings.Compare(a[i], b[i]); n != 0 || m != 0 {
+			return n < 0 || n == 0 && m < 0
+		}
+	}
+	return false
 }
 
 // read reads the text of a variable as what its schema takes.

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"cmp"
+
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/fleet"
 )
@@ -12,7 +14,7 @@ func origin(c fleet.Cluster) *hubv1.ClusterOrigin {
 		return nil
 	}
 	return &hubv1.ClusterOrigin{
-		Template: o.Template, Commit: o.Commit, Version: o.Version, Variables: o.Variables, ManagementCluster: o.Management, Service: o.Service, Namespace: o.Namespace, Destroying: o.Destroying,
+		Template: o.Template, Commit: o.Commit, Version: o.Version, Variables: o.Variables, Given: cmp.Or(o.Given, o.Variables), ManagementCluster: o.Management, Service: o.Service, Namespace: o.Namespace, Destroying: o.Destroying,
 		State: madeState(c.MadeState),
 	}
 }

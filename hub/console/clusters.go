@@ -173,7 +173,17 @@ func (s *clusters) Update(ctx context.Context, r *connect.Request[hubv1.UpdateCl
 	if metadata := r.Msg.GetMetadata(); r.Msg.GetSetMetadata() {
 		change.Metadata = &metadata
 	}
-	if _, err := s.config.Fleet.UpdateCluster(ctx, caller(ctx).By(), r.Msg.GetName(), change); err != nil {
+	update := func(ctx context.Context) error {
+		_, err := s.config.Fleet.UpdateCluster(ctx, caller(ctx).By(), r.Msg.GetName(), change)
+		return err
+	}
+	err := error(nil)
+	if wish := (clusterapi.Wish{Variables: r.Msg.GetVariables(), Texts: r.Msg.GetSet()}); wish.Variables == "" && len(wish.Texts) == 0 {
+		err = update(ctx)
+	} else {
+		err = s.config.Made.Change(ctx, caller(ctx).By(), r.Msg.GetName(), wish, update)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s.answer(ctx, r.Msg.GetName())

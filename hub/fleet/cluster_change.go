@@ -111,7 +111,7 @@ func (f *clusters) createCluster(ctx context.Context, by string, n NewCluster, o
 func (f *clusters) insertCluster(ctx context.Context, c Cluster, fleetWide bool) error {
 	p, err := f.projects.project(ctx, c.ProjectID)
 	if err == nil {
-		err = f.projects.admitsCluster(ctx, p)
+		err = f.projects.admitsCluster(ctx, p, c)
 	}
 	if err != nil {
 		return err

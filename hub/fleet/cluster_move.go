@@ -61,7 +61,7 @@ func (f *Fleet) moveCluster(ctx context.Context, by string, m ClusterMove) ([]Mo
 		return nil, err
 	}
 	if p, err = f.project(ctx, p.ID); err == nil {
-		err = f.admitsCluster(ctx, p)
+		err = f.admitsCluster(ctx, p, before)
 	}
 	if err != nil {
 		return nil, err

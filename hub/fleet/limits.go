@@ -33,9 +33,10 @@ type Limits struct {
 	Accounts []string `json:"accounts,omitempty"`
 	// SyncWindows are the project's own.
 	SyncWindows []SyncWindow `json:"syncWindows,omitempty"`
-	// Clusters, Services and Previews (that are open at once) are how many of them the
-	// project may have; 0 is no limit. What exists already stays.
+	// Clusters, Machines of clusters from templates, Services and Previews (that are open at
+	// once) are how many of them the project may have; 0 is no limit. What exists already stays.
 	Clusters int `json:"clusters,omitempty"`
+	Machines int `json:"machines,omitempty"`
 	Services int `json:"services,omitempty"`
 	Previews int `json:"previews,omitempty"`
 	// HubWindows are those of the hub as a whole; they cannot be declared here.
@@ -44,7 +45,7 @@ type Limits struct {
 
 // Zero reports whether nothing is limited.
 func (l Limits) Zero() bool {
-	return len(l.Namespaces)+len(l.Kinds)+len(l.Accounts)+len(l.SyncWindows)+len(l.HubWindows)+l.Clusters+l.Services+l.Previews == 0 && !l.ClusterScoped && l.ServiceAccount == ""
+	return len(l.Namespaces)+len(l.Kinds)+len(l.Accounts)+len(l.SyncWindows)+len(l.HubWindows)+l.Clusters+l.Machines+l.Services+l.Previews == 0 && !l.ClusterScoped && l.ServiceAccount == ""
 }
 
 func (l Limits) allowsNamespace(namespace string) bool {
@@ -181,7 +182,7 @@ func (p Project) deliver(hub []SyncWindow) Limits {
 	l := p.Limits
 	l.HubWindows = hub
 	// The hub itself decides about these.
-	l.Accounts, l.Clusters, l.Services, l.Previews = nil, 0, 0, 0
+	l.Accounts, l.Clusters, l.Machines, l.Services, l.Previews = nil, 0, 0, 0, 0
 	return l.ordered()
 }
 

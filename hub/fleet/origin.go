@@ -3,11 +3,13 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
+	"github.com/axle-cd/axle/internal/clustertopology"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -18,9 +20,14 @@ type Origin struct {
 	TemplateID string `json:"templateId,omitempty"`
 	Template   string `json:"template,omitempty"`
 	Commit     string `json:"commit,omitempty"`
-	// Version is that of Kubernetes, and Variables a JSON object, with defaults.
+	// Folder is the digest of the template's folder at that commit, empty for clusters from
+	// before it was kept.
+	Folder string `json:"folder,omitempty"`
+	// Version is that of Kubernetes, and Variables a JSON object, with defaults. Given is it
+	// without defaults, empty for clusters from before it was kept.
 	Version   string `json:"version,omitempty"`
 	Variables string `json:"variables,omitempty"`
+	Given     string `json:"given,omitempty"`
 	// Checks is a JSON list of Check.
 	Checks string `json:"checks,omitempty"`
 	// Management is the name of the cluster with the objects of this one, and Service the
@@ -34,6 +41,16 @@ type Origin struct {
 
 // Known reports whether the cluster was made from a template.
 func (o Origin) Known() bool { return o.TemplateID != "" }
+
+// Machines are how many the variables ask for: at most, where a pool has bounds. This is the
+// one place where machines are counted for limits.
+func (o Origin) Machines() int {
+	var variables clustertopology.Object
+	if json.Unmarshal([]byte(o.Variables), &variables) != nil {
+		return 0 // nothing was made of it
+	}
+	return clustertopology.Machines(variables)
+}
 
 // MadeCluster is a cluster to make: its row, and the service that makes it.
 type MadeCluster struct {
@@ -77,6 +94,54 @@ func (f *Fleet) MakeCluster(ctx context.Context, by string, m MadeCluster) (c Cl
 		return f.PutBuiltin(ctx, management.ID, m.Builtin)
 	})
 	return c, err
+}
+
+// Remade is a change of a cluster that was made from a template.
+type Remade struct {
+	// Before is the origin that the change was made of.
+	Before, After Origin
+	Builtin
+	// Also is called in the transaction; an error of it ends that.
+	Also func(ctx context.Context, c Cluster) error
+}
+
+// RemakeCluster changes the variables of a cluster that was made from a template, and the
+// service that makes it, in one transaction. Conflict when the cluster changed meanwhile.
+func (f *Fleet) RemakeCluster(ctx context.Context, by, name string, m Remade) error {
+	return f.writer.Write(ctx, func(ctx context.Context) error {
+		c, err := f.store.ClusterByName(ctx, name)
+		if err != nil {
+			return err
+		}
+		if c.Origin != m.Before {
+			return errcode.New(errcode.Conflict, "cluster %s was changed meanwhile; try again", name)
+		}
+		if c.Origin.Destroying {
+			return errcode.New(errcode.Conflict, "cluster %s is being destroyed", name)
+		}
+		before := c
+		c.Origin = m.After
+		if c.ManagedBy, err = managed.Write(ctx, "cluster "+name, c.ManagedBy, true); err != nil {
+			return err
+		}
+		if err := m.Also(ctx, c); err != nil {
+			return err
+		}
+		p, err := f.clusters.projects.project(ctx, c.ProjectID)
+		if err == nil {
+			err = f.clusters.projects.admitsMachines(ctx, p, before.Origin.Machines(), c.Origin.Machines())
+		}
+		if err == nil {
+			err = joined(ctx, p.ID)
+		}
+		if err != nil {
+			return err
+		}
+		if err := f.PutBuiltin(ctx, c.ManagementID, m.Builtin); err != nil {
+			return err
+		}
+		return f.putCluster(ctx, before, &c, "cluster.remade", by, "variables "+c.Origin.Given)
+	})
 }
 
 // madeBy returns the clusters that some services of a cluster make, by the service's id.
@@ -227,9 +292,17 @@ func (f *clusters) leaves(ctx context.Context, c Cluster, by string, detach bool
 		return err
 	}
 	if !detach {
-		return errcode.New(errcode.Conflict, "cluster %s was made from template %s, and its machines would stay; to destroy them: axle clusters destroy %s; to keep them, and only remove the cluster from the hub: axle clusters delete %s --detach", c.Name, c.Origin.Template, c.Name, c.Name)
+		return errcode.New(errcode.Conflict, "cluster %s was made from template %s, and its machines would stay; to destroy them: axle clusters destroy %s%s; to keep them, and only remove the cluster from the hub: axle clusters delete %s --detach, or spec.detach of its ClusterRegistration", c.Name, c.Origin.Template, c.Name, takeOver(c.ManagedBy), c.Name)
 	}
 	return f.leaveMaker(ctx, c, by, Detach)
+}
+
+// takeOver is what a person adds to a command for a cluster that a tool declares.
+func takeOver(by managed.Manager) string {
+	if by.Declares() {
+		return " --take-over"
+	}
+	return ""
 }
 
 // leaveMaker removes the service that made a cluster from its management cluster.

@@ -1,6 +1,8 @@
 package fleet_test
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -197,5 +199,67 @@ func TestClustersOfOneNameAreOne(t *testing.T) {
 		if err != nil || c.Origin.Service != page.Services[0].Name || c.Origin.Namespace != page.Services[0].Spec.Namespace {
 			t.Errorf("the cluster is of %s in %s, and the service is %s: %v", c.Origin.Service, c.Origin.Namespace, page.Services[0].Name, err)
 		}
+	})
+}
+
+// The machines of a project's clusters together are as many as its limit says, when a cluster
+// is made, changed or moved; of those that ask at once, and never for fewer.
+func TestMachinesOfAProjectAreCounted(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env, ctx := fleettest.New(t, d), t.Context()
+		quota(env, "shop", fleet.Limits{Machines: 5})
+		quota(env, "lab", fleet.Limits{})
+		hosts, err := env.CreateCluster(ctx, "ann", fleet.NewCluster{Name: "hosts"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		origin := func(nodes int) fleet.Origin {
+			return fleet.Origin{TemplateID: "ctp_a", Template: "eks", Commit: "c", Version: "v1.37.0", Variables: fmt.Sprintf(`{"controlPlaneCount": 1, "nodePools": [{"count": %d}]}`, nodes)}
+		}
+		service := func(name string) fleet.Builtin {
+			return fleet.Builtin{Name: "cluster-" + name, Namespace: "cluster-" + name, Version: "c", Digest: "axle1:" + strings.Repeat("a", 64), Size: 9, Contained: true}
+		}
+		makes := func(name, project string, nodes int) error {
+			_, err := env.MakeCluster(ctx, "ann", fleet.MadeCluster{NewCluster: fleet.NewCluster{Name: name, Project: project}, ManagementID: hosts.ID, Origin: origin(nodes), Builtin: service(name)})
+			return err
+		}
+		words := []string{"project shop has", "its limit is 5", "--max-machines"}
+		if n := atOnce(t, 6, func(n int) error { return makes(fmt.Sprintf("shop-%d", n), "shop", 1) }, words...); n != 2 {
+			t.Errorf("%d clusters of 2 machines were made at once", n)
+		}
+		var mine string
+		all, err := env.Clusters(ctx, fleet.ClusterFilter{Project: "shop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range all {
+			mine = c.Name
+		}
+		changes := func(nodes int) error {
+			c, err := env.ClusterNamed(ctx, mine)
+			if err != nil {
+				return err
+			}
+			after := c.Origin
+			after.Variables = origin(nodes).Variables
+			return env.RemakeCluster(ctx, "ann", mine, fleet.Remade{Before: c.Origin, After: after, Builtin: service(mine), Also: func(context.Context, fleet.Cluster) error { return nil }})
+		}
+		wantFull(t, changes(3), "project shop has 4 machines", "2 more")
+		if err := cmp.Or(changes(2), changes(0), changes(1)); err != nil {
+			t.Error(err)
+		}
+		if err := makes("lab-1", "lab", 40); err != nil {
+			t.Fatal(err)
+		}
+		_, err = env.MoveCluster(ctx, "ann", fleet.ClusterMove{Name: "lab-1", Project: "shop", Confirm: true})
+		wantFull(t, err, "project shop has 4 machines", "41 more")
+		// Whoever read the cluster before changes nothing.
+		c, err := env.ClusterNamed(ctx, mine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stale := c.Origin
+		stale.Commit = "before"
+		wantText(t, env.RemakeCluster(ctx, "ann", mine, fleet.Remade{Before: stale, After: stale, Builtin: service(mine), Also: func(context.Context, fleet.Cluster) error { return nil }}), errcode.Conflict, "changed meanwhile")
 	})
 }

@@ -66,18 +66,45 @@ func (f *projects) RoomForPreview(ctx context.Context, projectID string, count f
 	return err
 }
 
-// admitsCluster returns Forbidden if the project may have no more clusters.
-func (f *projects) admitsCluster(ctx context.Context, p Project) error {
+// admitsCluster returns Forbidden if the project may have no more clusters, or not the
+// machines of this one.
+func (f *projects) admitsCluster(ctx context.Context, p Project, c Cluster) error {
 	room, err := p.Room(ctx, p.Limits.Clusters, f.store.ClustersOfProject)
 	if err == nil {
 		err = p.full("clusters", p.Limits.Clusters, room)
 	}
+	if err == nil {
+		err = f.admitsMachines(ctx, p, 0, c.Origin.Machines())
+	}
 	return err
+}
+
+// admitsMachines returns Forbidden if a cluster of the project may not have more machines than
+// before. Fewer it may always have.
+func (f *projects) admitsMachines(ctx context.Context, p Project, before, after int) error {
+	if after <= before {
+		return nil
+	}
+	room, err := p.Room(ctx, p.Limits.Machines, f.machinesOfProject)
+	if err != nil || after-before <= room {
+		return err
+	}
+	return errcode.New(errcode.Forbidden, "project %s has %d machines, and its limit is %d; this would be %d more; ask for fewer, destroy a cluster, or let an administrator allow more (axle projects update %s --max-machines N)",
+		p.Name, p.Limits.Machines-room, p.Limits.Machines, after-before, p.Name)
+}
+
+// machinesOfProject counts the machines that the clusters of a project ask for.
+func (f *projects) machinesOfProject(ctx context.Context, projectID string) (n int, err error) {
+	clusters, err := f.store.Clusters(ctx, projectID)
+	for _, c := range clusters {
+		n += c.Origin.Machines()
+	}
+	return n, err
 }
 
 // checkNumbers refuses negative numbers.
 func (l Limits) checkNumbers() error {
-	for at, n := range map[string]int{"limits.clusters": l.Clusters, "limits.services": l.Services, "limits.previews": l.Previews} {
+	for at, n := range map[string]int{"limits.clusters": l.Clusters, "limits.machines": l.Machines, "limits.services": l.Services, "limits.previews": l.Previews} {
 		if n < 0 {
 			return specrules.Field(at, "%d is negative; 0 is no limit", n)
 		}

@@ -3,6 +3,7 @@ package clustertopology
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -107,6 +108,22 @@ func (c class) workers(wanted any) (field string, name any) {
 		}
 	}
 	return "machineDeployments", wanted // Cluster API refuses it by its name
+}
+
+// Machines counts those that variables ask for: of a pool with bounds the most, of one without
+// a number one, as Cluster API does.
+func Machines(variables Object) int {
+	count := func(value any, otherwise float64) float64 {
+		if n, ok := value.(float64); ok {
+			return max(0, n)
+		}
+		return otherwise
+	}
+	all := count(variables["controlPlaneCount"], 0)
+	for _, p := range items(variables["nodePools"]) {
+		all += count(p["maxSize"], count(p["count"], 1))
+	}
+	return int(min(all, math.MaxInt32))
 }
 
 // Complete returns a value with the defaults of its schema where it has nothing, in objects and in

@@ -75,3 +75,16 @@ func TestComplete(t *testing.T) {
 		}
 	}
 }
+
+func TestMachines(t *testing.T) {
+	for variables, want := range map[string]int{
+		`{}`: 0,
+		`{"controlPlaneCount": 3, "nodePools": [{"name": "a"}, {"count": 0}, {"count": 4}]}`: 8,
+		`{"nodePools": [{"count": 2, "minSize": 1, "maxSize": 10}]}`:                         10,
+		`{"controlPlaneCount": -3, "nodePools": [{"count": "5"}, "x", {"count": 1e300}]}`:    1<<31 - 1,
+	} {
+		if got := clustertopology.Machines(decoded(t, variables)); got != want {
+			t.Errorf("%s: %d machines, want %d", variables, got, want)
+		}
+	}
+}

@@ -24,11 +24,38 @@ func clusters() kind {
 
 func showCluster(o client.Object, m proto.Message) {
 	c, status := m.(*hubv1.Cluster), &o.(*v1alpha1.Cluster).Status
-	status.CurrentVersion = optional(c.GetKubernetesVersion())
+	status.CurrentVersion, status.ClusterAPI = optional(c.GetKubernetesVersion()), clusterAPI(c)
 	status.PingedAt = nil
 	if at := c.GetPingedAt(); at > 0 {
 		status.PingedAt = optional(time.UnixMicro(at).UTC().Format(time.RFC3339))
 	}
+}
+
+// clusterAPI is the state of a cluster from a template, nil for another one.
+func clusterAPI(c *hubv1.Cluster) *v1alpha1.ClusterAPIStatus {
+	o := c.GetOrigin()
+	if o == nil {
+		return nil
+	}
+	s := o.GetState()
+	out := &v1alpha1.ClusterAPIStatus{
+		Phase: s.GetPhase(), Message: s.GetMessage(), Template: o.GetTemplate(), Commit: o.GetCommit(), Version: o.GetVersion(),
+		ManagementCluster: o.GetManagementCluster(), Namespace: o.GetNamespace(), Unmet: s.GetUnmet(),
+	}
+	machines := func(m *hubv1.MadeMachines) v1alpha1.ClusterAPIMachines {
+		return v1alpha1.ClusterAPIMachines{Name: m.GetName(), Phase: m.GetPhase(), Desired: m.GetDesired(), Ready: m.GetReady(), UpToDate: m.GetUpToDate(), Versions: m.GetVersions()}
+	}
+	if m := s.GetControlPlane(); m != nil {
+		of := machines(m)
+		out.ControlPlane = &of
+	}
+	for _, m := range s.GetPools() {
+		out.Pools = append(out.Pools, machines(m))
+	}
+	for _, c := range s.GetConditions() {
+		out.Conditions = append(out.Conditions, v1alpha1.ClusterAPICondition{Type: c.GetType(), Status: c.GetStatus(), Reason: c.GetReason(), Message: c.GetMessage()})
+	}
+	return out
 }
 
 // optional returns nil for the zero value.

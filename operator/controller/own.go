@@ -21,7 +21,7 @@ func ownKinds() []kind {
 	return []kind{
 		own("AccessBinding", &axlev1alpha1.AccessBindingList{}, func(o *axlev1alpha1.AccessBinding) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
 		own("AdminGrant", &axlev1alpha1.AdminGrantList{}, func(o *axlev1alpha1.AdminGrant) common { return common{&o.Status, nil} }, nil),
-		agentUpgrades(),
+		agentUpgrades(), clusterRegistrations(),
 		own("FederationTrust", &axlev1alpha1.FederationTrustList{}, func(o *axlev1alpha1.FederationTrust) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
 		own("GroupMembership", &axlev1alpha1.GroupMembershipList{}, func(o *axlev1alpha1.GroupMembership) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
 		own("HubSettings", &axlev1alpha1.HubSettingsList{}, func(o *axlev1alpha1.HubSettings) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),

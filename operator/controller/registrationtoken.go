@@ -136,13 +136,9 @@ func keepToken(ctx context.Context, p *pass, at types.NamespacedName, show func(
 	if state.secret != nil && p.have.id != "" && state.secret.Annotations[tokenID] == p.have.id {
 		return showBootstrap(p, show)
 	}
-	// First the Secret, so that no token is made that cannot be stored.
-	secret := state.secret
-	if secret == nil {
-		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name, Annotations: map[string]string{writtenBy: p.manager().GetId()}}}
-		if err := p.cluster.Create(ctx, secret); err != nil {
-			return unwritable(err, at)
-		}
+	secret, err := reserve(ctx, p, state.secret, at)
+	if err != nil {
+		return err
 	}
 	if p.have.id != "" {
 		_, err := p.hub.Tokens.Revoke(ctx, connect.NewRequest(&hubv1.RevokeTokenRequest{Id: p.have.id}))
@@ -164,6 +160,19 @@ func keepToken(ctx context.Context, p *pass, at types.NamespacedName, show func(
 		return unwritable(err, at)
 	}
 	return showBootstrap(p, show)
+}
+
+// reserve makes the Secret of a token, unless there is one: first of all, so that no token is
+// made that cannot be stored.
+func reserve(ctx context.Context, p *pass, have *corev1.Secret, at types.NamespacedName) (*corev1.Secret, error) {
+	if have != nil {
+		return have, nil
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name, Annotations: map[string]string{writtenBy: p.manager().GetId()}}}
+	if err := p.cluster.Create(ctx, secret); err != nil {
+		return nil, unwritable(err, at)
+	}
+	return secret, nil
 }
 
 // unwritable says what to do about a Secret that the operator may not write.

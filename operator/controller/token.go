@@ -50,6 +50,8 @@ type wantedToken struct {
 	account  string
 	scopes   []string
 	lifetime time.Duration
+	// beside are more keys of the Secret.
+	beside map[string]string
 }
 
 func (w *wantedToken) terms() (string, error) {
@@ -194,6 +196,9 @@ func (w *wantedToken) store(ctx context.Context, p *pass, have *corev1.Secret, m
 		secret.Data = map[string][]byte{}
 	}
 	secret.Data[tenancy.TokenKey] = []byte(made.GetSecret())
+	for key, text := range w.beside {
+		secret.Data[key] = []byte(text)
+	}
 	if have == nil {
 		err = p.cluster.Create(ctx, secret)
 	} else {
@@ -215,7 +220,11 @@ func (w *wantedToken) withdraw(ctx context.Context, p *pass) error {
 	if err := client.IgnoreNotFound(p.cluster.Delete(ctx, state.secret, exactly)); err != nil {
 		return err
 	}
-	_, err = p.hub.Tokens.Revoke(ctx, connect.NewRequest(&hubv1.RevokeTokenRequest{Id: state.secret.Annotations[tokenID]}))
+	id := state.secret.Annotations[tokenID]
+	if id == "" {
+		return nil // it goes with what it is for
+	}
+	_, err = p.hub.Tokens.Revoke(ctx, connect.NewRequest(&hubv1.RevokeTokenRequest{Id: id}))
 	return ignoreNotFound(err)
 }
 

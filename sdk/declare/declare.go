@@ -35,6 +35,9 @@ type Found struct {
 	Waits string
 	// NotActing are fields of the object that the hub cannot change.
 	NotActing []string
+	// Registration is the hub's answer to the creation of a cluster, with the token of its
+	// agent; nil for everything else.
+	Registration *hubv1.CreateClusterResponse
 	// rows are those of what has rows.
 	rows []row
 }

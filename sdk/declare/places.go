@@ -1,6 +1,7 @@
 package declare
 
 import (
+	"cmp"
 	"context"
 	"maps"
 
@@ -15,7 +16,9 @@ import (
 // objects itself, so Managed answers nothing.
 var (
 	Clusters Kind = clusters{}
-	Groups   Kind = groups{described{"Group"}}
+	// Registrations are clusters that are declared before their agents exist.
+	Registrations Kind = registrations{}
+	Groups        Kind = groups{described{"Group"}}
 )
 
 // clusters are never created or deleted by what declares them.
@@ -24,8 +27,15 @@ type clusters struct{}
 func foundCluster(c *hubv1.Cluster) *Found {
 	f := &Found{ID: c.GetId(), Message: c, By: c.GetManagedBy()}
 	switch {
+	case c.GetOrigin().GetDestroying():
+		f.Waits = "the cluster is being destroyed"
 	case c.GetPending():
 		f.Waits = "the cluster waits for approval: axle clusters approve " + c.GetName()
+	case !c.GetRegistered() && c.GetOrigin() != nil:
+		f.Waits = "the cluster is " + cmp.Or(c.GetOrigin().GetState().GetPhase(), "Provisioning")
+		if m := c.GetOrigin().GetState().GetMessage(); m != "" {
+			f.Waits += ": " + m
+		}
 	case !c.GetRegistered():
 		f.Waits = "no agent has registered for the cluster yet"
 	}

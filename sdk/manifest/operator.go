@@ -15,7 +15,7 @@ import (
 // ofOperator are the kinds that only the operator reads: what they need, such as Secrets
 // to write, is in the management cluster.
 var ofOperator = []string{
-	"BootstrapToken", "ClusterSync", "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "ReferenceGrant", "RegistrationToken", "ServiceAccount",
+	"BootstrapToken", "ClusterRegistration", "ClusterSync", "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "ReferenceGrant", "RegistrationToken", "ServiceAccount",
 }
 
 // ForOperator reports whether only the operator reads a kind. In files it is an error.

@@ -33,6 +33,8 @@ func (d own) item(values Values) (*Item, error) {
 		return d.agentUpgrade()
 	case "AdminGrant":
 		return d.adminGrant()
+	case "ClusterRegistration":
+		return d.clusterRegistration()
 	case "FederationTrust":
 		return d.federationTrust()
 	case "GroupMembership":
@@ -120,6 +122,27 @@ func (d own) groupMembership() (*Item, error) {
 		item.Set = append(item.Set, &hubv1.AddMemberRequest{Group: group, User: member})
 	}
 	return item, nil
+}
+
+// clusterRegistration is a cluster before its agent exists. Its variables are values, and
+// become text nowhere.
+func (d own) clusterRegistration() (*Item, error) {
+	var object axlev1alpha1.ClusterRegistration
+	if err := d.strict(&object); err != nil {
+		return nil, err
+	}
+	spec := object.Spec
+	request := &hubv1.CreateClusterRequest{Name: cmp.Or(value(spec.Name), object.Name), Handle: value(spec.Handle), Project: value(spec.Project), Tags: spec.Tags}
+	if spec.Metadata != nil {
+		request.Metadata = string(spec.Metadata.Raw)
+	}
+	if spec.TemplateRef != nil {
+		request.FromTemplate = &hubv1.FromTemplate{Template: spec.TemplateRef.Name, Variables: "{}", ManagementCluster: value(spec.ManagementCluster)}
+		if spec.Variables != nil && len(spec.Variables.Raw) > 0 {
+			request.FromTemplate.Variables = string(spec.Variables.Raw)
+		}
+	}
+	return d.request(request.GetName(), request), nil
 }
 
 func (d own) user() (*Item, error) {
@@ -236,7 +259,7 @@ func (d own) projectLimits() (*Item, error) {
 	spec := object.Spec
 	return d.request(spec.Project, &hubv1.UpdateProjectRequest{Name: spec.Project, Limits: &hubv1.ProjectLimits{
 		Namespaces: spec.Namespaces, Kinds: spec.Kinds, ClusterScoped: value(spec.ClusterScoped), ServiceAccount: value(spec.ServiceAccount), Accounts: spec.Accounts, SyncWindows: syncWindows(spec.SyncWindows),
-		Clusters: value(spec.Clusters), Services: value(spec.Services), Previews: value(spec.Previews),
+		Clusters: value(spec.Clusters), Machines: value(spec.Machines), Services: value(spec.Services), Previews: value(spec.Previews),
 	}}), nil
 }
 

@@ -116,15 +116,15 @@ func (s *stage) createAClusterPage(files map[string]string) {
 	}
 	s.axle("projects", "create", "shop")
 	objects := func() string {
-		out, err := s.Kubectl(s.t.Context(), "mgmt", "get", "clusters.cluster.x-k8s.io", "-A", "-o", "jsonpath={range .items[*]}{.metadata.name} {.spec.topology.version}{end}")
+		out, err := s.Kubectl(s.t.Context(), "mgmt", "get", "clusters.cluster.x-k8s.io", "-A", "-o", "jsonpath={range .items[*]}{.metadata.name} {.spec.topology.version} with {.spec.topology.workers.machineDeployments[*].replicas}{end}")
 		if err != nil {
 			return err.Error()
 		}
 		return out.Out
 	}
-	after := []string{"", "shop-1 v1.34.0", ""} // the Cluster objects after each block
+	after := []string{"", "shop-1 v1.34.0 with 2", "shop-1 v1.34.0 with 5", ""} // the Cluster objects after each block
 	if len(blocks) != len(after) {
-		s.t.Fatalf("%s has %d blocks, and not to register, create and destroy", page, len(blocks))
+		s.t.Fatalf("%s has %d blocks, and not to register, create, change and destroy", page, len(blocks))
 	}
 	for i, block := range blocks {
 		command := exec.CommandContext(s.t.Context(), "bash", "-euo", "pipefail", "-c", block.Text)

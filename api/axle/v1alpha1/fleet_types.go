@@ -7,30 +7,36 @@ import (
 	"github.com/axle-cd/axle/api/v1alpha1"
 )
 
-// ClusterRegistration creates a cluster in the hub before its agent exists,
-// and writes a bootstrap token for this cluster to a Secret. Deleting it
-// deletes the cluster from the hub.
+// ClusterRegistration creates a cluster in the hub before its agent exists. The
+// cluster is made from a template, or, without templateRef, by somebody else: then
+// a bootstrap token for it is written to a Secret. Deleting the object deletes the
+// cluster from the hub; it never removes machines.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axreg
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axreg
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Project",type=string,JSONPath=`.spec.project`
+// +kubebuilder:printcolumn:name="Template",type=string,JSONPath=`.spec.templateRef.name`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.clusterAPI.phase`
 // +kubebuilder:printcolumn:name="Registered",type=boolean,JSONPath=`.status.registered`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ClusterRegistration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec ClusterRegistrationSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no cluster: the operator does not read this kind yet. Use axle clusters create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Spec   ClusterRegistrationSpec   `json:"spec"`
 	Status ClusterRegistrationStatus `json:"status,omitempty"`
 }
 
 // ClusterRegistrationSpec describes the cluster.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.templateRef) != has(self.tokenSecretRef)",message="set tokenSecretRef, or templateRef: a cluster from a template connects without a token"
+// +kubebuilder:validation:XValidation:rule="has(self.templateRef) || !has(self.variables) && !has(self.managementCluster)",message="variables and managementCluster are for a cluster from a template: set templateRef"
+// +kubebuilder:validation:XValidation:rule="has(self.templateRef) == has(oldSelf.templateRef)",message="templateRef cannot be changed: create another registration"
+// +kubebuilder:validation:XValidation:rule="has(self.managementCluster) == has(oldSelf.managementCluster)",message="managementCluster cannot be changed: create another registration"
 type ClusterRegistrationSpec struct {
 	// Name in the hub; unset is metadata.name. It cannot be changed.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="name cannot be changed: create another registration"
@@ -45,15 +51,36 @@ type ClusterRegistrationSpec struct {
 	// Metadata is any JSON object.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Metadata *runtime.RawExtension `json:"metadata,omitempty"`
+	// TemplateRef is the ClusterTemplate of the hub that the cluster is made from. The
+	// template must be for the project. It cannot be changed.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="templateRef cannot be changed: create another registration"
+	TemplateRef *ClusterTemplateReference `json:"templateRef,omitempty"`
+	// Variables are those of the template, as its schema says. A change of them changes
+	// the cluster.
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Variables *runtime.RawExtension `json:"variables,omitempty"`
+	// ManagementCluster is the name of one of the template's, which makes the cluster;
+	// it may be unset if the template has only one. It cannot be changed.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="managementCluster cannot be changed: create another registration"
+	ManagementCluster *string `json:"managementCluster,omitempty"`
 	// TokenSecretRef is the Secret that is created, with the keys token, hubURL
-	// and ca.pem. Until the agent has registered, the Secret is created again if
+	// and ca.pem. Until the agent has registered, the Secret is written again if
 	// it is deleted or the token expires.
-	TokenSecretRef v1alpha1.LocalReference `json:"tokenSecretRef"`
-	// Detach leaves the objects of services on the cluster when this object is
-	// deleted. Without it, the services must be deleted first.
+	TokenSecretRef *v1alpha1.LocalReference `json:"tokenSecretRef,omitempty"`
+	// Detach leaves the objects of services on the cluster, and the machines of a
+	// cluster from a template, when this object is deleted. Without it, services must be
+	// deleted first, and a cluster from a template be destroyed with axle clusters destroy.
 	Detach *bool `json:"detach,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *v1alpha1.Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// ClusterTemplateReference is a ClusterTemplate of the hub.
+type ClusterTemplateReference struct {
+	// Name of the template in the hub.
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name"`
 }
 
 // ClusterRegistrationStatus says whether the agent has registered.
@@ -63,6 +90,8 @@ type ClusterRegistrationStatus struct {
 	Registered bool `json:"registered,omitempty"`
 	// TokenExpiresAt is when the token expires.
 	TokenExpiresAt *metav1.Time `json:"tokenExpiresAt,omitempty"`
+	// ClusterAPI is the state of a cluster from a template.
+	ClusterAPI *v1alpha1.ClusterAPIStatus `json:"clusterAPI,omitempty"`
 }
 
 // RegistrationToken creates a token with which clusters register themselves,
@@ -166,6 +195,10 @@ type ProjectLimitsSpec struct {
 	// Clusters is how many clusters the project may have; unset means no limit.
 	// +kubebuilder:validation:Minimum=0
 	Clusters *int32 `json:"clusters,omitempty"`
+	// Machines is how many machines its clusters from templates may have together,
+	// those of pools with bounds at their most; unset means no limit.
+	// +kubebuilder:validation:Minimum=0
+	Machines *int32 `json:"machines,omitempty"`
 	// Services is how many services it may have, without those that global services
 	// of the whole hub place; unset means no limit.
 	// +kubebuilder:validation:Minimum=0

@@ -531,7 +531,10 @@ type ProjectLimits struct {
 	// hub place; unset is no limit. Those that exist stay.
 	Services int32 `protobuf:"varint,8,opt,name=services,proto3" json:"services,omitempty"`
 	// How many previews of its services may be open at once; unset is no limit.
-	Previews      int32 `protobuf:"varint,9,opt,name=previews,proto3" json:"previews,omitempty"`
+	Previews int32 `protobuf:"varint,9,opt,name=previews,proto3" json:"previews,omitempty"`
+	// How many machines its clusters from templates may have together, those of pools with
+	// bounds at their most; unset is no limit. Those that exist stay.
+	Machines      int32 `protobuf:"varint,10,opt,name=machines,proto3" json:"machines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -625,6 +628,13 @@ func (x *ProjectLimits) GetServices() int32 {
 func (x *ProjectLimits) GetPreviews() int32 {
 	if x != nil {
 		return x.Previews
+	}
+	return 0
+}
+
+func (x *ProjectLimits) GetMachines() int32 {
+	if x != nil {
+		return x.Machines
 	}
 	return 0
 }
@@ -1639,7 +1649,9 @@ type ClusterOrigin struct {
 	// Its machines are being removed.
 	Destroying bool `protobuf:"varint,8,opt,name=destroying,proto3" json:"destroying,omitempty"`
 	// What its management cluster last reported, in the words of Cluster API.
-	State         *MadeState `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"`
+	State *MadeState `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"`
+	// JSON object with the variables as they were given, without the defaults.
+	Given         string `protobuf:"bytes,10,opt,name=given,proto3" json:"given,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1735,6 +1747,13 @@ func (x *ClusterOrigin) GetState() *MadeState {
 		return x.State
 	}
 	return nil
+}
+
+func (x *ClusterOrigin) GetGiven() string {
+	if x != nil {
+		return x.Given
+	}
+	return ""
 }
 
 // MadeState is the state of a cluster that was made from a template.
@@ -2398,14 +2417,20 @@ func (x *AgentManifestsResponse) GetImage() string {
 }
 
 type UpdateClusterRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Handle        string                 `protobuf:"bytes,2,opt,name=handle,proto3" json:"handle,omitempty"`
-	Tags          map[string]string      `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Metadata      string                 `protobuf:"bytes,4,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	SetTags       bool                   `protobuf:"varint,5,opt,name=set_tags,json=setTags,proto3" json:"set_tags,omitempty"`
-	SetMetadata   bool                   `protobuf:"varint,6,opt,name=set_metadata,json=setMetadata,proto3" json:"set_metadata,omitempty"`
-	Management    *Management            `protobuf:"bytes,7,opt,name=management,proto3" json:"management,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Name        string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Handle      string                 `protobuf:"bytes,2,opt,name=handle,proto3" json:"handle,omitempty"`
+	Tags        map[string]string      `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Metadata    string                 `protobuf:"bytes,4,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	SetTags     bool                   `protobuf:"varint,5,opt,name=set_tags,json=setTags,proto3" json:"set_tags,omitempty"`
+	SetMetadata bool                   `protobuf:"varint,6,opt,name=set_metadata,json=setMetadata,proto3" json:"set_metadata,omitempty"`
+	Management  *Management            `protobuf:"bytes,7,opt,name=management,proto3" json:"management,omitempty"`
+	// JSON object with the variables of a cluster that was made from a template, in place of
+	// those that were given before. Empty keeps them.
+	Variables string `protobuf:"bytes,8,opt,name=variables,proto3" json:"variables,omitempty"`
+	// Single variables as texts, each read as the type that the template's schema gives it, in
+	// place of those of that name.
+	Set           map[string]string `protobuf:"bytes,9,rep,name=set,proto3" json:"set,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2485,6 +2510,20 @@ func (x *UpdateClusterRequest) GetSetMetadata() bool {
 func (x *UpdateClusterRequest) GetManagement() *Management {
 	if x != nil {
 		return x.Management
+	}
+	return nil
+}
+
+func (x *UpdateClusterRequest) GetVariables() string {
+	if x != nil {
+		return x.Variables
+	}
+	return ""
+}
+
+func (x *UpdateClusterRequest) GetSet() map[string]string {
+	if x != nil {
+		return x.Set
 	}
 	return nil
 }
@@ -11370,7 +11409,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"managed_by\x18\b \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x12@\n" +
 	"\x11limits_managed_by\x18\t \x01(\v2\x14.axle.hub.v1.ManagerR\x0flimitsManagedBy\x12/\n" +
 	"\x13administrators_only\x18\n" +
-	" \x01(\bR\x12administratorsOnly\"\xc1\x02\n" +
+	" \x01(\bR\x12administratorsOnly\"\xdd\x02\n" +
 	"\rProjectLimits\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\x01 \x03(\tR\n" +
@@ -11382,7 +11421,9 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\baccounts\x18\x06 \x03(\tR\baccounts\x12\x1a\n" +
 	"\bclusters\x18\a \x01(\x05R\bclusters\x12\x1a\n" +
 	"\bservices\x18\b \x01(\x05R\bservices\x12\x1a\n" +
-	"\bpreviews\x18\t \x01(\x05R\bpreviews\"=\n" +
+	"\bpreviews\x18\t \x01(\x05R\bpreviews\x12\x1a\n" +
+	"\bmachines\x18\n" +
+	" \x01(\x05R\bmachines\"=\n" +
 	"\x13ListProjectsRequest\x12&\n" +
 	"\x0fmanaged_by_tool\x18\x01 \x01(\tR\rmanagedByTool\"H\n" +
 	"\x14ListProjectsResponse\x120\n" +
@@ -11485,7 +11526,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x12management_cluster\x18\x04 \x01(\tR\x11managementCluster\x1a6\n" +
 	"\bSetEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb0\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc6\x02\n" +
 	"\rClusterOrigin\x12\x1a\n" +
 	"\btemplate\x18\x01 \x01(\tR\btemplate\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x18\n" +
@@ -11497,7 +11538,9 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"destroying\x18\b \x01(\bR\n" +
 	"destroying\x12,\n" +
-	"\x05state\x18\t \x01(\v2\x16.axle.hub.v1.MadeStateR\x05state\"\x9f\x02\n" +
+	"\x05state\x18\t \x01(\v2\x16.axle.hub.v1.MadeStateR\x05state\x12\x14\n" +
+	"\x05given\x18\n" +
+	" \x01(\tR\x05given\"\x9f\x02\n" +
 	"\tMadeState\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12>\n" +
 	"\rcontrol_plane\x18\x02 \x01(\v2\x19.axle.hub.v1.MadeMachinesR\fcontrolPlane\x12/\n" +
@@ -11554,7 +11597,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	" \x01(\bR\rwithoutAccess\"L\n" +
 	"\x16AgentManifestsResponse\x12\x1c\n" +
 	"\tmanifests\x18\x01 \x01(\tR\tmanifests\x12\x14\n" +
-	"\x05image\x18\x02 \x01(\tR\x05image\"\xcf\x02\n" +
+	"\x05image\x18\x02 \x01(\tR\x05image\"\xe3\x03\n" +
 	"\x14UpdateClusterRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\tR\x06handle\x12?\n" +
@@ -11564,8 +11607,13 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\fset_metadata\x18\x06 \x01(\bR\vsetMetadata\x127\n" +
 	"\n" +
 	"management\x18\a \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
-	"management\x1a7\n" +
+	"management\x12\x1c\n" +
+	"\tvariables\x18\b \x01(\tR\tvariables\x12<\n" +
+	"\x03set\x18\t \x03(\v2*.axle.hub.v1.UpdateClusterRequest.SetEntryR\x03set\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a6\n" +
+	"\bSetEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa9\x01\n" +
 	"\x12MoveClusterRequest\x12\x12\n" +
@@ -12432,7 +12480,7 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 164)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 165)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
 	(*Manager)(nil),                     // 1: axle.hub.v1.Manager
@@ -12596,19 +12644,20 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	nil,                                 // 159: axle.hub.v1.CreateClusterRequest.TagsEntry
 	nil,                                 // 160: axle.hub.v1.FromTemplate.SetEntry
 	nil,                                 // 161: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 162: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	nil,                                 // 163: axle.hub.v1.Context.SecretsEntry
-	(*SyncWindow)(nil),                  // 164: axle.hub.v1.SyncWindow
-	(*ServiceSpec)(nil),                 // 165: axle.hub.v1.ServiceSpec
-	(*ReadinessRequest)(nil),            // 166: axle.hub.v1.ReadinessRequest
-	(*ReadinessResponse)(nil),           // 167: axle.hub.v1.ReadinessResponse
+	nil,                                 // 162: axle.hub.v1.UpdateClusterRequest.SetEntry
+	nil,                                 // 163: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	nil,                                 // 164: axle.hub.v1.Context.SecretsEntry
+	(*SyncWindow)(nil),                  // 165: axle.hub.v1.SyncWindow
+	(*ServiceSpec)(nil),                 // 166: axle.hub.v1.ServiceSpec
+	(*ReadinessRequest)(nil),            // 167: axle.hub.v1.ReadinessRequest
+	(*ReadinessResponse)(nil),           // 168: axle.hub.v1.ReadinessResponse
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
 	7,   // 1: axle.hub.v1.Project.limits:type_name -> axle.hub.v1.ProjectLimits
 	1,   // 2: axle.hub.v1.Project.managed_by:type_name -> axle.hub.v1.Manager
 	1,   // 3: axle.hub.v1.Project.limits_managed_by:type_name -> axle.hub.v1.Manager
-	164, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	165, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	6,   // 5: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
 	7,   // 6: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 7: axle.hub.v1.CreateProjectRequest.management:type_name -> axle.hub.v1.Management
@@ -12632,255 +12681,256 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	15,  // 25: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
 	161, // 26: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
 	2,   // 27: axle.hub.v1.UpdateClusterRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 28: axle.hub.v1.MoveClusterRequest.management:type_name -> axle.hub.v1.Management
-	15,  // 29: axle.hub.v1.MoveClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	34,  // 30: axle.hub.v1.MoveClusterResponse.changes:type_name -> axle.hub.v1.MoveChange
-	37,  // 31: axle.hub.v1.EnrollmentResponse.steps:type_name -> axle.hub.v1.EnrollmentStep
-	2,   // 32: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
-	44,  // 33: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
-	42,  // 34: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
-	1,   // 35: axle.hub.v1.Repository.managed_by:type_name -> axle.hub.v1.Manager
-	43,  // 36: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
-	41,  // 37: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
-	48,  // 38: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	42,  // 39: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	2,   // 40: axle.hub.v1.CreateRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	48,  // 41: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	42,  // 42: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	2,   // 43: axle.hub.v1.UpdateRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 44: axle.hub.v1.DeleteRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	1,   // 45: axle.hub.v1.Webhook.managed_by:type_name -> axle.hub.v1.Manager
-	54,  // 46: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
-	2,   // 47: axle.hub.v1.CreateWebhookRequest.management:type_name -> axle.hub.v1.Management
-	54,  // 48: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
-	2,   // 49: axle.hub.v1.DeleteWebhookRequest.management:type_name -> axle.hub.v1.Management
-	165, // 50: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
-	63,  // 51: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
-	64,  // 52: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
-	67,  // 53: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
-	62,  // 54: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
-	1,   // 55: axle.hub.v1.Service.managed_by:type_name -> axle.hub.v1.Manager
-	65,  // 56: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
-	64,  // 57: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
-	71,  // 58: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	70,  // 59: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
-	64,  // 60: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
-	70,  // 61: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
-	61,  // 62: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
-	71,  // 63: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	71,  // 64: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	165, // 65: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 66: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
-	71,  // 67: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	165, // 68: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 69: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
-	71,  // 70: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	165, // 71: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 72: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
-	61,  // 73: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
-	71,  // 74: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	71,  // 75: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	71,  // 76: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	84,  // 77: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
-	84,  // 78: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
-	71,  // 79: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	71,  // 80: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	71,  // 81: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	71,  // 82: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	90,  // 83: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
-	62,  // 84: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
-	71,  // 85: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	71,  // 86: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	2,   // 87: axle.hub.v1.DeleteServiceRequest.management:type_name -> axle.hub.v1.Management
-	1,   // 88: axle.hub.v1.Token.managed_by:type_name -> axle.hub.v1.Manager
-	93,  // 89: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
-	93,  // 90: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	162, // 91: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	2,   // 92: axle.hub.v1.CreateBootstrapTokenRequest.management:type_name -> axle.hub.v1.Management
-	101, // 93: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	164, // 94: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
-	2,   // 95: axle.hub.v1.SyncWindowList.management:type_name -> axle.hub.v1.Management
-	1,   // 96: axle.hub.v1.SyncWindowList.managed_by:type_name -> axle.hub.v1.Manager
-	109, // 97: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
-	108, // 98: axle.hub.v1.HubStatus.backups:type_name -> axle.hub.v1.Backups
-	116, // 99: axle.hub.v1.AtRiskResponse.risks:type_name -> axle.hub.v1.Risk
-	2,   // 100: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
-	125, // 101: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
-	1,   // 102: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
-	71,  // 103: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	128, // 104: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
-	129, // 105: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
-	163, // 106: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
-	1,   // 107: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
-	130, // 108: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
-	130, // 109: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 110: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
-	130, // 111: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 112: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 113: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
-	130, // 114: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
-	130, // 115: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
-	2,   // 116: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 117: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
-	143, // 118: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
-	71,  // 119: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	153, // 120: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
-	154, // 121: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
-	155, // 122: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
-	156, // 123: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
-	3,   // 124: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	4,   // 125: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	8,   // 126: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	10,  // 127: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	11,  // 128: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	12,  // 129: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
-	13,  // 130: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	16,  // 131: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	18,  // 132: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	19,  // 133: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	31,  // 134: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	32,  // 135: axle.hub.v1.Clusters.Move:input_type -> axle.hub.v1.MoveClusterRequest
-	38,  // 136: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	39,  // 137: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	27,  // 138: axle.hub.v1.Clusters.Destroy:input_type -> axle.hub.v1.DestroyClusterRequest
-	29,  // 139: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
-	35,  // 140: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
-	166, // 141: axle.hub.v1.Clusters.Readiness:input_type -> axle.hub.v1.ReadinessRequest
-	25,  // 142: axle.hub.v1.Clusters.AdminKubeconfig:input_type -> axle.hub.v1.AdminKubeconfigRequest
-	45,  // 143: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	47,  // 144: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	49,  // 145: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	50,  // 146: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	51,  // 147: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	52,  // 148: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	55,  // 149: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	57,  // 150: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	59,  // 151: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	72,  // 152: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	74,  // 153: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	75,  // 154: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	76,  // 155: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	77,  // 156: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	79,  // 157: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	85,  // 158: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	86,  // 159: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	87,  // 160: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	88,  // 161: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	91,  // 162: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	80,  // 163: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	81,  // 164: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	92,  // 165: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	151, // 166: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	126, // 167: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	68,  // 168: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	131, // 169: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	133, // 170: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	134, // 171: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	135, // 172: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	136, // 173: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	138, // 174: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	140, // 175: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	141, // 176: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	144, // 177: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	146, // 178: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	147, // 179: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	149, // 180: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	95,  // 181: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	97,  // 182: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	98,  // 183: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	99,  // 184: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	102, // 185: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	119, // 186: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	120, // 187: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	121, // 188: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	122, // 189: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	123, // 190: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	106, // 191: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	117, // 192: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	110, // 193: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	112, // 194: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	104, // 195: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	105, // 196: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	114, // 197: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
-	94,  // 198: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	5,   // 199: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	9,   // 200: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	6,   // 201: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	6,   // 202: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	6,   // 203: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	14,  // 204: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	17,  // 205: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	15,  // 206: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	28,  // 207: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	15,  // 208: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	33,  // 209: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
-	15,  // 210: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	40,  // 211: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	15,  // 212: axle.hub.v1.Clusters.Destroy:output_type -> axle.hub.v1.Cluster
-	30,  // 213: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
-	36,  // 214: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
-	167, // 215: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
-	26,  // 216: axle.hub.v1.Clusters.AdminKubeconfig:output_type -> axle.hub.v1.AdminKubeconfigResponse
-	46,  // 217: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	41,  // 218: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	41,  // 219: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	41,  // 220: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	41,  // 221: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	53,  // 222: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	56,  // 223: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	58,  // 224: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	60,  // 225: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	73,  // 226: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	61,  // 227: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	61,  // 228: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	61,  // 229: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	78,  // 230: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	61,  // 231: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	61,  // 232: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	61,  // 233: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	61,  // 234: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	89,  // 235: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	61,  // 236: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	82,  // 237: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	82,  // 238: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	61,  // 239: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	152, // 240: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	127, // 241: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	69,  // 242: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	132, // 243: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	130, // 244: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	130, // 245: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	130, // 246: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	137, // 247: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	139, // 248: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	130, // 249: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	142, // 250: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	145, // 251: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	148, // 252: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	148, // 253: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	150, // 254: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	96,  // 255: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	94,  // 256: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	94,  // 257: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	100, // 258: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	103, // 259: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	124, // 260: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	124, // 261: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	124, // 262: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	124, // 263: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	124, // 264: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	107, // 265: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	118, // 266: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	111, // 267: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	113, // 268: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	105, // 269: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	105, // 270: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	115, // 271: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
-	198, // [198:272] is the sub-list for method output_type
-	124, // [124:198] is the sub-list for method input_type
-	124, // [124:124] is the sub-list for extension type_name
-	124, // [124:124] is the sub-list for extension extendee
-	0,   // [0:124] is the sub-list for field type_name
+	162, // 28: axle.hub.v1.UpdateClusterRequest.set:type_name -> axle.hub.v1.UpdateClusterRequest.SetEntry
+	2,   // 29: axle.hub.v1.MoveClusterRequest.management:type_name -> axle.hub.v1.Management
+	15,  // 30: axle.hub.v1.MoveClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
+	34,  // 31: axle.hub.v1.MoveClusterResponse.changes:type_name -> axle.hub.v1.MoveChange
+	37,  // 32: axle.hub.v1.EnrollmentResponse.steps:type_name -> axle.hub.v1.EnrollmentStep
+	2,   // 33: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
+	44,  // 34: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
+	42,  // 35: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
+	1,   // 36: axle.hub.v1.Repository.managed_by:type_name -> axle.hub.v1.Manager
+	43,  // 37: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
+	41,  // 38: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
+	48,  // 39: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	42,  // 40: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	2,   // 41: axle.hub.v1.CreateRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	48,  // 42: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	42,  // 43: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	2,   // 44: axle.hub.v1.UpdateRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 45: axle.hub.v1.DeleteRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	1,   // 46: axle.hub.v1.Webhook.managed_by:type_name -> axle.hub.v1.Manager
+	54,  // 47: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
+	2,   // 48: axle.hub.v1.CreateWebhookRequest.management:type_name -> axle.hub.v1.Management
+	54,  // 49: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
+	2,   // 50: axle.hub.v1.DeleteWebhookRequest.management:type_name -> axle.hub.v1.Management
+	166, // 51: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	63,  // 52: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
+	64,  // 53: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
+	67,  // 54: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
+	62,  // 55: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
+	1,   // 56: axle.hub.v1.Service.managed_by:type_name -> axle.hub.v1.Manager
+	65,  // 57: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
+	64,  // 58: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
+	71,  // 59: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	70,  // 60: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
+	64,  // 61: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
+	70,  // 62: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
+	61,  // 63: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
+	71,  // 64: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	71,  // 65: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	166, // 66: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 67: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
+	71,  // 68: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	166, // 69: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 70: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
+	71,  // 71: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	166, // 72: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 73: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
+	61,  // 74: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
+	71,  // 75: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	71,  // 76: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	71,  // 77: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	84,  // 78: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
+	84,  // 79: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
+	71,  // 80: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	71,  // 81: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	71,  // 82: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	71,  // 83: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	90,  // 84: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
+	62,  // 85: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
+	71,  // 86: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	71,  // 87: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	2,   // 88: axle.hub.v1.DeleteServiceRequest.management:type_name -> axle.hub.v1.Management
+	1,   // 89: axle.hub.v1.Token.managed_by:type_name -> axle.hub.v1.Manager
+	93,  // 90: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
+	93,  // 91: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
+	163, // 92: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	2,   // 93: axle.hub.v1.CreateBootstrapTokenRequest.management:type_name -> axle.hub.v1.Management
+	101, // 94: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
+	165, // 95: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	2,   // 96: axle.hub.v1.SyncWindowList.management:type_name -> axle.hub.v1.Management
+	1,   // 97: axle.hub.v1.SyncWindowList.managed_by:type_name -> axle.hub.v1.Manager
+	109, // 98: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
+	108, // 99: axle.hub.v1.HubStatus.backups:type_name -> axle.hub.v1.Backups
+	116, // 100: axle.hub.v1.AtRiskResponse.risks:type_name -> axle.hub.v1.Risk
+	2,   // 101: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
+	125, // 102: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
+	1,   // 103: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
+	71,  // 104: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	128, // 105: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
+	129, // 106: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
+	164, // 107: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	1,   // 108: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
+	130, // 109: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
+	130, // 110: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 111: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
+	130, // 112: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 113: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 114: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
+	130, // 115: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
+	130, // 116: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
+	2,   // 117: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 118: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
+	143, // 119: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
+	71,  // 120: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	153, // 121: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
+	154, // 122: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
+	155, // 123: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
+	156, // 124: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
+	3,   // 125: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	4,   // 126: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	8,   // 127: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	10,  // 128: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	11,  // 129: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	12,  // 130: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
+	13,  // 131: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	16,  // 132: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	18,  // 133: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	19,  // 134: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	31,  // 135: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	32,  // 136: axle.hub.v1.Clusters.Move:input_type -> axle.hub.v1.MoveClusterRequest
+	38,  // 137: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	39,  // 138: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	27,  // 139: axle.hub.v1.Clusters.Destroy:input_type -> axle.hub.v1.DestroyClusterRequest
+	29,  // 140: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
+	35,  // 141: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
+	167, // 142: axle.hub.v1.Clusters.Readiness:input_type -> axle.hub.v1.ReadinessRequest
+	25,  // 143: axle.hub.v1.Clusters.AdminKubeconfig:input_type -> axle.hub.v1.AdminKubeconfigRequest
+	45,  // 144: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	47,  // 145: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	49,  // 146: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	50,  // 147: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	51,  // 148: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	52,  // 149: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	55,  // 150: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	57,  // 151: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	59,  // 152: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	72,  // 153: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	74,  // 154: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	75,  // 155: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	76,  // 156: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	77,  // 157: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	79,  // 158: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	85,  // 159: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	86,  // 160: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	87,  // 161: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	88,  // 162: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	91,  // 163: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	80,  // 164: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	81,  // 165: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	92,  // 166: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	151, // 167: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	126, // 168: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	68,  // 169: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	131, // 170: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	133, // 171: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	134, // 172: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	135, // 173: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	136, // 174: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	138, // 175: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	140, // 176: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	141, // 177: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	144, // 178: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	146, // 179: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	147, // 180: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	149, // 181: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	95,  // 182: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	97,  // 183: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	98,  // 184: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	99,  // 185: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	102, // 186: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	119, // 187: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	120, // 188: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	121, // 189: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	122, // 190: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	123, // 191: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	106, // 192: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	117, // 193: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	110, // 194: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	112, // 195: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	104, // 196: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	105, // 197: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	114, // 198: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
+	94,  // 199: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 200: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 201: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 202: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 203: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 204: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 205: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	17,  // 206: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 207: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	28,  // 208: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	15,  // 209: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	33,  // 210: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
+	15,  // 211: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	40,  // 212: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	15,  // 213: axle.hub.v1.Clusters.Destroy:output_type -> axle.hub.v1.Cluster
+	30,  // 214: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
+	36,  // 215: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
+	168, // 216: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
+	26,  // 217: axle.hub.v1.Clusters.AdminKubeconfig:output_type -> axle.hub.v1.AdminKubeconfigResponse
+	46,  // 218: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	41,  // 219: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	41,  // 220: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	41,  // 221: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	41,  // 222: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	53,  // 223: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	56,  // 224: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	58,  // 225: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	60,  // 226: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	73,  // 227: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	61,  // 228: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	61,  // 229: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	61,  // 230: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	78,  // 231: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	61,  // 232: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	61,  // 233: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	61,  // 234: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	61,  // 235: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	89,  // 236: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	61,  // 237: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	82,  // 238: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	82,  // 239: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	61,  // 240: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	152, // 241: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	127, // 242: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	69,  // 243: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	132, // 244: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	130, // 245: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	130, // 246: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	130, // 247: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	137, // 248: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	139, // 249: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	130, // 250: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	142, // 251: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	145, // 252: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	148, // 253: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	148, // 254: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	150, // 255: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	96,  // 256: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	94,  // 257: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	94,  // 258: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	100, // 259: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	103, // 260: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	124, // 261: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	124, // 262: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	124, // 263: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	124, // 264: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	124, // 265: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	107, // 266: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	118, // 267: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	111, // 268: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	113, // 269: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	105, // 270: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	105, // 271: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	115, // 272: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
+	199, // [199:273] is the sub-list for method output_type
+	125, // [125:199] is the sub-list for method input_type
+	125, // [125:125] is the sub-list for extension type_name
+	125, // [125:125] is the sub-list for extension extendee
+	0,   // [0:125] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }
@@ -12897,7 +12947,7 @@ func file_hub_v1_hub_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   164,
+			NumMessages:   165,
 			NumExtensions: 0,
 			NumServices:   13,
 		},

@@ -59,6 +59,7 @@ export function ProjectDialog({ project, onClose, onDone }: { project?: Project;
       {name !== 'default' && <Checkbox label="Allow cluster-scoped objects" hint="Such as ClusterRole and CustomResourceDefinition, which reach beyond the project." checked={limits.clusterScoped} onChange={(clusterScoped) => set({ clusterScoped })} />}
       <div className={styles.two}>
         <TextField label="Clusters" value={limits.clusters} onChange={(clusters) => set({ clusters })} inputMode="numeric" hint="At most so many; empty is no limit." />
+        <TextField label="Machines" value={limits.machines} onChange={(machines) => set({ machines })} inputMode="numeric" hint="Of clusters from templates, together." />
         <TextField label="Services" value={limits.services} onChange={(services) => set({ services })} inputMode="numeric" hint="At most so many, without those that global services of the whole hub place." />
         <TextField label="Open previews" value={limits.previews} onChange={(previews) => set({ previews })} inputMode="numeric" hint="At most so many at once." />
       </div>

@@ -13,16 +13,17 @@ export interface LimitsForm {
   clusters: string
   services: string
   previews: string
+  machines: string
 }
 
 const text = (n: number | undefined) => (n ? String(n) : '')
 
 export function limitsForm(l: ProjectLimits | undefined): LimitsForm {
-  return { namespaces: l?.namespaces.join('\n') ?? '', kinds: l?.kinds.join('\n') ?? '', accounts: l?.accounts.join('\n') ?? '', clusterScoped: l?.clusterScoped ?? false, serviceAccount: l?.serviceAccount ?? '', windows: (l?.syncWindows ?? []).map((w) => ({ kind: w.kind, schedule: w.schedule, duration: w.duration, timeZone: w.timeZone, manualSync: w.manualSync })), clusters: text(l?.clusters), services: text(l?.services), previews: text(l?.previews) }
+  return { namespaces: l?.namespaces.join('\n') ?? '', kinds: l?.kinds.join('\n') ?? '', accounts: l?.accounts.join('\n') ?? '', clusterScoped: l?.clusterScoped ?? false, serviceAccount: l?.serviceAccount ?? '', windows: (l?.syncWindows ?? []).map((w) => ({ kind: w.kind, schedule: w.schedule, duration: w.duration, timeZone: w.timeZone, manualSync: w.manualSync })), clusters: text(l?.clusters), services: text(l?.services), previews: text(l?.previews), machines: text(l?.machines) }
 }
 
 export function limitsOf(f: LimitsForm) {
-  return { namespaces: wordsOf(f.namespaces), kinds: wordsOf(f.kinds), accounts: wordsOf(f.accounts), clusterScoped: f.clusterScoped, serviceAccount: f.serviceAccount.trim(), syncWindows: f.windows, clusters: Number(f.clusters), services: Number(f.services), previews: Number(f.previews) }
+  return { namespaces: wordsOf(f.namespaces), kinds: wordsOf(f.kinds), accounts: wordsOf(f.accounts), clusterScoped: f.clusterScoped, serviceAccount: f.serviceAccount.trim(), syncWindows: f.windows, clusters: Number(f.clusters), services: Number(f.services), previews: Number(f.previews), machines: Number(f.machines) }
 }
 
 export function problemIn(f: LimitsForm): string | undefined {
@@ -30,7 +31,7 @@ export function problemIn(f: LimitsForm): string | undefined {
     const bad = checkWindow(w)
     if (bad) return `Window ${i + 1}: ${bad}`
   }
-  for (const [title, n] of [['Clusters', f.clusters], ['Services', f.services], ['Open previews', f.previews]] as const) {
+  for (const [title, n] of [['Clusters', f.clusters], ['Machines', f.machines], ['Services', f.services], ['Open previews', f.previews]] as const) {
     if (!/^\d{0,9}$/.test(n.trim())) return `${title}: a whole number; empty is no limit.`
   }
   if (f.serviceAccount && !/^([a-z0-9-]+\/)?[a-z0-9.-]+$/.test(f.serviceAccount.trim())) return 'Service account: NAME, or NAMESPACE/NAME.'
@@ -46,6 +47,7 @@ export function limitsText(l: ProjectLimits | undefined, project: string): strin
     l?.serviceAccount && `as service account ${l.serviceAccount}`,
     l?.accounts.length && `as accounts ${l.accounts.join(', ')}`,
     l?.clusters && `at most ${many(l.clusters, 'cluster')}`,
+    l?.machines && `at most ${many(l.machines, 'machine')}`,
     l?.services && `at most ${many(l.services, 'service')}`,
     l?.previews && `at most ${many(l.previews, 'open preview')}`,
     l?.syncWindows.length && many(l.syncWindows.length, 'sync window'),
