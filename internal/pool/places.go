@@ -116,6 +116,10 @@ func (p *Places) Wait(ctx context.Context, c Caller) (*Held, error) {
 		defer p.mu.Unlock()
 		return p.give(c, 1), nil
 	}
+	if p.queue == nil {
+		defer p.mu.Unlock()
+		return nil, p.refusal(why, c)
+	}
 	queued, err := p.queue.Take(c)
 	if err != nil {
 		p.mu.Unlock()
