@@ -282,7 +282,7 @@ func (h *Hub) newCache() (*gitcache.Cache, error) {
 	return gitcache.New(gitcache.Config{
 		Store: h.store, Dir: c.cacheDir(), Replica: h.replica, Replicas: h.replicas.forCache(h.store),
 		PollInterval: c.RepoPollInterval, AllowUpstreamCIDRs: c.AllowUpstreamCIDRs, AllowUpstreamHosts: c.AllowUpstreamHosts, AllowHTTP: c.AllowHTTPUpstreams,
-		Guard: c.GitGuard, CacheBytes: c.CacheBytes, MirrorBytes: c.MirrorBytes, MirrorsBytes: c.MirrorsBytes, Level: level, Log: c.Log, Clock: c.Clock, Registerer: h.registry,
+		Guard: c.GitGuard, CacheBytes: c.CacheBytes, MirrorBytes: c.MirrorBytes, MirrorsBytes: c.MirrorsBytes, Level: level, Log: c.Log, Clock: c.Clock, Registerer: h.registry, Pools: h.pools,
 	})
 }
 

@@ -24,7 +24,7 @@ func newNotifier(h *Hub) (*notify.Notifier, error) {
 	}
 	return notify.New(notify.Config{
 		Writer: h.store, Sinks: h.store, Routers: h.store, Events: h.store, Queue: h.store, Outgoing: h.store, Inbox: h.store, Sealer: h.store.Sealer(), Sender: sender,
-		Project: h.fleet.ProjectScope, AllowHTTP: h.config.AllowHTTPUpstreams, URL: h.URL(), Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
+		Project: h.fleet.ProjectScope, AllowHTTP: h.config.AllowHTTPUpstreams, URL: h.URL(), Clock: h.config.Clock, Log: h.log, Registerer: h.registry, Pools: h.pools,
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/lifecycle"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // Cache gives access to upstream content. See the package comment. Its parts
@@ -89,7 +90,7 @@ func New(config Config) (*Cache, error) {
 		return nil, err
 	}
 	c := &Cache{config: config, store: config.Store, budget: &gitagent.Budget{Each: config.MirrorBytes, Total: config.MirrorsBytes},
-		gates: repoagent.NewGates(config.Clock), agentStore: newLimited(config.Store), openings: make(chan struct{}, maxOpenings),
+		gates: repoagent.NewGates(config.Clock, config.Pools), agentStore: newLimited(config.Store), openings: make(chan struct{}, maxOpenings),
 		metrics: newMetrics(config.Registerer, node), ages: newAges(config.Clock)}
 	c.repositories = &repositories{config: &c.config, rows: config.Store, sources: config.Store, changes: config.Store, git: servers, changed: c.Changed}
 	c.owners = &owners{config: &c.config, store: config.Store, agents: map[string]agent{}, cached: map[string]lookedUp{}}
@@ -99,7 +100,7 @@ func New(config Config) (*Cache, error) {
 	})
 	c.owners.keeper = c.keeper
 	c.tarballs = &tarballs{config: &c.config, store: config.Store, owners: c.owners, node: node, metrics: c.metrics, variants: variants}
-	c.follower = &follower{config: &c.config, store: config.Store, owners: c.owners, tarballs: c.tarballs, mirrors: mirror.NewPool(0), metrics: c.metrics, tasks: &c.tasks,
+	c.follower = &follower{config: &c.config, store: config.Store, owners: c.owners, tarballs: c.tarballs, mirrors: mirror.NewPool(config.Pools), metrics: c.metrics, tasks: &c.tasks,
 		seeding: make(chan struct{}, shard.MaxMoving), copying: make(chan struct{}, maxCopying),
 		kept: map[string]*secondCopy{}, locks: map[string]chan struct{}{}, names: map[string]string{}}
 	c.placer = &placer{config: &c.config, store: config.Store, keeper: c.keeper, owners: c.owners, follower: c.follower, metrics: c.metrics, tasks: &c.tasks,
@@ -182,7 +183,7 @@ func (c *Cache) newAgent(r Repository, epoch int64, opened func()) (agent, error
 
 // agentConfig is what agents of all kinds need.
 func agentConfig(c *Cache, r Repository, epoch int64, opened func()) repoagent.Config {
-	return repoagent.Config{RepositoryID: r.ID, Epoch: epoch, Rows: c.agentStore, Results: c.agentStore, Gates: c.gates, Opened: opened, Poll: c.config.pollEvery(r), Gap: c.config.gap,
+	return repoagent.Config{RepositoryID: r.ID, Sharing: pool.Caller{Name: r.ID, Project: r.ProjectID}, Epoch: epoch, Rows: c.agentStore, Results: c.agentStore, Gates: c.gates, Opened: opened, Poll: c.config.pollEvery(r), Gap: c.config.gap,
 		Clock: c.config.Clock, Log: c.config.Log, OnPass: c.passed(r.ID)}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
@@ -59,6 +60,8 @@ type Config struct {
 	Clock clock.Clock
 	// Registerer registers the metrics; nil registers none.
 	Registerer prometheus.Registerer
+	// Pools has the pools; nil has them without metrics.
+	Pools *pool.Set
 
 	gap     time.Duration // between starts; unrelated tests shorten it
 	maxPack int64         // bytes of one fetch; zero is the agent's default

@@ -96,6 +96,26 @@ func TestCodesOfTerminalsAreNotGuessed(t *testing.T) {
 	}
 }
 
+// TestAnOfficeLogsIn holds that a hundred people behind one address log in one after the
+// other: what was right does not count.
+func TestAnOfficeLogsIn(t *testing.T) {
+	b, _ := newBed(t)
+	p := b.provider("idp", nil, bob)
+	for n := range 100 {
+		v := b.visitor("203.0.113.60")
+		if v.through("idp", p, bob); v.who() != bob.Email {
+			t.Fatalf("the person number %d: %d %s", n+1, v.status, v.page)
+		}
+	}
+	v := b.visitor("203.0.113.60")
+	for range manyTries {
+		if v.get("/setup?token=axle_guess"); v.status == http.StatusTooManyRequests {
+			return
+		}
+	}
+	t.Errorf("what is wrong counts no more: %d", v.status)
+}
+
 // One source with endless attempts delays nobody else.
 func TestTriesOfOneSourceAreBounded(t *testing.T) {
 	b, _ := newBed(t)

@@ -50,10 +50,10 @@ type known struct {
 // use another counter, and other places for hashing, which the context has.
 func (s *Server) guess(r *http.Request, account string) (ctx context.Context, right func(), err error) {
 	account = email.Lower(strings.TrimSpace(account))
-	c := pool.Stranger(r.RemoteAddr)
+	c, came := pool.Stranger(r.RemoteAddr), 1
 	var k known
 	if s.open(r, cookieKnown, &k) && k.Account == account {
-		c = pool.Caller{Name: "browser " + k.ID}
+		c, came = pool.Caller{Name: "browser " + k.ID}, 0
 	} else if err := s.limits.tries.Take(c); err != nil {
 		return nil, nil, err
 	}
@@ -62,8 +62,19 @@ func (s *Server) guess(r *http.Request, account string) (ctx context.Context, ri
 	if err := s.limits.guesses.Take(c); err != nil {
 		return nil, nil, err
 	}
-	return ctx, func() { s.limits.guesses.GiveBack(c) }, nil
+	return ctx, func() {
+		s.limits.guesses.GiveBack(c)
+		s.came(r, came)
+	}, nil
 }
 
 // try counts one request of a source.
 func (s *Server) try(r *http.Request) error { return s.limits.tries.Take(pool.Stranger(r.RemoteAddr)) }
+
+// came gives back the requests of a login that was right: a whole office, which has one
+// address, logs in at nine.
+func (s *Server) came(r *http.Request, tries int) {
+	for range tries {
+		s.limits.tries.GiveBack(pool.Stranger(r.RemoteAddr))
+	}
+}

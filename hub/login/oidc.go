@@ -109,6 +109,7 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) error {
 		errcode.SetRetryAfter(w.Header(), err)
 		return s.loginPage(w, r, errcode.HTTPStatus(errcode.Of(err)), view{Error: errcode.Message(err), Next: f.Next})
 	}
+	s.came(r, 2)
 	terms := account.SessionTerms{Method: account.MethodOIDC, ProviderID: p.ID, ProvedAt: a.at}
 	if err := s.begin(w, r, a.user, terms, a.idToken); err != nil {
 		return err

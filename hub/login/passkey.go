@@ -122,6 +122,7 @@ func (s *Server) passkeyLogin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return s.scripted(w, err)
 	}
+	s.came(r, 2)
 	if err := s.begin(w, r, user, account.SessionTerms{Method: account.MethodPasskey}, ""); err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package notify
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
@@ -11,6 +10,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
@@ -18,9 +18,10 @@ const (
 	// firstDelay, twice that and so on to lastDelay: about an hour together at most.
 	maxAttempts           = 8
 	firstDelay, lastDelay = time.Minute, 20 * time.Minute
-	// atOnce is how many sinks are served at the same time, and perTurn how many
-	// messages each of them gets in one turn.
-	atOnce, perTurn = 8, 20
+	// atOnce is how many sinks are served at the same time, waits how long one waits for
+	// that, and perTurn how many messages each of them gets in one turn.
+	atOnce, perTurn = 16, 20
+	waits           = time.Minute
 	// maxPruned is how many old messages are deleted at once, each pruneEvery.
 	maxPruned, pruneEvery = 500, 10 * time.Minute
 )
@@ -38,38 +39,36 @@ type Outgoing interface {
 	PruneMessages(ctx context.Context, before int64, limit int) (int64, error)
 }
 
-// Deliver sends the messages that are due.
+// newPlaces makes the pool of sinks that are served at the same time: a project whose
+// destinations are slow has a half of what the others leave, and the hub's own sinks have a
+// reserve.
+func newPlaces(pools *pool.Set) *pool.Places {
+	return pools.Places(pool.Spec{Name: "notifications", Of: "destinations of notifications", Size: atOnce, Reserve: atOnce / 8, Queue: 10_000, Within: waits, Retry: turn})
+}
+
+// Deliver sends the messages that are due, and returns when they are sent.
 func (n *Notifier) Deliver(ctx context.Context) error {
+	defer n.running.Wait()
+	return n.begin(ctx)
+}
+
+// begin begins to serve each sink with waiting messages that is not being served yet. It
+// waits for none of them, so a slow destination delays only what else is for it.
+func (n *Notifier) begin(ctx context.Context) error {
 	sinks, err := n.config.Sinks.Sinks(ctx)
 	if err != nil {
 		return err
 	}
 	waiting, oldest := int64(0), int64(0)
-	slots := make(chan struct{}, atOnce)
-	var running sync.WaitGroup
 	for _, s := range sinks {
 		waiting += s.Waiting
 		if s.OldestAt > 0 && (oldest == 0 || s.OldestAt < oldest) {
 			oldest = s.OldestAt
 		}
-		if s.Waiting == 0 || n.rests(s.ID) {
-			continue
+		if s.Waiting > 0 && n.mayServe(s.ID) {
+			n.running.Go(func() { n.inTurn(ctx, s) })
 		}
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
-			break
-		}
-		running.Go(func() {
-			defer func() { <-slots }()
-			if err := n.serve(ctx, s); err != nil && ctx.Err() == nil {
-				n.config.Log.Warn("a notification sink could not be served; trying again", "sink", s.Name, logkey.Error, err)
-			}
-		})
 	}
-	running.Wait()
 	n.metrics.waits(waiting, oldest, n.now())
 	if len(sinks) == 0 || n.config.Clock.Now().Sub(n.prunedAt) < pruneEvery {
 		return nil
@@ -81,11 +80,35 @@ func (n *Notifier) Deliver(ctx context.Context) error {
 	})
 }
 
-// rests reports whether a sink's destination failed a short time ago.
-func (n *Notifier) rests(id string) bool {
+// inTurn serves a sink as soon as there is a place for its project.
+func (n *Notifier) inTurn(ctx context.Context, s Sink) {
+	defer n.served(s.ID)
+	held, err := n.places.Wait(ctx, pool.Caller{Name: s.ID, Project: s.ProjectID, Reserved: s.ProjectID == ""})
+	if err != nil {
+		return // the next turn begins it again
+	}
+	defer held.Leave()
+	if err := n.serve(ctx, s); err != nil && ctx.Err() == nil {
+		n.config.Log.Warn("a notification sink could not be served; trying again", "sink", s.Name, logkey.Error, err)
+	}
+}
+
+// mayServe notes that a sink is served, unless it is already, or its destination failed a
+// short time ago.
+func (n *Notifier) mayServe(id string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.config.Clock.Now().Before(n.resting[id])
+	if n.serving[id] || n.config.Clock.Now().Before(n.resting[id]) {
+		return false
+	}
+	n.serving[id] = true
+	return true
+}
+
+func (n *Notifier) served(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.serving, id)
 }
 
 // serve sends the due messages of a sink, until its destination fails.

@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/lifecycle"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // Writer runs transactions.
@@ -49,6 +50,8 @@ type Config struct {
 	Clock      clock.Clock
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
+	// Pools has the pools; nil has them without metrics.
+	Pools *pool.Set
 }
 
 const (
@@ -69,12 +72,17 @@ type Notifier struct {
 	wake    chan struct{}
 	metrics metrics
 
-	// prunedAt belongs to Deliver.
+	places  *pool.Places
+	running sync.WaitGroup
+
+	// prunedAt belongs to begin.
 	prunedAt time.Time
 
 	mu sync.Mutex
 	// resting are the sinks whose destination failed, until a time.
 	resting map[string]time.Time
+	// serving are the sinks that are served, or wait for a place.
+	serving map[string]bool
 }
 
 // New returns an error when a required part is missing.
@@ -88,7 +96,7 @@ func New(c Config) (*Notifier, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	n := &Notifier{objects: &objects{c}, wake: make(chan struct{}, 1), resting: map[string]time.Time{}, metrics: newMetrics()}
+	n := &Notifier{objects: &objects{c}, wake: make(chan struct{}, 1), places: newPlaces(c.Pools), resting: map[string]time.Time{}, serving: map[string]bool{}, metrics: newMetrics()}
 	if c.Registerer != nil {
 		c.Registerer.MustRegister(n.metrics.all()...)
 	}
@@ -118,7 +126,10 @@ func (n *Notifier) Apply(context.Context, []event.Row) error { n.Wake(); return 
 func (n *Notifier) Run(ctx context.Context) error {
 	return lifecycle.Run(ctx,
 		lifecycle.Part{Name: "collect", Run: func(ctx context.Context) error { return n.repeat(ctx, n.wake, n.CollectAll) }},
-		lifecycle.Part{Name: "deliver", Run: func(ctx context.Context) error { return n.repeat(ctx, nil, n.Deliver) }},
+		lifecycle.Part{Name: "deliver", Run: func(ctx context.Context) error {
+			defer n.running.Wait()
+			return n.repeat(ctx, nil, n.begin)
+		}},
 	)
 }
 

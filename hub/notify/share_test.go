@@ -1,15 +1,21 @@
 package notify_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/notify"
+	"github.com/axle-cd/axle/hub/notify/send"
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/eventually"
 )
 
 // TestDearExpressionsDelayOnlyTheirProject holds that 50 routers with 20 dear expressions
@@ -73,6 +79,74 @@ func TestDearExpressionsDelayOnlyTheirProject(t *testing.T) {
 			t.Errorf("in the end, events by project: %v, want %d", told, events)
 		}
 	})
+}
+
+// TestSlowDestinationsDelayOnlyTheirProject holds that a project with 50 destinations that do
+// not answer delays no message of another project, neither one of the same turn nor a later
+// one, and that it gets its own in the end.
+func TestSlowDestinationsDelayOnlyTheirProject(t *testing.T) {
+	d := storetest.SQLite(t)
+	b := newBed(t, d)
+	slow, err := b.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "slow"})
+	b.must(err)
+	other, err := b.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "zebra"})
+	b.must(err)
+	b.AddCluster("edge-1")
+	web, api := b.AddService("edge-1", "web"), b.AddService("edge-1", "api")
+	d.Exec(t, fmt.Sprintf("UPDATE services SET project_id = '%s' WHERE id = '%s'", slow.ID, web.ID), fmt.Sprintf("UPDATE services SET project_id = '%s' WHERE id = '%s'", other.ID, api.ID))
+	answers := make(chan struct{})
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-answers:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(hanging.Close)
+	var names []string
+	for n := range 50 {
+		names = append(names, fmt.Sprintf("slow-%02d", n))
+		b.sink(notify.SinkRequest{Name: names[n], Project: "slow", Type: send.Webhook, URL: hanging.URL})
+	}
+	b.sink(notify.SinkRequest{Name: "zebra", Project: "zebra"})
+	b.route(notify.Router{Name: "slow", Project: "slow", Events: []string{"service.update"}, Sinks: names})
+	b.route(notify.Router{Name: "zebra", Project: "zebra", Events: []string{"service.update"}, Sinks: []string{"zebra"}})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- b.Run(ctx) }()
+	told := func(want int) {
+		t.Helper()
+		got := 0
+		eventually.For(t, 30*time.Second, "the other project has its messages", func() error {
+			b.clock.Advance(5 * time.Second)
+			for _, one := range b.take() {
+				got += len(one.body.Objects) + one.body.Others
+			}
+			if got < want {
+				return fmt.Errorf("%d of %d events", got, want)
+			}
+			return nil
+		})
+	}
+	broke := func(name, service string) event.Entry {
+		return event.Entry{Kind: "service.failed", Object: "service edge-1/" + name, Service: service}
+	}
+	b.happens(broke("web", web.ID), broke("api", api.ID))
+	told(1)
+	b.happens(broke("api-2", api.ID))
+	told(1)
+	close(answers)
+	eventually.For(t, time.Minute, "the slow ones have theirs", func() error {
+		b.clock.Advance(5 * time.Second)
+		for _, name := range names {
+			s, err := b.Sink(t.Context(), name)
+			if err != nil || s.Waiting > 0 {
+				return fmt.Errorf("%s waits for %d, %w", name, s.Waiting, err)
+			}
+		}
+		return nil
+	})
+	cancel()
+	b.must(<-ended)
 }
 
 // TestDearestExpressionsAreRefused holds that the cost of an expression is known when it

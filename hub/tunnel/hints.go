@@ -2,6 +2,7 @@ package tunnel
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // The reasons of hints.
@@ -22,9 +24,10 @@ const (
 // hinting is how many hints are sent concurrently.
 const hinting = 64
 
-// hints is the queue of hints to send: at most one per cluster, oldest first. A
-// change of the whole fleet fills it; the rate limit empties it. A cluster is
-// hinted at once, unless it was hinted within the last HintRest: then it is
+// hints is the queue of hints to send: at most one per cluster, the projects in
+// turn, and of a project the oldest first. A change of the whole fleet fills it; the
+// rate limit empties it. A project whose agents do not answer has a half of what is
+// sent concurrently. A cluster is hinted at once, unless it was hinted within the last HintRest: then it is
 // hinted when that time is over.
 type hints struct {
 	t     *Tunnels
@@ -32,13 +35,19 @@ type hints struct {
 	wake  chan struct{}
 
 	mu     sync.Mutex
-	queue  []string
+	queue  []*lane           // of the projects with waiting hints, the next one first
 	reason map[string]string // by cluster, of the waiting hints
 	// resting are the clusters that were hinted within HintRest: a new hint for
 	// them is kept only in reason.
 	resting map[string]bool
 	// named is the etag in each cluster's last hint.
 	named map[string]string
+}
+
+// lane are the waiting clusters of a project.
+type lane struct {
+	project  string
+	clusters []string
 }
 
 func newHints(t *Tunnels) *hints {
@@ -51,7 +60,7 @@ func newHints(t *Tunnels) *hints {
 func (h *hints) add(clusterID, reason string) {
 	h.mu.Lock()
 	if _, waits := h.reason[clusterID]; !waits && !h.resting[clusterID] {
-		h.queue = append(h.queue, clusterID)
+		h.enqueue(clusterID)
 	}
 	if h.reason[clusterID] != reasonToken {
 		h.reason[clusterID] = reason
@@ -81,58 +90,73 @@ func (h *hints) rest(ctx context.Context, clusterID string) {
 		h.mu.Lock()
 		delete(h.resting, clusterID)
 		if _, waits := h.reason[clusterID]; waits {
-			h.queue = append(h.queue, clusterID)
+			h.enqueue(clusterID)
 		}
 		h.mu.Unlock()
 		h.turn()
 	})
 }
 
-func (h *hints) next() (clusterID, reason string, ok bool) {
+// enqueue adds a cluster to the lane of its project. The caller holds mu.
+func (h *hints) enqueue(clusterID string) {
+	project := h.t.config.Project(clusterID)
+	at := slices.IndexFunc(h.queue, func(l *lane) bool { return l.project == project })
+	if at < 0 {
+		at = len(h.queue)
+		h.queue = append(h.queue, &lane{project: project})
+	}
+	h.queue[at].clusters = append(h.queue[at].clusters, clusterID)
+}
+
+// next returns the next hint and its place: that of the first project that has one, which
+// is the last then. The place is nil when there is nothing to send now.
+func (h *hints) next() (clusterID, reason string, place *pool.Held) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.queue) == 0 {
-		h.queue = nil
-		return "", "", false
+	for at, l := range h.queue {
+		clusterID = l.clusters[0]
+		if place = h.t.pools.hints.Try(pool.Caller{Name: clusterID, Project: l.project}); place == nil {
+			continue
+		}
+		h.queue = slices.Delete(h.queue, at, at+1)
+		if l.clusters = l.clusters[1:]; len(l.clusters) > 0 {
+			h.queue = append(h.queue, l)
+		}
+		reason = h.reason[clusterID]
+		delete(h.reason, clusterID)
+		return clusterID, reason, place
 	}
-	clusterID, h.queue = h.queue[0], h.queue[1:]
-	reason = h.reason[clusterID]
-	delete(h.reason, clusterID)
-	return clusterID, reason, true
+	return "", "", nil
 }
 
 // run sends hints at the limited rate.
 func (h *hints) run(ctx context.Context) error {
-	slots := make(chan struct{}, hinting)
 	for {
-		clusterID, reason, ok := h.next()
-		if !ok {
+		if h.limit.Wait(ctx) != nil {
+			return nil
+		}
+		clusterID, reason, place := h.next()
+		for place == nil {
 			select {
 			case <-h.wake:
-				continue
 			case <-ctx.Done():
 				return nil
 			}
-		}
-		if h.limit.Wait(ctx) != nil {
-			return nil
+			clusterID, reason, place = h.next()
 		}
 		h.t.mu.Lock()
 		c := h.t.current[clusterID]
 		h.t.mu.Unlock()
 		if c == nil {
+			place.Leave()
 			h.lost(clusterID, reason, nil)
 			continue
 		}
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			return nil
-		}
 		h.rest(ctx, clusterID)
 		h.t.running.Go(func() {
-			defer func() { <-slots }()
 			h.send(ctx, c, reason)
+			place.Leave()
+			h.turn()
 		})
 	}
 }

@@ -26,9 +26,9 @@ const (
 // pools are what the clusters' requests and the agents' connections share.
 type pools struct {
 	// cluster is the pattern of the pool of each connection.
-	cluster, replica, probes *pool.Places
-	dials                    *pool.Rates
-	project                  func(clusterID string) string
+	cluster, replica, probes, hints *pool.Places
+	dials                           *pool.Rates
+	project                         func(clusterID string) string
 }
 
 func newPools(c Config) *pools {
@@ -38,6 +38,7 @@ func newPools(c Config) *pools {
 	return &pools{
 		cluster: requests("cluster_requests", "requests to a cluster", c.MaxPerCluster, true),
 		replica: requests("replica_requests", "requests to clusters through this replica", c.MaxPerHub, false),
+		hints:   c.Pools.Places(pool.Spec{Name: "hints", Of: "hints to agents", Size: hinting, Retry: retryExhausted}),
 		probes:  c.Pools.Places(pool.Spec{Name: "tunnel_probes", Of: "tests of WebSockets", Size: maxProbes, Retry: probeWithin}),
 		dials: c.Pools.Rates(pool.RateSpec{
 			Name: "tunnel_dials", Of: "tunnels", Clock: c.Clock,

@@ -139,7 +139,12 @@ func (p *Places) Wait(ctx context.Context, c Caller) (*Held, error) {
 		return p.give(c, 1), nil
 	}
 	var late <-chan time.Time
-	if !p.spec.Patient {
+	switch {
+	case p.spec.Patient:
+	case p.queue == nil:
+		defer p.mu.Unlock()
+		return nil, p.refusal(why, c)
+	default:
 		queued, err := p.queue.Take(c)
 		if err != nil {
 			p.mu.Unlock()

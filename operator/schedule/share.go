@@ -2,10 +2,14 @@ package schedule
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // shares is a queue of which no namespace has all workers: it gets at most half of those
@@ -13,12 +17,11 @@ import (
 // ends something next.
 type shares struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
-	workers int
+	workers *pool.Places
 
 	mu sync.Mutex
-	// running are how many objects of a namespace have a worker.
-	running map[string]int
-	busy    int
+	// running are the objects that have a worker.
+	running map[reconcile.Request]*pool.Held
 	// held wait for their namespace's share, in order; handed wait for a worker that has
 	// just become free.
 	held   []queued
@@ -30,11 +33,14 @@ type queued struct {
 	priority int
 }
 
+// pools has the pools of this process, beside the metrics of the controllers.
+var pools = sync.OnceValue(func() *pool.Set { return pool.NewSet(metrics.Registry) })
+
 // newShares returns the queue of a controller.
 func newShares(name string, workers int, limiter workqueue.TypedRateLimiter[reconcile.Request]) *shares {
 	return &shares{
 		PriorityQueue: priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }),
-		workers:       workers, running: map[string]int{},
+		workers:       pools().Places(pool.Spec{Name: "workers", Of: "workers of " + name, Size: workers, Retry: time.Second}), running: map[reconcile.Request]*pool.Held{},
 	}
 }
 
@@ -72,23 +78,20 @@ func (s *shares) hand() (next queued, ok bool) {
 func (s *shares) admit(q queued) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.fits(q) {
+	if !s.begin(q) {
 		s.held = append(s.held, q)
 		return false
 	}
-	s.begin(q)
 	return true
 }
 
-func (s *shares) fits(q queued) bool {
-	own := s.running[q.request.Namespace]
-	left := s.workers - (s.busy - own)
-	return own < max(1, (left+1)/2)
-}
-
-func (s *shares) begin(q queued) {
-	s.running[q.request.Namespace]++
-	s.busy++
+// begin gives an object a worker if its namespace has a share left.
+func (s *shares) begin(q queued) bool {
+	place := s.workers.Try(pool.Caller{Name: q.request.Namespace})
+	if place != nil {
+		s.running[q.request] = place
+	}
+	return place != nil
 }
 
 // Done implements workqueue.TypedInterface. The worker that calls it asks for the next
@@ -97,14 +100,11 @@ func (s *shares) Done(request reconcile.Request) {
 	s.PriorityQueue.Done(request)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.busy--
-	if s.running[request.Namespace]--; s.running[request.Namespace] == 0 {
-		delete(s.running, request.Namespace)
-	}
+	s.running[request].Leave()
+	delete(s.running, request)
 	for i, q := range s.held {
-		if s.fits(q) {
+		if s.begin(q) {
 			s.held = append(s.held[:i:i], s.held[i+1:]...)
-			s.begin(q)
 			s.handed = append(s.handed, q)
 			return
 		}

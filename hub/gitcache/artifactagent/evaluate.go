@@ -196,7 +196,7 @@ func (a *Agent) fetch(ctx context.Context, t *target, dir string) error {
 	if a.config.Kind == record.Helm {
 		host = repoagent.HostOf(t.url)
 	}
-	leave, err := a.Config.Gates.Enter(ctx, repoagent.Turn{Host: host})
+	leave, err := a.Config.Gates.Enter(ctx, repoagent.Turn{Host: host, Caller: a.Config.Sharing})
 	if err == nil {
 		err = a.protocol.fetch(ctx, t, dir)
 		leave(err)

@@ -65,7 +65,7 @@ func BenchmarkManyRefs(b *testing.B) {
 		b.Fatal(err)
 	}
 	dir := b.TempDir() + "/m.git"
-	m, err := mirror.NewPool(0).Open(b.Context(), dir, "sha1")
+	m, err := mirror.NewPool(nil).Open(b.Context(), dir, "sha1")
 	if err != nil {
 		b.Fatal(err)
 	}

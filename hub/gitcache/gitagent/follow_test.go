@@ -27,7 +27,7 @@ type disks struct {
 
 func newDisks(t *testing.T) *disks {
 	t.Helper()
-	mirrors, dir := mirror.NewPool(0), t.TempDir()
+	mirrors, dir := mirror.NewPool(nil), t.TempDir()
 	d := &disks{t: t, from: gitagent.Copy{Mirrors: mirrors, Dir: filepath.Join(dir, "from.git")}, to: gitagent.Copy{Mirrors: mirrors, Dir: filepath.Join(dir, "to.git")}}
 	if _, err := mirrors.Open(t.Context(), d.from.Dir, "sha1"); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func (a *Agent) fetchLFS(ctx context.Context, reader *mirror.Reader, content *mi
 		return err
 	}
 	defer s.Close()
-	leave, err := a.Config.Gates.Enter(ctx, repoagent.Turn{Host: repoagent.HostOf(cmp.Or(content.LFSURL, r.URL))})
+	leave, err := a.Config.Gates.Enter(ctx, repoagent.Turn{Host: repoagent.HostOf(cmp.Or(content.LFSURL, r.URL)), Caller: a.Config.Sharing})
 	if err != nil {
 		return err
 	}

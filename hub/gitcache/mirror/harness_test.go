@@ -12,7 +12,7 @@ import (
 
 const repo = "team/app"
 
-var mirrors = mirror.NewPool(0)
+var mirrors = mirror.NewPool(nil)
 
 // newGit starts a server with one repository of one commit. Mirrors copy from
 // its folder, because they know no network.

@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/internal/atomicfile"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/gitobject"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // keepPrefix is the prefix of refs on commits that a rollback may need after
@@ -71,15 +72,15 @@ type Mirror struct {
 }
 
 // Pool opens mirrors. Its mirrors share one limit of processes.
-type Pool struct{ slots chan struct{} }
+type Pool struct{ places *pool.Places }
 
-// NewPool returns a Pool whose mirrors together run at most so many processes
-// that read objects; zero is twice the cores.
-func NewPool(processes int) *Pool {
-	if processes <= 0 {
-		processes = 2 * runtime.GOMAXPROCS(0)
-	}
-	return &Pool{slots: make(chan struct{}, processes)}
+// NewPool returns a Pool whose mirrors together run at most four processes a core
+// that read objects, of which the repositories of one project have a half; the
+// others wait.
+func NewPool(pools *pool.Set) *Pool {
+	return &Pool{pools.Places(pool.Spec{
+		Name: "object_readers", Of: "processes that read Git objects", Size: 4 * runtime.GOMAXPROCS(0), Queue: 100_000, Within: readersWithin, Retry: time.Second,
+	})}
 }
 
 // Open opens the mirror in dir, or creates an empty one for ids of the
@@ -94,7 +95,7 @@ func (p *Pool) Open(ctx context.Context, dir, format string) (*Mirror, error) {
 		config = "[core]\n\trepositoryFormatVersion = 1\n[extensions]\n\tobjectFormat = sha256\n" + config
 	}
 	m := &Mirror{dir: dir, format: format}
-	m.objs = &objects{mirror: m, slots: p.slots}
+	m.objs = &objects{mirror: m, places: p.places}
 	if FormatOf(dir) != format {
 		if err := create(ctx, dir, format); err != nil {
 			return nil, fmt.Errorf("make mirror %s: %w", dir, err)

@@ -18,10 +18,14 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache/gitexec"
 	"github.com/axle-cd/axle/internal/gitobject"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // idleAfter is when an idle process is ended.
 const idleAfter = 30 * time.Second
+
+// readersWithin is how long somebody waits for a process.
+const readersWithin = time.Hour
 
 // maxInMemory limits an object that is read into memory: trees, commits and the
 // files that refer to other files.
@@ -31,7 +35,7 @@ const maxInMemory = 16 << 20
 // number of processes is limited over all mirrors.
 type objects struct {
 	mirror *Mirror
-	slots  chan struct{}
+	places *pool.Places
 	mu     sync.Mutex
 	idle   []*reader
 	// tidy ends idle processes of a mirror without readers; each holds 2 MiB,
@@ -48,6 +52,7 @@ var errMissing = errors.New("object is missing")
 // reader is one process. One caller at a time uses it.
 type reader struct {
 	cmd    *exec.Cmd
+	held   *pool.Held
 	in     io.WriteCloser
 	out    *bufio.Reader
 	format string // of ids
@@ -59,24 +64,25 @@ type reader struct {
 
 // borrow takes an idle process or starts one. giveBack must follow.
 func (o *objects) borrow(ctx context.Context) (*reader, error) {
-	select {
-	case o.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	held, err := o.places.Wait(ctx, pool.Of(ctx))
+	if err != nil {
+		return nil, err
 	}
 	o.mu.Lock()
 	if n := len(o.idle); n > 0 {
 		r := o.idle[n-1]
-		o.idle = o.idle[:n-1]
+		o.idle, r.held = o.idle[:n-1], held
 		o.mu.Unlock()
 		return r, nil
 	}
 	o.mu.Unlock()
 	r, err := o.start()
 	if err != nil {
-		<-o.slots
+		held.Leave()
+		return nil, err
 	}
-	return r, err
+	r.held = held
+	return r, nil
 }
 
 func (o *objects) start() (*reader, error) {
@@ -105,7 +111,7 @@ func (o *objects) start() (*reader, error) {
 }
 
 func (o *objects) giveBack(r *reader) {
-	defer func() { <-o.slots }()
+	defer r.held.Leave()
 	if r.bad {
 		r.end()
 		return

@@ -29,7 +29,7 @@ func (q *questions) Write(p []byte) (int, error) {
 // ends it, and git is asked for each object once.
 func TestAFolderInManyPlacesIsReadOnce(t *testing.T) {
 	t.Parallel()
-	m, err := NewPool(1).Open(t.Context(), filepath.Join(t.TempDir(), "m"), "sha1")
+	m, err := NewPool(nil).Open(t.Context(), filepath.Join(t.TempDir(), "m"), "sha1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,6 @@ func TestAFolderInManyPlacesIsReadOnce(t *testing.T) {
 	}
 	counted := &questions{WriteCloser: process.in}
 	process.in = counted
-	m.objs.slots <- struct{}{}
 	m.objs.giveBack(process)
 	l := newLister(NewReader(m), &Content{lfs: true}, 20_000) // 300,000 are 40 s under the race detector
 	err = l.walk(t.Context(), "", treeEntry{id: top, mode: modeTree}, 0, nil)

@@ -10,6 +10,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // DefaultPoll is the default time between polls.
@@ -47,6 +48,8 @@ type Config struct {
 	PassLimit time.Duration
 	Clock     clock.Clock
 	Log       *slog.Logger
+	// Sharing is the repository as pools know it.
+	Sharing pool.Caller
 	// Gates are shared by all agents of this replica; nil sets no limit.
 	Gates *Gates
 	// Bulk, if set, reports whether the next read is a first copy.
@@ -124,7 +127,7 @@ func New(c Config, r Remote) *Agent {
 // Run follows the repository until ctx ends, which signals the end of the lease. It
 // returns early when the store reports that another replica has the lease.
 func (a *Agent) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(pool.As(ctx, a.Config.Sharing))
 	defer a.remote.Close()
 	defer cancel()
 	a.Life = ctx

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,14 +14,15 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
-// The number of concurrent requests: to one host, and to all. First copies are
-// long and need memory, so they leave slots for fetches of repositories that
-// are here already.
+// The number of concurrent requests: to one host, and to all, of which one project
+// has a half. First copies are long and need memory, so they leave places for
+// fetches of repositories that are here already.
 const (
-	perHost, bulkPerHost = 32, 8
-	overall, bulkOverall = 64, 16
+	perHost, bulkPerHost = 64, 16
+	overall, bulkOverall = 128, 24
 )
 
 const (
@@ -42,23 +44,27 @@ var ErrClosed = errors.New("the host is left alone")
 // Gates limit the requests of one replica to the hosts of upstreams: all
 // requests to a host (listings, fetches, charts, LFS files) pass the same gate.
 // A host that fails for all repositories is closed; then one request at a time
-// tests whether it is back. The nil value limits nothing.
+// tests whether it is back. Whoever is above the share of their project waits, and
+// others pass. The nil value limits nothing.
 //
 //	open --3 failures in a row--> closed --time--> one asks --well--> open
 //	                                 ^----------------failed---'
 type Gates struct {
 	clock clock.Clock
 
-	mu      sync.Mutex
-	hosts   map[string]*host
-	running count
+	// all are the places of this replica, and each the ones that every host has again.
+	all, each places
+
+	mu    sync.Mutex
+	hosts map[string]*host
 }
 
-type count struct{ all, bulk int }
+// places are those of requests, and of the first copies among them.
+type places struct{ requests, bulk *pool.Places }
 
 type host struct {
 	name     string
-	running  count
+	places   places
 	waiting  [3][]*waiter // urgent, others, bulk
 	failures int          // in a row
 	closings int          // in a row
@@ -69,6 +75,7 @@ type host struct {
 
 type waiter struct {
 	turn  Turn
+	held  []*pool.Held
 	ready chan error // holds one
 }
 
@@ -76,6 +83,8 @@ type waiter struct {
 type Turn struct {
 	// Host is the result of HostOf.
 	Host string
+	// Caller is who has a share: the repository, and its project.
+	Caller pool.Caller
 	// Urgent is set for a request that a person or a webhook kicked.
 	Urgent bool
 	// Bulk is set for a first copy.
@@ -83,7 +92,16 @@ type Turn struct {
 }
 
 // NewGates returns gates that are open.
-func NewGates(c clock.Clock) *Gates { return &Gates{clock: c, hosts: map[string]*host{}} }
+func NewGates(c clock.Clock, pools *pool.Set) *Gates {
+	make := func(name, of string, size int) *pool.Places {
+		return pools.Places(pool.Spec{Name: name, Of: of, Size: size, Retry: time.Second})
+	}
+	return &Gates{
+		clock: c, hosts: map[string]*host{},
+		all:  places{make("upstream_requests", "requests to upstreams", overall), make("first_copies", "first copies of repositories", bulkOverall)},
+		each: places{make("host_requests", "requests to a host", perHost), make("host_first_copies", "first copies from a host", bulkPerHost)},
+	}
+}
 
 // HostOf returns the name of the gate for a URL: the host, with its port unless
 // that is one of the standard ports of Git servers.
@@ -117,7 +135,7 @@ func (g *Gates) Enter(ctx context.Context, t Turn) (leave func(error), err error
 	h := g.hosts[t.Host]
 	if h == nil {
 		g.prune()
-		h = &host{name: t.Host, kicks: rate.NewLimiter(rate.Every(kickedEvery), Burst)}
+		h = &host{name: t.Host, kicks: rate.NewLimiter(rate.Every(kickedEvery), Burst), places: places{g.each.requests.Another("requests to " + t.Host), g.each.bulk.Another("first copies from " + t.Host)}}
 		g.hosts[t.Host] = h
 	}
 	if err := g.closed(h, t); err != nil {
@@ -138,7 +156,7 @@ func (g *Gates) Enter(ctx context.Context, t Turn) (leave func(error), err error
 	}
 	began := g.clock.Now()
 	var once sync.Once
-	return func(err error) { once.Do(func() { g.leave(h, t, began, err) }) }, nil
+	return func(err error) { once.Do(func() { g.leave(h, w, began, err) }) }, nil
 }
 
 func (t Turn) rank() int {
@@ -160,7 +178,7 @@ func (g *Gates) closed(h *host, t Turn) error {
 	now := g.clock.Now()
 	wait := h.openAt.Sub(now)
 	switch {
-	case h.running.all == 0 && wait <= 0:
+	case h.places.requests.Used() == 0 && wait <= 0:
 		return nil // this request tests the host
 	case t.Urgent && h.kicks.AllowN(now, 1):
 		return nil
@@ -169,28 +187,40 @@ func (g *Gates) closed(h *host, t Turn) error {
 		After(max(wait, firstClosed/2))
 }
 
-// admit gives turns to waiters, in the order of their ranks. The caller holds
-// the lock.
+// admit gives turns to waiters, in the order of their ranks, as far as there are places
+// for their projects. The caller holds the lock.
 func (g *Gates) admit(h *host) {
 	for rank := range h.waiting {
-		for len(h.waiting[rank]) > 0 {
-			w := h.waiting[rank][0]
-			bulk := w.turn.Bulk
-			if h.running.all >= perHost || g.running.all >= overall || bulk && (h.running.bulk >= bulkPerHost || g.running.bulk >= bulkOverall) {
-				break
+		h.waiting[rank] = slices.DeleteFunc(h.waiting[rank], func(w *waiter) bool {
+			if w.held = g.take(h, w.turn); w.held == nil {
+				return false
 			}
-			h.waiting[rank] = h.waiting[rank][1:]
-			h.running.add(bulk, 1)
-			g.running.add(bulk, 1)
 			w.ready <- nil
-		}
+			return true
+		})
 	}
 }
 
-func (c *count) add(bulk bool, n int) {
-	c.all += n
-	if bulk {
-		c.bulk += n
+// take takes a place of each pool of a turn, or none. The caller holds the lock.
+func (g *Gates) take(h *host, t Turn) (held []*pool.Held) {
+	of := []*pool.Places{h.places.requests, g.all.requests}
+	if t.Bulk {
+		of = append(of, h.places.bulk, g.all.bulk)
+	}
+	for _, p := range of {
+		one := p.Try(t.Caller)
+		if one == nil {
+			giveBack(held)
+			return nil
+		}
+		held = append(held, one)
+	}
+	return held
+}
+
+func giveBack(held []*pool.Held) {
+	for _, one := range held {
+		one.Leave()
 	}
 }
 
@@ -199,23 +229,21 @@ func (g *Gates) abandon(h *host, w *waiter, why error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	rank := w.turn.rank()
-	for i, other := range h.waiting[rank] {
-		if other == w {
-			h.waiting[rank] = append(h.waiting[rank][:i:i], h.waiting[rank][i+1:]...)
-			g.forget(h)
-			return why
-		}
+	if at := slices.Index(h.waiting[rank], w); at >= 0 {
+		h.waiting[rank] = slices.Delete(h.waiting[rank], at, at+1)
+		g.forget(h)
+		return why
 	}
 	// Its turn, or its refusal, came at the same moment.
 	if err := <-w.ready; err != nil {
 		return err
 	}
-	g.end(h, w.turn)
+	g.end(h, w)
 	return why
 }
 
 // leave ends a turn and records the host's result.
-func (g *Gates) leave(h *host, t Turn, began time.Time, err error) {
+func (g *Gates) leave(h *host, w *waiter, began time.Time, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -227,13 +255,13 @@ func (g *Gates) leave(h *host, t Turn, began time.Time, err error) {
 	}
 	if !h.openAt.IsZero() {
 		for rank := range h.waiting {
-			for _, w := range h.waiting[rank] {
-				w.ready <- g.closed(h, Turn{Host: h.name})
+			for _, other := range h.waiting[rank] {
+				other.ready <- g.closed(h, Turn{Host: h.name})
 			}
 			h.waiting[rank] = nil
 		}
 	}
-	g.end(h, t)
+	g.end(h, w)
 }
 
 // failed reports whether an error is the host's, and not about a repository or
@@ -259,9 +287,8 @@ func (g *Gates) count(h *host, began time.Time) {
 }
 
 // end frees a turn for the next waiter. The caller holds the lock.
-func (g *Gates) end(h *host, t Turn) {
-	h.running.add(t.Bulk, -1)
-	g.running.add(t.Bulk, -1)
+func (g *Gates) end(h *host, w *waiter) {
+	giveBack(w.held)
 	g.forget(h)
 	for _, other := range g.hosts {
 		g.admit(other)
@@ -277,15 +304,21 @@ func (g *Gates) prune() {
 		return
 	}
 	for name, h := range g.hosts {
-		if h.running.all == 0 && g.clock.Now().Sub(h.closedAt) > 2*maxClosed {
-			delete(g.hosts, name)
+		if h.places.requests.Used() == 0 && g.clock.Now().Sub(h.closedAt) > 2*maxClosed {
+			g.drop(name, h)
 		}
 	}
 }
 
 // forget drops a host without any state to remember. The caller holds the lock.
 func (g *Gates) forget(h *host) {
-	if h.running.all == 0 && h.failures == 0 && len(h.waiting[0])+len(h.waiting[1])+len(h.waiting[2]) == 0 {
-		delete(g.hosts, h.name)
+	if h.places.requests.Used() == 0 && h.failures == 0 && len(h.waiting[0])+len(h.waiting[1])+len(h.waiting[2]) == 0 {
+		g.drop(h.name, h)
 	}
+}
+
+func (g *Gates) drop(name string, h *host) {
+	h.places.requests.Close()
+	h.places.bulk.Close()
+	delete(g.hosts, name)
 }

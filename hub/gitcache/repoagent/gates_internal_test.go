@@ -11,6 +11,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 func TestHostOf(t *testing.T) {
@@ -100,7 +101,7 @@ func TestAFailingHostIsAskedLessAndLess(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				u := &upstream{down: true}
-				all := agents(ctx, 6, NewGates(clock.Real{}), u)
+				all := agents(ctx, 6, NewGates(clock.Real{}, nil), u)
 				began := time.Now()
 				for time.Since(began) < time.Hour {
 					<-time.After(time.Second)
@@ -137,10 +138,13 @@ func TestAFailingHostIsAskedLessAndLess(t *testing.T) {
 // host refuses all at once, except for one test request.
 func TestAGateIsFairAndBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := NewGates(clock.Real{})
+		g := NewGates(clock.Real{}, nil)
 		ctx := t.Context()
+		n := 0
 		enter := func(turn Turn) func(error) {
 			t.Helper()
+			n++
+			turn.Caller.Name = fmt.Sprint(n)
 			leave, err := g.Enter(ctx, turn)
 			if err != nil {
 				t.Fatal(err)
@@ -225,8 +229,48 @@ func TestAGateIsFairAndBounded(t *testing.T) {
 		}
 		probe(nil)
 		enter(Turn{Host: "h"})(nil)
-		if len(g.hosts) != 0 || g.running != (count{}) {
-			t.Errorf("left over: %v, %v", g.hosts, g.running)
+		if len(g.hosts) != 0 || g.all.requests.Used()+g.all.bulk.Used() != 0 {
+			t.Errorf("left over: %v, %d", g.hosts, g.all.requests.Used())
+		}
+	})
+}
+
+// TestSlowHostsHoldOnlyTheirProject holds that a project whose hosts do not answer delays no
+// request of another project, whether to the same host or to one of its own.
+func TestSlowHostsHoldOnlyTheirProject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGates(clock.Real{}, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		inside := 0
+		for n := range 4 * overall {
+			go func() {
+				leave, err := g.Enter(ctx, Turn{Host: fmt.Sprint("slow-", n%3), Bulk: n%2 == 0, Caller: pool.Caller{Name: fmt.Sprint(n), Project: "tenant"}})
+				if err == nil {
+					inside++
+					<-ctx.Done()
+					leave(nil)
+				}
+			}()
+			synctest.Wait()
+		}
+		if inside != overall/2 {
+			t.Errorf("a project has %d of %d requests", inside, overall)
+		}
+		for _, turn := range []Turn{{Host: "slow-0"}, {Host: "slow-0", Bulk: true}, {Host: "fast"}, {Host: "fast", Bulk: true}} {
+			turn.Caller = pool.Caller{Name: "web", Project: "others"}
+			within, late := context.WithTimeout(ctx, time.Second)
+			leave, err := g.Enter(within, turn)
+			late()
+			if err != nil {
+				t.Errorf("another project's request to %s, a first copy: %v: %v", turn.Host, turn.Bulk, err)
+				continue
+			}
+			leave(nil)
+		}
+		cancel()
+		synctest.Wait()
+		if len(g.hosts) != 0 || g.all.requests.Used()+g.all.bulk.Used() != 0 {
+			t.Errorf("left over: %v, %d", g.hosts, g.all.requests.Used())
 		}
 	})
 }
@@ -235,7 +279,7 @@ func TestAGateIsFairAndBounded(t *testing.T) {
 // repositories on it are served, and when it only sends rate limits.
 func TestOneBrokenRepositoryClosesNoHost(t *testing.T) {
 	t.Parallel()
-	g := NewGates(clock.Real{})
+	g := NewGates(clock.Real{}, nil)
 	for range 20 {
 		for _, said := range []error{errcode.New(errcode.Unavailable, "500"), errcode.New(errcode.Unavailable, "500"), nil,
 			errcode.New(errcode.Unavailable, "429").After(time.Minute), errcode.New(errcode.Unauthorized, "401"), errcode.New(errcode.NotFound, "404")} {

@@ -27,7 +27,7 @@ func (a *Agent) pass(life context.Context, urgent bool) (err error) {
 	if urgent {
 		a.Retries.Lift()
 	}
-	leave, err := a.Config.Gates.Enter(ctx, Turn{Host: a.host, Urgent: urgent, Bulk: a.Config.Bulk()})
+	leave, err := a.Config.Gates.Enter(ctx, Turn{Host: a.host, Caller: a.Config.Sharing, Urgent: urgent, Bulk: a.Config.Bulk()})
 	if errors.Is(err, ErrClosed) && a.health.State == record.Failed {
 		// Nothing is new: a host that stays down causes no database writes.
 		a.plan(err)
