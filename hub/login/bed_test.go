@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/axle-cd/axle/hub/hubtest"
@@ -65,9 +67,18 @@ func loggedBed(t *testing.T, log *slog.Logger) *bed {
 	t.Helper()
 	c := &shifted{}
 	h := hubtest.New(t, hubtest.Config{AdminToken: "none", Hub: hubtest.HubConfig{
-		Clock: c, Log: log, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Clock: c, Log: log, Console: consoleFont(), TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	}})
 	return &bed{h, t, c}
+}
+
+// consoleFont is a console that has its font for text only; nil where make web did not run.
+func consoleFont() fs.FS {
+	font, err := os.ReadFile("../../web/node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2")
+	if err != nil {
+		return nil
+	}
+	return fstest.MapFS{"assets/inter-latin-wght-normal-C2S99t-D.woff2": {Data: font}}
 }
 
 // localhostBed is a fresh hub that browsers reach by a host name, as passkeys

@@ -101,6 +101,12 @@ func TestPeopleComeInByBrowser(t *testing.T) {
 	b := freshBed(t)
 	page := browser.New(t)
 	page.Open(b.URL + "/setup?token=" + b.setupToken())
+	eventually.For(t, limit, "the console's font is loaded", func() error {
+		if is := page.Eval("Array.from(document.fonts, (f) => f.family + ' ' + f.status).join()"); is != `"Inter Variable" loaded` && is != "Inter Variable loaded" {
+			return fmt.Errorf("the fonts are %q", is)
+		}
+		return nil
+	})
 	album(t, page, "setup")
 	if n := page.Scripts(); n != "0" {
 		t.Errorf("the setup page has %s scripts", n)

@@ -50,6 +50,8 @@ type Config struct {
 	Audit Audit
 	// Transport creates the transport to a provider.
 	Transport Transport
+	// Font is the console's font for text; nil leaves it to the browser's machine.
+	Font []byte
 	// Pools has the pools; nil has them without metrics.
 	Pools *pool.Set
 	Clock clock.Clock
@@ -72,6 +74,7 @@ type Server struct {
 	providers *providers
 	keys      *passkeys
 	guard     *http.CrossOriginProtection
+	font      []byte
 }
 
 // New returns an error when a required part is missing.
@@ -98,7 +101,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		identity: c.Identity, accounts: c.Accounts, sealer: c.Sealer, origin: strings.TrimSuffix(c.Origin, "/"), host: origin.Host, secure: origin.Scheme == "https",
 		ready: c.Ready, audit: c.Audit, clock: c.Clock, log: c.Log, limits: newLimits(c.Pools, c.Clock),
-		providers: newProviders(c.Accounts, c.Transport, c.Clock), guard: http.NewCrossOriginProtection(),
+		providers: newProviders(c.Accounts, c.Transport, c.Clock), guard: http.NewCrossOriginProtection(), font: c.Font,
 	}
 	if err := s.guard.AddTrustedOrigin(origin.Scheme + "://" + origin.Host); err != nil {
 		return nil, errcode.New(errcode.Invalid, "the hub's URL is not an origin: %w", err)
@@ -162,7 +165,7 @@ func (s *Server) Register(mux routes.Adder) {
 	} {
 		mux.Handle(pattern, s.guard.Handler(s.serve(p)))
 	}
-	mux.Handle("GET /login/assets/{file}", assets())
+	mux.Handle("GET /login/assets/{file}", assets(s.font))
 	mux.Handle("POST /login/backchannel/{provider}", http.HandlerFunc(s.backChannel))
 }
 

@@ -3,11 +3,10 @@ package login
 import (
 	"bytes"
 	"embed"
-	"errors"
 	"html/template"
-	"io/fs"
 	"log/slog"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -96,9 +95,9 @@ func (s *Server) protect(w http.ResponseWriter) {
 }
 
 // policy returns a page's Content-Security-Policy: no script except that for
-// passkeys, and nothing from other hosts.
+// passkeys, and nothing from other hosts; the font is the hub's own file.
 func policy(v view) string {
-	parts := []string{"default-src 'none'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"}
+	parts := []string{"default-src 'none'", "style-src 'self'", "font-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"}
 	if v.Passkeys {
 		parts = append(parts, "script-src 'self'", "connect-src 'self'")
 	}
@@ -133,18 +132,28 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	_, _ = w.Write(b.Bytes())
 }
 
-// assets serves the stylesheet and the one script; they are small and may be
-// cached for an hour.
-func assets() http.Handler {
+// fontFile is the name of the console's font here.
+const fontFile = "inter.woff2"
+
+// assets serves the stylesheets, the one script and the font; they are small and may
+// be cached for an hour.
+func assets(font []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		data, err := assetFiles.ReadFile("assets/" + r.PathValue("file"))
-		if errors.Is(err, fs.ErrNotExist) || err != nil {
+		name := r.PathValue("file")
+		data, err := font, error(nil)
+		if name != fontFile || font == nil {
+			data, err = assetFiles.ReadFile("assets/" + name)
+		}
+		if err != nil {
 			http.NotFound(w, r)
 			return
 		}
 		kind := "text/css; charset=utf-8"
-		if strings.HasSuffix(r.PathValue("file"), ".js") {
+		switch path.Ext(name) {
+		case ".js":
 			kind = "text/javascript; charset=utf-8"
+		case ".woff2":
+			kind = "font/woff2"
 		}
 		h := w.Header()
 		h.Set("Content-Type", kind)
