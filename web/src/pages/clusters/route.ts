@@ -7,4 +7,4 @@ const overview = createRoute({ getParentRoute: () => clusterRoute, path: '/', co
 const services = createRoute({ getParentRoute: () => clusterRoute, path: '/services', component: lazyRouteComponent(() => import('./ServicesTab'), 'Page') })
 const settings = createRoute({ getParentRoute: () => clusterRoute, path: '/settings', component: lazyRouteComponent(() => import('./SettingsTab'), 'Page') })
 
-export const clusterRoutes = [pageAt('/clusters', () => import('./ClustersPage')), pageAt('/clusters/new', () => import('./AddClusterPage')), clusterRoute.addChildren([overview, services, settings, ...k8sRoutes])]
+export const clusterRoutes = [pageAt('/clusters', () => import('./ClustersPage')), pageAt('/clusters/new', () => import('./AddClusterPage')), pageAt('/clusters/new/template', () => import('./template/CreatePage')), clusterRoute.addChildren([overview, services, settings, ...k8sRoutes])]
