@@ -126,7 +126,7 @@ function Form({ template, templates, commit, shapes, may, onTemplate }: FormProp
             <TextArea label="Tags" value={tags} rows={2} placeholder={'tier=prod\nregion=eu'} problem={parsed.problem} hint="KEY=VALUE, one a line." onChange={setTags} />
           </div>
         </Panel>
-        <Panel title="Variables" aside={<>of the template at <Hash revision={commit} /></>}>
+        <Panel title="Variables" aside={<span>of the template at <Hash revision={commit} /></span>}>
           <Variables shapes={shapes} draft={draft} problems={shown} onChange={setDraft} />
         </Panel>
         {create.error && <ErrorPanel title="The cluster was not created" error={create.error} newTab />}

@@ -75,7 +75,10 @@ function valueOf(shape: Shape, draft: Draft, path: string, problems: Problems): 
   }
   const text = typeof draft === 'string' ? draft : ''
   if (text.trim() === '') {
-    if (shape.required && schema.default === undefined) wrong('is needed')
+    if (!shape.required || schema.default !== undefined) return undefined
+    // Such as the value of a taint: a pattern admits that it is empty.
+    if (shape.kind === 'text' && schema.pattern && !schema.minLength && matches(schema.pattern, '')) return ''
+    wrong('is needed')
     return undefined
   }
   switch (shape.kind) {

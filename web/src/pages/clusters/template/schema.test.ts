@@ -64,6 +64,10 @@ describe('readDraft', () => {
     expect(problems['x']).toContain(problem)
   })
 
+  it('sends an empty text where one is needed and a pattern admits it', () => {
+    expect(read(shapes({ x: { type: 'string', pattern: '^[a-z]*$' }, y: { type: 'string', pattern: '^[a-z]*$' } }, ['x']), {})).toEqual({ given: { x: '' }, problems: {} })
+  })
+
   it('leaves a pattern that browsers do not know to the hub', () => {
     expect(read(shapes({ x: { type: 'string', pattern: '(?<' } }), { x: 'a' })).toEqual({ given: { x: 'a' }, problems: {} })
   })

@@ -105,7 +105,7 @@ export function choicesOf(shape: Shape): Json[] {
 export function hintOf({ schema: s, kind }: Shape): string {
   const of = kind === 'lines' ? (s.items ?? {}) : s
   const range = (least: number | undefined, most: number | undefined, of = '') => (least === undefined && most === undefined ? '' : least === undefined ? `At most ${most}${of}.` : most === undefined ? `At least ${least}${of}.` : least === most ? `Exactly ${least}${of}.` : `${least} to ${most}${of}.`)
-  const standard = s.default === undefined || kind === 'rows' || kind === 'group' || isEmpty(s.default) ? '' : `Without a value: ${typeof s.default === 'string' ? s.default : JSON.stringify(s.default)}.`
+  const standard = s.default === undefined || kind === 'choice' || kind === 'rows' || kind === 'group' || isEmpty(s.default) ? '' : `Without a value: ${typeof s.default === 'string' ? s.default : JSON.stringify(s.default)}.`
   return [s.description, kind === 'lines' && 'One a line.', kind === 'pairs' && 'KEY=VALUE, one a line.', kind === 'yaml' && 'YAML.', range(of.minimum, of.maximum), range(of.minLength, of.maxLength, ' characters'), range(s.minItems, s.maxItems, ' of them'), standard].filter(Boolean).join(' ')
 }
 
