@@ -184,6 +184,12 @@ func (s *Clusters) Change(ctx context.Context, by, name string, w Wish, also fun
 	})
 }
 
+// Variables returns the JSON Schema of a template's variables, and the commit that it is of.
+func (s *Clusters) Variables(ctx context.Context, template string) (commit, schema string, err error) {
+	t, err := s.config.Template(ctx, template)
+	return t.Commit, t.Files[schemaFile], err
+}
+
 // Moving returns Forbidden for a cluster that moves to a project which its template is not
 // for: whoever may change it there would use the credentials of providers.
 func (s *Clusters) Moving(ctx context.Context, before, after fleet.Cluster) error {

@@ -38,3 +38,19 @@ func TestAClusterMovesToProjectsOfItsTemplate(t *testing.T) {
 		}
 	}
 }
+
+func TestVariablesAreThoseOfThePinnedCommit(t *testing.T) {
+	s := clusterapi.New(clusterapi.Config{Template: func(_ context.Context, name string) (clusterapi.Registered, error) {
+		if name != "eks" {
+			return clusterapi.Registered{}, errcode.New(errcode.Conflict, "template %s was not read from Git", name)
+		}
+		return clusterapi.Registered{Name: name, Commit: "c0ffee", Files: map[string]string{"schema.json": `{"type": "object"}`, "template.yaml": "name: eks\n"}}, nil
+	}})
+	commit, schema, err := s.Variables(t.Context(), "eks")
+	if commit != "c0ffee" || schema != `{"type": "object"}` || err != nil {
+		t.Errorf("%q %q %v", commit, schema, err)
+	}
+	if _, schema, err := s.Variables(t.Context(), "stored"); !errcode.Is(err, errcode.Conflict) || schema != "" {
+		t.Errorf("%q %v", schema, err)
+	}
+}

@@ -178,6 +178,8 @@ var access = withActions(map[string]identity.Action{
 	hubv1connect.ClustersEnrollmentProcedure:          identity.ActionRead,
 	hubv1connect.ClustersReadinessProcedure:           identity.ActionRead,
 	hubv1connect.ClustersAgentManifestsProcedure:      identity.ActionSelf,
+
+	hubv1connect.ClustersGetTemplateVariablesProcedure: identity.ActionCreate,
 })
 
 // admit is the interceptor that every call passes.

@@ -2,10 +2,22 @@ package console
 
 import (
 	"cmp"
+	"context"
+
+	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/fleet"
 )
+
+// GetTemplateVariables returns the schema that a form is made of.
+func (s *clusters) GetTemplateVariables(ctx context.Context, r *connect.Request[hubv1.GetTemplateVariablesRequest]) (*connect.Response[hubv1.TemplateVariables], error) {
+	commit, schema, err := s.config.Made.Variables(ctx, r.Msg.GetTemplate())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.TemplateVariables{Commit: commit, Schema: schema}), nil
+}
 
 // origin is nil for a cluster that was not made from a template.
 func origin(c fleet.Cluster) *hubv1.ClusterOrigin {

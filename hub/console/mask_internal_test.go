@@ -22,7 +22,7 @@ var unrecorded = []string{
 	"Hub/GetSyncWindows", "Hub/Status", "Logins/PollDevice", "ManagedNamespaces/Get", "ManagedNamespaces/List", "NotificationRouters/Get", "NotificationRouters/List", "NotificationRouters/ListEvents", "NotificationSinks/Get", "NotificationSinks/List", "Notifications/List", "Outputs/List", "Projects/Get", "Projects/List", "Providers/Get", "Providers/List", "Repositories/Get",
 	"Repositories/List", "ServiceAccounts/List", "Services/Config", "Services/Get", "Services/GetTree", "Services/List", "Services/ListRevisions", "Services/ListTests",
 	"Sessions/List", "Sessions/WhoAmI", "Tokens/List", "Users/Get", "Users/List", "Webhooks/List",
-	"Clusters/Enrollment", "Operations/Get", "Operations/List", "Operations/ListTargets",
+	"Clusters/Enrollment", "Clusters/GetTemplateVariables", "Operations/Get", "Operations/List", "Operations/ListTargets",
 	// The proxy records these.
 	"ClusterAPI/ReadLogs", "ClusterAPI/WriteObject",
 	"ClusterAPI/ListObjects", "ClusterAPI/WatchObjects", "Logins/ListSessions",

@@ -43,6 +43,8 @@ var scopes = withFinders(map[string]finder{
 	hubv1connect.ClustersDeleteProcedure: ofCluster, hubv1connect.ClustersEnrollmentProcedure: ofCluster, hubv1connect.ClustersReadinessProcedure: ofCluster,
 	hubv1connect.ClustersDestroyProcedure: ofCluster,
 
+	hubv1connect.ClustersGetTemplateVariablesProcedure: anywhere,
+
 	hubv1connect.RepositoriesListProcedure:    anywhere,
 	hubv1connect.RepositoriesGetProcedure:     ofRepository,
 	hubv1connect.RepositoriesCreateProcedure:  ofNewRepository,

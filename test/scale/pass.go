@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -58,6 +59,20 @@ func (c *Cluster) Report(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.report(ctx, nil)
+}
+
+// ReportChild reports the state of a cluster that one of this cluster's services makes, as the
+// agent of a management cluster does.
+func (c *Cluster) ReportChild(ctx context.Context, service string, state *agentv1.ChildState) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, s := range c.services {
+		if s.spec.GetName() == service {
+			state.ServiceId = id
+			return c.client.ReportChildren(ctx, &agentv1.ReportChildrenRequest{BootId: c.bootID, Children: []*agentv1.ChildState{state}})
+		}
+	}
+	return fmt.Errorf("cluster %s has no service %s yet", c.Name, service)
 }
 
 // take brings what is known of each service up to a list, and returns the

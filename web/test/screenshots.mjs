@@ -11,7 +11,7 @@ import { furnishReal, furnishSmall, upgradeReal } from './lib/furnish.mjs';
 import * as overlays from './lib/overlays.mjs';
 import { settled } from './lib/pages.mjs';
 import { always, live, ofCluster, ofService } from './lib/routes.mjs';
-import { closeBrowser, logIn, newContext, stack } from './lib/stack.mjs';
+import { closeBrowser, hub, kubectl, logIn, newContext, stack } from './lib/stack.mjs';
 
 const out = process.env.OUT;
 if (!out) throw new Error('OUT is not set: the folder for the pictures');
@@ -32,8 +32,10 @@ const acts = {
         '/rollouts/log-shipper',
         '/rollouts/reports',
         '/managed-namespaces/monitoring',
+        '/clusters/shop-1',
+        '/clusters/shop-1/settings',
         // The same again, with something in it.
-        ...['/', '/activity', '/notifications', '/rollouts', '/rollouts?tab=namespaces', ...['groups', 'service-accounts', 'auth', 'notifications', 'webhooks', 'projects', 'contexts', 'hub', 'tokens'].map((one) => `/settings/${one}`)].map((path) => ({ path, as: `${path}#furnished` })),
+        ...['/', '/clusters', '/clusters/new/template', '/activity', '/notifications', '/rollouts', '/rollouts?tab=namespaces', ...['groups', 'service-accounts', 'auth', 'notifications', 'webhooks', 'projects', 'contexts', 'hub', 'tokens'].map((one) => `/settings/${one}`)].map((path) => ({ path, as: `${path}#furnished` })),
         '/settings/groups?group=web-team',
         ...overlays.furnished(failed),
       ];
@@ -67,7 +69,10 @@ const acts = {
     ],
     async () => {
       const { node } = await furnishReal();
-      return [{ path: `/clusters/edge-1/nodes/${node}`, as: '/clusters/edge-1/nodes/node' }, ...toolbox, '/clusters/edge-1/k8s/secrets.v1/talker/login/summary', ...overlays.real(node)];
+      await kubectl('edge-1', 'create', 'poddisruptionbudget', 'stuck', '--namespace', 'talker', '--selector=app=talker', '--max-unavailable=0');
+      const { kubernetesVersion } = await hub('Clusters/Get', { name: 'edge-1' });
+      const [minor] = kubernetesVersion.match(/\d+\.\d+/);
+      return [{ path: `/clusters/edge-1/readiness?to=${minor}`, as: '/clusters/edge-1/readiness#not-ready' }, { path: `/clusters/edge-1/nodes/${node}`, as: '/clusters/edge-1/nodes/node' }, ...toolbox, '/clusters/edge-1/k8s/secrets.v1/talker/login/summary', ...overlays.real(node)];
     },
     async () => {
       await upgradeReal();

@@ -1632,6 +1632,106 @@ func (x *FromTemplate) GetManagementCluster() string {
 	return ""
 }
 
+type GetTemplateVariablesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Cluster template by name.
+	Template      string `protobuf:"bytes,1,opt,name=template,proto3" json:"template,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTemplateVariablesRequest) Reset() {
+	*x = GetTemplateVariablesRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTemplateVariablesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTemplateVariablesRequest) ProtoMessage() {}
+
+func (x *GetTemplateVariablesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTemplateVariablesRequest.ProtoReflect.Descriptor instead.
+func (*GetTemplateVariablesRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *GetTemplateVariablesRequest) GetTemplate() string {
+	if x != nil {
+		return x.Template
+	}
+	return ""
+}
+
+// TemplateVariables are the variables of a cluster template.
+type TemplateVariables struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The commit that clusters are made of now.
+	Commit string `protobuf:"bytes,1,opt,name=commit,proto3" json:"commit,omitempty"`
+	// JSON Schema, draft 2020-12, of the object with the variables: schema.json of the folder.
+	Schema        string `protobuf:"bytes,2,opt,name=schema,proto3" json:"schema,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TemplateVariables) Reset() {
+	*x = TemplateVariables{}
+	mi := &file_hub_v1_hub_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TemplateVariables) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TemplateVariables) ProtoMessage() {}
+
+func (x *TemplateVariables) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TemplateVariables.ProtoReflect.Descriptor instead.
+func (*TemplateVariables) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *TemplateVariables) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *TemplateVariables) GetSchema() string {
+	if x != nil {
+		return x.Schema
+	}
+	return ""
+}
+
 // ClusterOrigin is how a cluster came to be that the hub made from a template.
 type ClusterOrigin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1658,7 +1758,7 @@ type ClusterOrigin struct {
 
 func (x *ClusterOrigin) Reset() {
 	*x = ClusterOrigin{}
-	mi := &file_hub_v1_hub_proto_msgTypes[21]
+	mi := &file_hub_v1_hub_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1670,7 +1770,7 @@ func (x *ClusterOrigin) String() string {
 func (*ClusterOrigin) ProtoMessage() {}
 
 func (x *ClusterOrigin) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[21]
+	mi := &file_hub_v1_hub_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1683,7 +1783,7 @@ func (x *ClusterOrigin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterOrigin.ProtoReflect.Descriptor instead.
 func (*ClusterOrigin) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{21}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ClusterOrigin) GetTemplate() string {
@@ -1776,7 +1876,7 @@ type MadeState struct {
 
 func (x *MadeState) Reset() {
 	*x = MadeState{}
-	mi := &file_hub_v1_hub_proto_msgTypes[22]
+	mi := &file_hub_v1_hub_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1788,7 +1888,7 @@ func (x *MadeState) String() string {
 func (*MadeState) ProtoMessage() {}
 
 func (x *MadeState) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[22]
+	mi := &file_hub_v1_hub_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1801,7 +1901,7 @@ func (x *MadeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeState.ProtoReflect.Descriptor instead.
 func (*MadeState) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{22}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *MadeState) GetPhase() string {
@@ -1869,7 +1969,7 @@ type MadeMachines struct {
 
 func (x *MadeMachines) Reset() {
 	*x = MadeMachines{}
-	mi := &file_hub_v1_hub_proto_msgTypes[23]
+	mi := &file_hub_v1_hub_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1881,7 +1981,7 @@ func (x *MadeMachines) String() string {
 func (*MadeMachines) ProtoMessage() {}
 
 func (x *MadeMachines) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[23]
+	mi := &file_hub_v1_hub_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1894,7 +1994,7 @@ func (x *MadeMachines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeMachines.ProtoReflect.Descriptor instead.
 func (*MadeMachines) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{23}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *MadeMachines) GetName() string {
@@ -1953,7 +2053,7 @@ type MadeCondition struct {
 
 func (x *MadeCondition) Reset() {
 	*x = MadeCondition{}
-	mi := &file_hub_v1_hub_proto_msgTypes[24]
+	mi := &file_hub_v1_hub_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1965,7 +2065,7 @@ func (x *MadeCondition) String() string {
 func (*MadeCondition) ProtoMessage() {}
 
 func (x *MadeCondition) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[24]
+	mi := &file_hub_v1_hub_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1978,7 +2078,7 @@ func (x *MadeCondition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeCondition.ProtoReflect.Descriptor instead.
 func (*MadeCondition) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{24}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *MadeCondition) GetType() string {
@@ -2025,7 +2125,7 @@ type AdminKubeconfigRequest struct {
 
 func (x *AdminKubeconfigRequest) Reset() {
 	*x = AdminKubeconfigRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[25]
+	mi := &file_hub_v1_hub_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2037,7 +2137,7 @@ func (x *AdminKubeconfigRequest) String() string {
 func (*AdminKubeconfigRequest) ProtoMessage() {}
 
 func (x *AdminKubeconfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[25]
+	mi := &file_hub_v1_hub_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2050,7 +2150,7 @@ func (x *AdminKubeconfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminKubeconfigRequest.ProtoReflect.Descriptor instead.
 func (*AdminKubeconfigRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{25}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AdminKubeconfigRequest) GetName() string {
@@ -2070,7 +2170,7 @@ type AdminKubeconfigResponse struct {
 
 func (x *AdminKubeconfigResponse) Reset() {
 	*x = AdminKubeconfigResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[26]
+	mi := &file_hub_v1_hub_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2082,7 +2182,7 @@ func (x *AdminKubeconfigResponse) String() string {
 func (*AdminKubeconfigResponse) ProtoMessage() {}
 
 func (x *AdminKubeconfigResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[26]
+	mi := &file_hub_v1_hub_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2095,7 +2195,7 @@ func (x *AdminKubeconfigResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminKubeconfigResponse.ProtoReflect.Descriptor instead.
 func (*AdminKubeconfigResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{26}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AdminKubeconfigResponse) GetKubeconfig() string {
@@ -2115,7 +2215,7 @@ type DestroyClusterRequest struct {
 
 func (x *DestroyClusterRequest) Reset() {
 	*x = DestroyClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[27]
+	mi := &file_hub_v1_hub_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2127,7 +2227,7 @@ func (x *DestroyClusterRequest) String() string {
 func (*DestroyClusterRequest) ProtoMessage() {}
 
 func (x *DestroyClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[27]
+	mi := &file_hub_v1_hub_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2140,7 +2240,7 @@ func (x *DestroyClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestroyClusterRequest.ProtoReflect.Descriptor instead.
 func (*DestroyClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{27}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DestroyClusterRequest) GetName() string {
@@ -2172,7 +2272,7 @@ type CreateClusterResponse struct {
 
 func (x *CreateClusterResponse) Reset() {
 	*x = CreateClusterResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[28]
+	mi := &file_hub_v1_hub_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2184,7 +2284,7 @@ func (x *CreateClusterResponse) String() string {
 func (*CreateClusterResponse) ProtoMessage() {}
 
 func (x *CreateClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[28]
+	mi := &file_hub_v1_hub_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2197,7 +2297,7 @@ func (x *CreateClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateClusterResponse.ProtoReflect.Descriptor instead.
 func (*CreateClusterResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{28}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CreateClusterResponse) GetCluster() *Cluster {
@@ -2264,7 +2364,7 @@ type AgentManifestsRequest struct {
 
 func (x *AgentManifestsRequest) Reset() {
 	*x = AgentManifestsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[29]
+	mi := &file_hub_v1_hub_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2276,7 +2376,7 @@ func (x *AgentManifestsRequest) String() string {
 func (*AgentManifestsRequest) ProtoMessage() {}
 
 func (x *AgentManifestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[29]
+	mi := &file_hub_v1_hub_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2289,7 +2389,7 @@ func (x *AgentManifestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentManifestsRequest.ProtoReflect.Descriptor instead.
 func (*AgentManifestsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{29}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AgentManifestsRequest) GetBootstrapToken() string {
@@ -2374,7 +2474,7 @@ type AgentManifestsResponse struct {
 
 func (x *AgentManifestsResponse) Reset() {
 	*x = AgentManifestsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[30]
+	mi := &file_hub_v1_hub_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2486,7 @@ func (x *AgentManifestsResponse) String() string {
 func (*AgentManifestsResponse) ProtoMessage() {}
 
 func (x *AgentManifestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[30]
+	mi := &file_hub_v1_hub_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2499,7 @@ func (x *AgentManifestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentManifestsResponse.ProtoReflect.Descriptor instead.
 func (*AgentManifestsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{30}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AgentManifestsResponse) GetManifests() string {
@@ -2437,7 +2537,7 @@ type UpdateClusterRequest struct {
 
 func (x *UpdateClusterRequest) Reset() {
 	*x = UpdateClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[31]
+	mi := &file_hub_v1_hub_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2449,7 +2549,7 @@ func (x *UpdateClusterRequest) String() string {
 func (*UpdateClusterRequest) ProtoMessage() {}
 
 func (x *UpdateClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[31]
+	mi := &file_hub_v1_hub_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2462,7 +2562,7 @@ func (x *UpdateClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateClusterRequest.ProtoReflect.Descriptor instead.
 func (*UpdateClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{31}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *UpdateClusterRequest) GetName() string {
@@ -2544,7 +2644,7 @@ type MoveClusterRequest struct {
 
 func (x *MoveClusterRequest) Reset() {
 	*x = MoveClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[32]
+	mi := &file_hub_v1_hub_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2656,7 @@ func (x *MoveClusterRequest) String() string {
 func (*MoveClusterRequest) ProtoMessage() {}
 
 func (x *MoveClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[32]
+	mi := &file_hub_v1_hub_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +2669,7 @@ func (x *MoveClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveClusterRequest.ProtoReflect.Descriptor instead.
 func (*MoveClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{32}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MoveClusterRequest) GetName() string {
@@ -2618,7 +2718,7 @@ type MoveClusterResponse struct {
 
 func (x *MoveClusterResponse) Reset() {
 	*x = MoveClusterResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[33]
+	mi := &file_hub_v1_hub_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2630,7 +2730,7 @@ func (x *MoveClusterResponse) String() string {
 func (*MoveClusterResponse) ProtoMessage() {}
 
 func (x *MoveClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[33]
+	mi := &file_hub_v1_hub_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2643,7 +2743,7 @@ func (x *MoveClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveClusterResponse.ProtoReflect.Descriptor instead.
 func (*MoveClusterResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{33}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MoveClusterResponse) GetCluster() *Cluster {
@@ -2676,7 +2776,7 @@ type MoveChange struct {
 
 func (x *MoveChange) Reset() {
 	*x = MoveChange{}
-	mi := &file_hub_v1_hub_proto_msgTypes[34]
+	mi := &file_hub_v1_hub_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2688,7 +2788,7 @@ func (x *MoveChange) String() string {
 func (*MoveChange) ProtoMessage() {}
 
 func (x *MoveChange) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[34]
+	mi := &file_hub_v1_hub_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2701,7 +2801,7 @@ func (x *MoveChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveChange.ProtoReflect.Descriptor instead.
 func (*MoveChange) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{34}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *MoveChange) GetKind() string {
@@ -2741,7 +2841,7 @@ type EnrollmentRequest struct {
 
 func (x *EnrollmentRequest) Reset() {
 	*x = EnrollmentRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[35]
+	mi := &file_hub_v1_hub_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2753,7 +2853,7 @@ func (x *EnrollmentRequest) String() string {
 func (*EnrollmentRequest) ProtoMessage() {}
 
 func (x *EnrollmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[35]
+	mi := &file_hub_v1_hub_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2766,7 +2866,7 @@ func (x *EnrollmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollmentRequest.ProtoReflect.Descriptor instead.
 func (*EnrollmentRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{35}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *EnrollmentRequest) GetName() string {
@@ -2788,7 +2888,7 @@ type EnrollmentResponse struct {
 
 func (x *EnrollmentResponse) Reset() {
 	*x = EnrollmentResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[36]
+	mi := &file_hub_v1_hub_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2800,7 +2900,7 @@ func (x *EnrollmentResponse) String() string {
 func (*EnrollmentResponse) ProtoMessage() {}
 
 func (x *EnrollmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[36]
+	mi := &file_hub_v1_hub_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2813,7 +2913,7 @@ func (x *EnrollmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollmentResponse.ProtoReflect.Descriptor instead.
 func (*EnrollmentResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{36}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *EnrollmentResponse) GetSteps() []*EnrollmentStep {
@@ -2847,7 +2947,7 @@ type EnrollmentStep struct {
 
 func (x *EnrollmentStep) Reset() {
 	*x = EnrollmentStep{}
-	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	mi := &file_hub_v1_hub_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2859,7 +2959,7 @@ func (x *EnrollmentStep) String() string {
 func (*EnrollmentStep) ProtoMessage() {}
 
 func (x *EnrollmentStep) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	mi := &file_hub_v1_hub_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2872,7 +2972,7 @@ func (x *EnrollmentStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollmentStep.ProtoReflect.Descriptor instead.
 func (*EnrollmentStep) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{37}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *EnrollmentStep) GetName() string {
@@ -2919,7 +3019,7 @@ type ApproveClusterRequest struct {
 
 func (x *ApproveClusterRequest) Reset() {
 	*x = ApproveClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[38]
+	mi := &file_hub_v1_hub_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2931,7 +3031,7 @@ func (x *ApproveClusterRequest) String() string {
 func (*ApproveClusterRequest) ProtoMessage() {}
 
 func (x *ApproveClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[38]
+	mi := &file_hub_v1_hub_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2944,7 +3044,7 @@ func (x *ApproveClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveClusterRequest.ProtoReflect.Descriptor instead.
 func (*ApproveClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{38}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ApproveClusterRequest) GetName() string {
@@ -2965,7 +3065,7 @@ type DeleteClusterRequest struct {
 
 func (x *DeleteClusterRequest) Reset() {
 	*x = DeleteClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[39]
+	mi := &file_hub_v1_hub_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2977,7 +3077,7 @@ func (x *DeleteClusterRequest) String() string {
 func (*DeleteClusterRequest) ProtoMessage() {}
 
 func (x *DeleteClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[39]
+	mi := &file_hub_v1_hub_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2990,7 +3090,7 @@ func (x *DeleteClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteClusterRequest.ProtoReflect.Descriptor instead.
 func (*DeleteClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{39}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DeleteClusterRequest) GetName() string {
@@ -3022,7 +3122,7 @@ type DeleteClusterResponse struct {
 
 func (x *DeleteClusterResponse) Reset() {
 	*x = DeleteClusterResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[40]
+	mi := &file_hub_v1_hub_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3034,7 +3134,7 @@ func (x *DeleteClusterResponse) String() string {
 func (*DeleteClusterResponse) ProtoMessage() {}
 
 func (x *DeleteClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[40]
+	mi := &file_hub_v1_hub_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3047,7 +3147,7 @@ func (x *DeleteClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteClusterResponse.ProtoReflect.Descriptor instead.
 func (*DeleteClusterResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{40}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{42}
 }
 
 type Repository struct {
@@ -3090,7 +3190,7 @@ type Repository struct {
 
 func (x *Repository) Reset() {
 	*x = Repository{}
-	mi := &file_hub_v1_hub_proto_msgTypes[41]
+	mi := &file_hub_v1_hub_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3102,7 +3202,7 @@ func (x *Repository) String() string {
 func (*Repository) ProtoMessage() {}
 
 func (x *Repository) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[41]
+	mi := &file_hub_v1_hub_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3115,7 +3215,7 @@ func (x *Repository) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Repository.ProtoReflect.Descriptor instead.
 func (*Repository) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{41}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Repository) GetId() string {
@@ -3309,7 +3409,7 @@ type RepositoryOptions struct {
 
 func (x *RepositoryOptions) Reset() {
 	*x = RepositoryOptions{}
-	mi := &file_hub_v1_hub_proto_msgTypes[42]
+	mi := &file_hub_v1_hub_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3321,7 +3421,7 @@ func (x *RepositoryOptions) String() string {
 func (*RepositoryOptions) ProtoMessage() {}
 
 func (x *RepositoryOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[42]
+	mi := &file_hub_v1_hub_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3334,7 +3434,7 @@ func (x *RepositoryOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepositoryOptions.ProtoReflect.Descriptor instead.
 func (*RepositoryOptions) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{42}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RepositoryOptions) GetProxy() string {
@@ -3415,7 +3515,7 @@ type Verification struct {
 
 func (x *Verification) Reset() {
 	*x = Verification{}
-	mi := &file_hub_v1_hub_proto_msgTypes[43]
+	mi := &file_hub_v1_hub_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3527,7 @@ func (x *Verification) String() string {
 func (*Verification) ProtoMessage() {}
 
 func (x *Verification) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[43]
+	mi := &file_hub_v1_hub_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3540,7 @@ func (x *Verification) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verification.ProtoReflect.Descriptor instead.
 func (*Verification) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{43}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Verification) GetMode() string {
@@ -3475,7 +3575,7 @@ type Head struct {
 
 func (x *Head) Reset() {
 	*x = Head{}
-	mi := &file_hub_v1_hub_proto_msgTypes[44]
+	mi := &file_hub_v1_hub_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +3587,7 @@ func (x *Head) String() string {
 func (*Head) ProtoMessage() {}
 
 func (x *Head) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[44]
+	mi := &file_hub_v1_hub_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +3600,7 @@ func (x *Head) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Head.ProtoReflect.Descriptor instead.
 func (*Head) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{44}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Head) GetRef() string {
@@ -3573,7 +3673,7 @@ type ListRepositoriesRequest struct {
 
 func (x *ListRepositoriesRequest) Reset() {
 	*x = ListRepositoriesRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[45]
+	mi := &file_hub_v1_hub_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3585,7 +3685,7 @@ func (x *ListRepositoriesRequest) String() string {
 func (*ListRepositoriesRequest) ProtoMessage() {}
 
 func (x *ListRepositoriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[45]
+	mi := &file_hub_v1_hub_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3598,7 +3698,7 @@ func (x *ListRepositoriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRepositoriesRequest.ProtoReflect.Descriptor instead.
 func (*ListRepositoriesRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{45}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListRepositoriesRequest) GetProject() string {
@@ -3639,7 +3739,7 @@ type ListRepositoriesResponse struct {
 
 func (x *ListRepositoriesResponse) Reset() {
 	*x = ListRepositoriesResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[46]
+	mi := &file_hub_v1_hub_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3651,7 +3751,7 @@ func (x *ListRepositoriesResponse) String() string {
 func (*ListRepositoriesResponse) ProtoMessage() {}
 
 func (x *ListRepositoriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[46]
+	mi := &file_hub_v1_hub_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3664,7 +3764,7 @@ func (x *ListRepositoriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRepositoriesResponse.ProtoReflect.Descriptor instead.
 func (*ListRepositoriesResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{46}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ListRepositoriesResponse) GetRepositories() []*Repository {
@@ -3690,7 +3790,7 @@ type GetRepositoryRequest struct {
 
 func (x *GetRepositoryRequest) Reset() {
 	*x = GetRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[47]
+	mi := &file_hub_v1_hub_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3702,7 +3802,7 @@ func (x *GetRepositoryRequest) String() string {
 func (*GetRepositoryRequest) ProtoMessage() {}
 
 func (x *GetRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[47]
+	mi := &file_hub_v1_hub_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3715,7 +3815,7 @@ func (x *GetRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*GetRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{47}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *GetRepositoryRequest) GetName() string {
@@ -3759,7 +3859,7 @@ type RepositoryCredentials struct {
 
 func (x *RepositoryCredentials) Reset() {
 	*x = RepositoryCredentials{}
-	mi := &file_hub_v1_hub_proto_msgTypes[48]
+	mi := &file_hub_v1_hub_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3771,7 +3871,7 @@ func (x *RepositoryCredentials) String() string {
 func (*RepositoryCredentials) ProtoMessage() {}
 
 func (x *RepositoryCredentials) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[48]
+	mi := &file_hub_v1_hub_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3784,7 +3884,7 @@ func (x *RepositoryCredentials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepositoryCredentials.ProtoReflect.Descriptor instead.
 func (*RepositoryCredentials) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{48}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RepositoryCredentials) GetUsername() string {
@@ -3944,7 +4044,7 @@ type CreateRepositoryRequest struct {
 
 func (x *CreateRepositoryRequest) Reset() {
 	*x = CreateRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	mi := &file_hub_v1_hub_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3956,7 +4056,7 @@ func (x *CreateRepositoryRequest) String() string {
 func (*CreateRepositoryRequest) ProtoMessage() {}
 
 func (x *CreateRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	mi := &file_hub_v1_hub_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3969,7 +4069,7 @@ func (x *CreateRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*CreateRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{49}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CreateRepositoryRequest) GetName() string {
@@ -4049,7 +4149,7 @@ type UpdateRepositoryRequest struct {
 
 func (x *UpdateRepositoryRequest) Reset() {
 	*x = UpdateRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	mi := &file_hub_v1_hub_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4061,7 +4161,7 @@ func (x *UpdateRepositoryRequest) String() string {
 func (*UpdateRepositoryRequest) ProtoMessage() {}
 
 func (x *UpdateRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	mi := &file_hub_v1_hub_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4074,7 +4174,7 @@ func (x *UpdateRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{50}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *UpdateRepositoryRequest) GetName() string {
@@ -4130,7 +4230,7 @@ type RefreshRepositoryRequest struct {
 
 func (x *RefreshRepositoryRequest) Reset() {
 	*x = RefreshRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	mi := &file_hub_v1_hub_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4142,7 +4242,7 @@ func (x *RefreshRepositoryRequest) String() string {
 func (*RefreshRepositoryRequest) ProtoMessage() {}
 
 func (x *RefreshRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	mi := &file_hub_v1_hub_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4155,7 +4255,7 @@ func (x *RefreshRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*RefreshRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{51}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *RefreshRepositoryRequest) GetName() string {
@@ -4182,7 +4282,7 @@ type DeleteRepositoryRequest struct {
 
 func (x *DeleteRepositoryRequest) Reset() {
 	*x = DeleteRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[52]
+	mi := &file_hub_v1_hub_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4194,7 +4294,7 @@ func (x *DeleteRepositoryRequest) String() string {
 func (*DeleteRepositoryRequest) ProtoMessage() {}
 
 func (x *DeleteRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[52]
+	mi := &file_hub_v1_hub_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4207,7 +4307,7 @@ func (x *DeleteRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{52}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DeleteRepositoryRequest) GetName() string {
@@ -4232,7 +4332,7 @@ type DeleteRepositoryResponse struct {
 
 func (x *DeleteRepositoryResponse) Reset() {
 	*x = DeleteRepositoryResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[53]
+	mi := &file_hub_v1_hub_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4244,7 +4344,7 @@ func (x *DeleteRepositoryResponse) String() string {
 func (*DeleteRepositoryResponse) ProtoMessage() {}
 
 func (x *DeleteRepositoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[53]
+	mi := &file_hub_v1_hub_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4257,7 +4357,7 @@ func (x *DeleteRepositoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRepositoryResponse.ProtoReflect.Descriptor instead.
 func (*DeleteRepositoryResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{53}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{55}
 }
 
 type Webhook struct {
@@ -4283,7 +4383,7 @@ type Webhook struct {
 
 func (x *Webhook) Reset() {
 	*x = Webhook{}
-	mi := &file_hub_v1_hub_proto_msgTypes[54]
+	mi := &file_hub_v1_hub_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4295,7 +4395,7 @@ func (x *Webhook) String() string {
 func (*Webhook) ProtoMessage() {}
 
 func (x *Webhook) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[54]
+	mi := &file_hub_v1_hub_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4308,7 +4408,7 @@ func (x *Webhook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Webhook.ProtoReflect.Descriptor instead.
 func (*Webhook) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{54}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Webhook) GetId() string {
@@ -4382,7 +4482,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[55]
+	mi := &file_hub_v1_hub_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4394,7 +4494,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[55]
+	mi := &file_hub_v1_hub_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4407,7 +4507,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{55}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{57}
 }
 
 type ListWebhooksResponse struct {
@@ -4419,7 +4519,7 @@ type ListWebhooksResponse struct {
 
 func (x *ListWebhooksResponse) Reset() {
 	*x = ListWebhooksResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[56]
+	mi := &file_hub_v1_hub_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4431,7 +4531,7 @@ func (x *ListWebhooksResponse) String() string {
 func (*ListWebhooksResponse) ProtoMessage() {}
 
 func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[56]
+	mi := &file_hub_v1_hub_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4444,7 +4544,7 @@ func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksResponse.ProtoReflect.Descriptor instead.
 func (*ListWebhooksResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{56}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ListWebhooksResponse) GetWebhooks() []*Webhook {
@@ -4468,7 +4568,7 @@ type CreateWebhookRequest struct {
 
 func (x *CreateWebhookRequest) Reset() {
 	*x = CreateWebhookRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[57]
+	mi := &file_hub_v1_hub_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4480,7 +4580,7 @@ func (x *CreateWebhookRequest) String() string {
 func (*CreateWebhookRequest) ProtoMessage() {}
 
 func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[57]
+	mi := &file_hub_v1_hub_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4493,7 +4593,7 @@ func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{57}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *CreateWebhookRequest) GetName() string {
@@ -4542,7 +4642,7 @@ type CreatedWebhook struct {
 
 func (x *CreatedWebhook) Reset() {
 	*x = CreatedWebhook{}
-	mi := &file_hub_v1_hub_proto_msgTypes[58]
+	mi := &file_hub_v1_hub_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4554,7 +4654,7 @@ func (x *CreatedWebhook) String() string {
 func (*CreatedWebhook) ProtoMessage() {}
 
 func (x *CreatedWebhook) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[58]
+	mi := &file_hub_v1_hub_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4567,7 +4667,7 @@ func (x *CreatedWebhook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedWebhook.ProtoReflect.Descriptor instead.
 func (*CreatedWebhook) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{58}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *CreatedWebhook) GetWebhook() *Webhook {
@@ -4594,7 +4694,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[59]
+	mi := &file_hub_v1_hub_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4606,7 +4706,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[59]
+	mi := &file_hub_v1_hub_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4619,7 +4719,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{59}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *DeleteWebhookRequest) GetName() string {
@@ -4644,7 +4744,7 @@ type DeleteWebhookResponse struct {
 
 func (x *DeleteWebhookResponse) Reset() {
 	*x = DeleteWebhookResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[60]
+	mi := &file_hub_v1_hub_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4656,7 +4756,7 @@ func (x *DeleteWebhookResponse) String() string {
 func (*DeleteWebhookResponse) ProtoMessage() {}
 
 func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[60]
+	mi := &file_hub_v1_hub_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4669,7 +4769,7 @@ func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{60}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{62}
 }
 
 type Service struct {
@@ -4723,7 +4823,7 @@ type Service struct {
 
 func (x *Service) Reset() {
 	*x = Service{}
-	mi := &file_hub_v1_hub_proto_msgTypes[61]
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4735,7 +4835,7 @@ func (x *Service) String() string {
 func (*Service) ProtoMessage() {}
 
 func (x *Service) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[61]
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4748,7 +4848,7 @@ func (x *Service) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Service.ProtoReflect.Descriptor instead.
 func (*Service) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{61}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Service) GetId() string {
@@ -5013,7 +5113,7 @@ type ServiceSource struct {
 
 func (x *ServiceSource) Reset() {
 	*x = ServiceSource{}
-	mi := &file_hub_v1_hub_proto_msgTypes[62]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5025,7 +5125,7 @@ func (x *ServiceSource) String() string {
 func (*ServiceSource) ProtoMessage() {}
 
 func (x *ServiceSource) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[62]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5038,7 +5138,7 @@ func (x *ServiceSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceSource.ProtoReflect.Descriptor instead.
 func (*ServiceSource) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{62}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ServiceSource) GetField() string {
@@ -5158,7 +5258,7 @@ type ServiceError struct {
 
 func (x *ServiceError) Reset() {
 	*x = ServiceError{}
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5170,7 +5270,7 @@ func (x *ServiceError) String() string {
 func (*ServiceError) ProtoMessage() {}
 
 func (x *ServiceError) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5183,7 +5283,7 @@ func (x *ServiceError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceError.ProtoReflect.Descriptor instead.
 func (*ServiceError) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ServiceError) GetSource() string {
@@ -5236,7 +5336,7 @@ type Component struct {
 
 func (x *Component) Reset() {
 	*x = Component{}
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5248,7 +5348,7 @@ func (x *Component) String() string {
 func (*Component) ProtoMessage() {}
 
 func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5261,7 +5361,7 @@ func (x *Component) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Component.ProtoReflect.Descriptor instead.
 func (*Component) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Component) GetGroup() string {
@@ -5350,7 +5450,7 @@ type DriftedField struct {
 
 func (x *DriftedField) Reset() {
 	*x = DriftedField{}
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5362,7 +5462,7 @@ func (x *DriftedField) String() string {
 func (*DriftedField) ProtoMessage() {}
 
 func (x *DriftedField) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5375,7 +5475,7 @@ func (x *DriftedField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftedField.ProtoReflect.Descriptor instead.
 func (*DriftedField) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *DriftedField) GetPath() string {
@@ -5410,7 +5510,7 @@ type ComponentList struct {
 
 func (x *ComponentList) Reset() {
 	*x = ComponentList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5422,7 +5522,7 @@ func (x *ComponentList) String() string {
 func (*ComponentList) ProtoMessage() {}
 
 func (x *ComponentList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5435,7 +5535,7 @@ func (x *ComponentList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentList.ProtoReflect.Descriptor instead.
 func (*ComponentList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ComponentList) GetComponents() []*Component {
@@ -5465,7 +5565,7 @@ type ComponentCounts struct {
 
 func (x *ComponentCounts) Reset() {
 	*x = ComponentCounts{}
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5477,7 +5577,7 @@ func (x *ComponentCounts) String() string {
 func (*ComponentCounts) ProtoMessage() {}
 
 func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5490,7 +5590,7 @@ func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentCounts.ProtoReflect.Descriptor instead.
 func (*ComponentCounts) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ComponentCounts) GetTotal() int32 {
@@ -5537,7 +5637,7 @@ type GetServiceTreeRequest struct {
 
 func (x *GetServiceTreeRequest) Reset() {
 	*x = GetServiceTreeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5549,7 +5649,7 @@ func (x *GetServiceTreeRequest) String() string {
 func (*GetServiceTreeRequest) ProtoMessage() {}
 
 func (x *GetServiceTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5562,7 +5662,7 @@ func (x *GetServiceTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceTreeRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceTreeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *GetServiceTreeRequest) GetRef() *ServiceRef {
@@ -5590,7 +5690,7 @@ type ServiceTree struct {
 
 func (x *ServiceTree) Reset() {
 	*x = ServiceTree{}
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5602,7 +5702,7 @@ func (x *ServiceTree) String() string {
 func (*ServiceTree) ProtoMessage() {}
 
 func (x *ServiceTree) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5615,7 +5715,7 @@ func (x *ServiceTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceTree.ProtoReflect.Descriptor instead.
 func (*ServiceTree) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ServiceTree) GetObjects() []*TreeNode {
@@ -5661,7 +5761,7 @@ type TreeNode struct {
 
 func (x *TreeNode) Reset() {
 	*x = TreeNode{}
-	mi := &file_hub_v1_hub_proto_msgTypes[70]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5673,7 +5773,7 @@ func (x *TreeNode) String() string {
 func (*TreeNode) ProtoMessage() {}
 
 func (x *TreeNode) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[70]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5686,7 +5786,7 @@ func (x *TreeNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeNode.ProtoReflect.Descriptor instead.
 func (*TreeNode) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{70}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *TreeNode) GetObject() *Component {
@@ -5727,7 +5827,7 @@ type ServiceRef struct {
 
 func (x *ServiceRef) Reset() {
 	*x = ServiceRef{}
-	mi := &file_hub_v1_hub_proto_msgTypes[71]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5739,7 +5839,7 @@ func (x *ServiceRef) String() string {
 func (*ServiceRef) ProtoMessage() {}
 
 func (x *ServiceRef) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[71]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5752,7 +5852,7 @@ func (x *ServiceRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceRef.ProtoReflect.Descriptor instead.
 func (*ServiceRef) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{71}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ServiceRef) GetCluster() string {
@@ -5795,7 +5895,7 @@ type ListServicesRequest struct {
 
 func (x *ListServicesRequest) Reset() {
 	*x = ListServicesRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[72]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5807,7 +5907,7 @@ func (x *ListServicesRequest) String() string {
 func (*ListServicesRequest) ProtoMessage() {}
 
 func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[72]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5820,7 +5920,7 @@ func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServicesRequest.ProtoReflect.Descriptor instead.
 func (*ListServicesRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{72}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ListServicesRequest) GetCluster() string {
@@ -5899,7 +5999,7 @@ type ListServicesResponse struct {
 
 func (x *ListServicesResponse) Reset() {
 	*x = ListServicesResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[73]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5911,7 +6011,7 @@ func (x *ListServicesResponse) String() string {
 func (*ListServicesResponse) ProtoMessage() {}
 
 func (x *ListServicesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[73]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5924,7 +6024,7 @@ func (x *ListServicesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServicesResponse.ProtoReflect.Descriptor instead.
 func (*ListServicesResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{73}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ListServicesResponse) GetServices() []*Service {
@@ -5957,7 +6057,7 @@ type GetServiceRequest struct {
 
 func (x *GetServiceRequest) Reset() {
 	*x = GetServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[74]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5969,7 +6069,7 @@ func (x *GetServiceRequest) String() string {
 func (*GetServiceRequest) ProtoMessage() {}
 
 func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[74]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5982,7 +6082,7 @@ func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{74}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *GetServiceRequest) GetRef() *ServiceRef {
@@ -6006,7 +6106,7 @@ type CreateServiceRequest struct {
 
 func (x *CreateServiceRequest) Reset() {
 	*x = CreateServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[75]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6018,7 +6118,7 @@ func (x *CreateServiceRequest) String() string {
 func (*CreateServiceRequest) ProtoMessage() {}
 
 func (x *CreateServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[75]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6031,7 +6131,7 @@ func (x *CreateServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateServiceRequest.ProtoReflect.Descriptor instead.
 func (*CreateServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{75}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *CreateServiceRequest) GetRef() *ServiceRef {
@@ -6084,7 +6184,7 @@ type UpdateServiceRequest struct {
 
 func (x *UpdateServiceRequest) Reset() {
 	*x = UpdateServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6096,7 +6196,7 @@ func (x *UpdateServiceRequest) String() string {
 func (*UpdateServiceRequest) ProtoMessage() {}
 
 func (x *UpdateServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6109,7 +6209,7 @@ func (x *UpdateServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateServiceRequest.ProtoReflect.Descriptor instead.
 func (*UpdateServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *UpdateServiceRequest) GetRef() *ServiceRef {
@@ -6161,7 +6261,7 @@ type ApplyServiceRequest struct {
 
 func (x *ApplyServiceRequest) Reset() {
 	*x = ApplyServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6173,7 +6273,7 @@ func (x *ApplyServiceRequest) String() string {
 func (*ApplyServiceRequest) ProtoMessage() {}
 
 func (x *ApplyServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6186,7 +6286,7 @@ func (x *ApplyServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServiceRequest.ProtoReflect.Descriptor instead.
 func (*ApplyServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ApplyServiceRequest) GetRef() *ServiceRef {
@@ -6242,7 +6342,7 @@ type ApplyServiceResponse struct {
 
 func (x *ApplyServiceResponse) Reset() {
 	*x = ApplyServiceResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[78]
+	mi := &file_hub_v1_hub_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6254,7 +6354,7 @@ func (x *ApplyServiceResponse) String() string {
 func (*ApplyServiceResponse) ProtoMessage() {}
 
 func (x *ApplyServiceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[78]
+	mi := &file_hub_v1_hub_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6267,7 +6367,7 @@ func (x *ApplyServiceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServiceResponse.ProtoReflect.Descriptor instead.
 func (*ApplyServiceResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{78}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ApplyServiceResponse) GetService() *Service {
@@ -6295,7 +6395,7 @@ type SyncServiceRequest struct {
 
 func (x *SyncServiceRequest) Reset() {
 	*x = SyncServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[79]
+	mi := &file_hub_v1_hub_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6307,7 +6407,7 @@ func (x *SyncServiceRequest) String() string {
 func (*SyncServiceRequest) ProtoMessage() {}
 
 func (x *SyncServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[79]
+	mi := &file_hub_v1_hub_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6320,7 +6420,7 @@ func (x *SyncServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncServiceRequest.ProtoReflect.Descriptor instead.
 func (*SyncServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{79}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *SyncServiceRequest) GetRef() *ServiceRef {
@@ -6348,7 +6448,7 @@ type DiffServiceRequest struct {
 
 func (x *DiffServiceRequest) Reset() {
 	*x = DiffServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[80]
+	mi := &file_hub_v1_hub_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6360,7 +6460,7 @@ func (x *DiffServiceRequest) String() string {
 func (*DiffServiceRequest) ProtoMessage() {}
 
 func (x *DiffServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[80]
+	mi := &file_hub_v1_hub_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6373,7 +6473,7 @@ func (x *DiffServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffServiceRequest.ProtoReflect.Descriptor instead.
 func (*DiffServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{80}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *DiffServiceRequest) GetRef() *ServiceRef {
@@ -6414,7 +6514,7 @@ type PreviewServiceRequest struct {
 
 func (x *PreviewServiceRequest) Reset() {
 	*x = PreviewServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[81]
+	mi := &file_hub_v1_hub_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6426,7 +6526,7 @@ func (x *PreviewServiceRequest) String() string {
 func (*PreviewServiceRequest) ProtoMessage() {}
 
 func (x *PreviewServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[81]
+	mi := &file_hub_v1_hub_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6439,7 +6539,7 @@ func (x *PreviewServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewServiceRequest.ProtoReflect.Descriptor instead.
 func (*PreviewServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{81}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *PreviewServiceRequest) GetRef() *ServiceRef {
@@ -6522,7 +6622,7 @@ type ServiceDiff struct {
 
 func (x *ServiceDiff) Reset() {
 	*x = ServiceDiff{}
-	mi := &file_hub_v1_hub_proto_msgTypes[82]
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6534,7 +6634,7 @@ func (x *ServiceDiff) String() string {
 func (*ServiceDiff) ProtoMessage() {}
 
 func (x *ServiceDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[82]
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6547,7 +6647,7 @@ func (x *ServiceDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDiff.ProtoReflect.Descriptor instead.
 func (*ServiceDiff) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{82}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ServiceDiff) GetRequested() int64 {
@@ -6646,7 +6746,7 @@ type ServiceDifferenceList struct {
 
 func (x *ServiceDifferenceList) Reset() {
 	*x = ServiceDifferenceList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[83]
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6658,7 +6758,7 @@ func (x *ServiceDifferenceList) String() string {
 func (*ServiceDifferenceList) ProtoMessage() {}
 
 func (x *ServiceDifferenceList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[83]
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6671,7 +6771,7 @@ func (x *ServiceDifferenceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDifferenceList.ProtoReflect.Descriptor instead.
 func (*ServiceDifferenceList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{83}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ServiceDifferenceList) GetDifferences() []*ServiceDifference {
@@ -6713,7 +6813,7 @@ type ServiceDifference struct {
 
 func (x *ServiceDifference) Reset() {
 	*x = ServiceDifference{}
-	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6725,7 +6825,7 @@ func (x *ServiceDifference) String() string {
 func (*ServiceDifference) ProtoMessage() {}
 
 func (x *ServiceDifference) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6738,7 +6838,7 @@ func (x *ServiceDifference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDifference.ProtoReflect.Descriptor instead.
 func (*ServiceDifference) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{84}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ServiceDifference) GetGroup() string {
@@ -6815,7 +6915,7 @@ type PauseServiceRequest struct {
 
 func (x *PauseServiceRequest) Reset() {
 	*x = PauseServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6827,7 +6927,7 @@ func (x *PauseServiceRequest) String() string {
 func (*PauseServiceRequest) ProtoMessage() {}
 
 func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6840,7 +6940,7 @@ func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseServiceRequest.ProtoReflect.Descriptor instead.
 func (*PauseServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{85}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *PauseServiceRequest) GetRef() *ServiceRef {
@@ -6866,7 +6966,7 @@ type ResumeServiceRequest struct {
 
 func (x *ResumeServiceRequest) Reset() {
 	*x = ResumeServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6878,7 +6978,7 @@ func (x *ResumeServiceRequest) String() string {
 func (*ResumeServiceRequest) ProtoMessage() {}
 
 func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6891,7 +6991,7 @@ func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeServiceRequest.ProtoReflect.Descriptor instead.
 func (*ResumeServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{86}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ResumeServiceRequest) GetRef() *ServiceRef {
@@ -6914,7 +7014,7 @@ type RollbackServiceRequest struct {
 
 func (x *RollbackServiceRequest) Reset() {
 	*x = RollbackServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6926,7 +7026,7 @@ func (x *RollbackServiceRequest) String() string {
 func (*RollbackServiceRequest) ProtoMessage() {}
 
 func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6939,7 +7039,7 @@ func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackServiceRequest.ProtoReflect.Descriptor instead.
 func (*RollbackServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{87}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *RollbackServiceRequest) GetRef() *ServiceRef {
@@ -6972,7 +7072,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6984,7 +7084,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6997,7 +7097,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{88}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ListRevisionsRequest) GetRef() *ServiceRef {
@@ -7016,7 +7116,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7028,7 +7128,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7041,7 +7141,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{89}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -7075,7 +7175,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7087,7 +7187,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7100,7 +7200,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{90}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Revision) GetNumber() int64 {
@@ -7203,7 +7303,7 @@ type ApprovePruneRequest struct {
 
 func (x *ApprovePruneRequest) Reset() {
 	*x = ApprovePruneRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7215,7 +7315,7 @@ func (x *ApprovePruneRequest) String() string {
 func (*ApprovePruneRequest) ProtoMessage() {}
 
 func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7228,7 +7328,7 @@ func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovePruneRequest.ProtoReflect.Descriptor instead.
 func (*ApprovePruneRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{91}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ApprovePruneRequest) GetRef() *ServiceRef {
@@ -7250,7 +7350,7 @@ type DeleteServiceRequest struct {
 
 func (x *DeleteServiceRequest) Reset() {
 	*x = DeleteServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7262,7 +7362,7 @@ func (x *DeleteServiceRequest) String() string {
 func (*DeleteServiceRequest) ProtoMessage() {}
 
 func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7275,7 +7375,7 @@ func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteServiceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{92}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *DeleteServiceRequest) GetRef() *ServiceRef {
@@ -7326,7 +7426,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7338,7 +7438,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7351,7 +7451,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{93}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Token) GetId() string {
@@ -7463,7 +7563,7 @@ type CreatedToken struct {
 
 func (x *CreatedToken) Reset() {
 	*x = CreatedToken{}
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7475,7 +7575,7 @@ func (x *CreatedToken) String() string {
 func (*CreatedToken) ProtoMessage() {}
 
 func (x *CreatedToken) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7488,7 +7588,7 @@ func (x *CreatedToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedToken.ProtoReflect.Descriptor instead.
 func (*CreatedToken) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *CreatedToken) GetToken() *Token {
@@ -7513,7 +7613,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7525,7 +7625,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7538,7 +7638,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
 }
 
 type ListTokensResponse struct {
@@ -7550,7 +7650,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7562,7 +7662,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7575,7 +7675,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -7600,7 +7700,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7612,7 +7712,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7625,7 +7725,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -7669,7 +7769,7 @@ type CreateBootstrapTokenRequest struct {
 
 func (x *CreateBootstrapTokenRequest) Reset() {
 	*x = CreateBootstrapTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7681,7 +7781,7 @@ func (x *CreateBootstrapTokenRequest) String() string {
 func (*CreateBootstrapTokenRequest) ProtoMessage() {}
 
 func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7694,7 +7794,7 @@ func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBootstrapTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateBootstrapTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *CreateBootstrapTokenRequest) GetProject() string {
@@ -7755,7 +7855,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7767,7 +7867,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7780,7 +7880,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -7798,7 +7898,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7810,7 +7910,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7823,7 +7923,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
 }
 
 type Event struct {
@@ -7843,7 +7943,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7855,7 +7955,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7868,7 +7968,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Event) GetAt() int64 {
@@ -7941,7 +8041,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7953,7 +8053,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7966,7 +8066,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *ListEventsRequest) GetCluster() string {
@@ -8006,7 +8106,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8018,7 +8118,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8031,7 +8131,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -8049,7 +8149,7 @@ type GetSyncWindowsRequest struct {
 
 func (x *GetSyncWindowsRequest) Reset() {
 	*x = GetSyncWindowsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8061,7 +8161,7 @@ func (x *GetSyncWindowsRequest) String() string {
 func (*GetSyncWindowsRequest) ProtoMessage() {}
 
 func (x *GetSyncWindowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8074,7 +8174,7 @@ func (x *GetSyncWindowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSyncWindowsRequest.ProtoReflect.Descriptor instead.
 func (*GetSyncWindowsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
 }
 
 type SyncWindowList struct {
@@ -8090,7 +8190,7 @@ type SyncWindowList struct {
 
 func (x *SyncWindowList) Reset() {
 	*x = SyncWindowList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8102,7 +8202,7 @@ func (x *SyncWindowList) String() string {
 func (*SyncWindowList) ProtoMessage() {}
 
 func (x *SyncWindowList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8115,7 +8215,7 @@ func (x *SyncWindowList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncWindowList.ProtoReflect.Descriptor instead.
 func (*SyncWindowList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *SyncWindowList) GetSyncWindows() []*SyncWindow {
@@ -8147,7 +8247,7 @@ type HubStatusRequest struct {
 
 func (x *HubStatusRequest) Reset() {
 	*x = HubStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8159,7 +8259,7 @@ func (x *HubStatusRequest) String() string {
 func (*HubStatusRequest) ProtoMessage() {}
 
 func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8172,7 +8272,7 @@ func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatusRequest.ProtoReflect.Descriptor instead.
 func (*HubStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
 }
 
 type HubStatus struct {
@@ -8196,7 +8296,7 @@ type HubStatus struct {
 
 func (x *HubStatus) Reset() {
 	*x = HubStatus{}
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8208,7 +8308,7 @@ func (x *HubStatus) String() string {
 func (*HubStatus) ProtoMessage() {}
 
 func (x *HubStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8221,7 +8321,7 @@ func (x *HubStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatus.ProtoReflect.Descriptor instead.
 func (*HubStatus) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *HubStatus) GetVersion() string {
@@ -8318,7 +8418,7 @@ type Backups struct {
 
 func (x *Backups) Reset() {
 	*x = Backups{}
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8330,7 +8430,7 @@ func (x *Backups) String() string {
 func (*Backups) ProtoMessage() {}
 
 func (x *Backups) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8343,7 +8443,7 @@ func (x *Backups) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backups.ProtoReflect.Descriptor instead.
 func (*Backups) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *Backups) GetTo() string {
@@ -8439,7 +8539,7 @@ type Replica struct {
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8451,7 +8551,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8464,7 +8564,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *Replica) GetName() string {
@@ -8583,7 +8683,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8595,7 +8695,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8608,7 +8708,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *DrainRequest) GetReplica() string {
@@ -8633,7 +8733,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8645,7 +8745,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8658,7 +8758,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
 }
 
 type RotateSigningKeyRequest struct {
@@ -8669,7 +8769,7 @@ type RotateSigningKeyRequest struct {
 
 func (x *RotateSigningKeyRequest) Reset() {
 	*x = RotateSigningKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8681,7 +8781,7 @@ func (x *RotateSigningKeyRequest) String() string {
 func (*RotateSigningKeyRequest) ProtoMessage() {}
 
 func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8694,7 +8794,7 @@ func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
 }
 
 type RotateSigningKeyResponse struct {
@@ -8708,7 +8808,7 @@ type RotateSigningKeyResponse struct {
 
 func (x *RotateSigningKeyResponse) Reset() {
 	*x = RotateSigningKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8720,7 +8820,7 @@ func (x *RotateSigningKeyResponse) String() string {
 func (*RotateSigningKeyResponse) ProtoMessage() {}
 
 func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8733,7 +8833,7 @@ func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *RotateSigningKeyResponse) GetKeyId() string {
@@ -8760,7 +8860,7 @@ type AtRiskRequest struct {
 
 func (x *AtRiskRequest) Reset() {
 	*x = AtRiskRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8772,7 +8872,7 @@ func (x *AtRiskRequest) String() string {
 func (*AtRiskRequest) ProtoMessage() {}
 
 func (x *AtRiskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8785,7 +8885,7 @@ func (x *AtRiskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtRiskRequest.ProtoReflect.Descriptor instead.
 func (*AtRiskRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *AtRiskRequest) GetLimit() int32 {
@@ -8807,7 +8907,7 @@ type AtRiskResponse struct {
 
 func (x *AtRiskResponse) Reset() {
 	*x = AtRiskResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8819,7 +8919,7 @@ func (x *AtRiskResponse) String() string {
 func (*AtRiskResponse) ProtoMessage() {}
 
 func (x *AtRiskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8832,7 +8932,7 @@ func (x *AtRiskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtRiskResponse.ProtoReflect.Descriptor instead.
 func (*AtRiskResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *AtRiskResponse) GetRisks() []*Risk {
@@ -8864,7 +8964,7 @@ type Risk struct {
 
 func (x *Risk) Reset() {
 	*x = Risk{}
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8876,7 +8976,7 @@ func (x *Risk) String() string {
 func (*Risk) ProtoMessage() {}
 
 func (x *Risk) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8889,7 +8989,7 @@ func (x *Risk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Risk.ProtoReflect.Descriptor instead.
 func (*Risk) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *Risk) GetKind() string {
@@ -8928,7 +9028,7 @@ type ConfirmRestoreRequest struct {
 
 func (x *ConfirmRestoreRequest) Reset() {
 	*x = ConfirmRestoreRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8940,7 +9040,7 @@ func (x *ConfirmRestoreRequest) String() string {
 func (*ConfirmRestoreRequest) ProtoMessage() {}
 
 func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8953,7 +9053,7 @@ func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
 }
 
 type ConfirmRestoreResponse struct {
@@ -8965,7 +9065,7 @@ type ConfirmRestoreResponse struct {
 
 func (x *ConfirmRestoreResponse) Reset() {
 	*x = ConfirmRestoreResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8977,7 +9077,7 @@ func (x *ConfirmRestoreResponse) String() string {
 func (*ConfirmRestoreResponse) ProtoMessage() {}
 
 func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8990,7 +9090,7 @@ func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *ConfirmRestoreResponse) GetIncarnation() string {
@@ -9008,7 +9108,7 @@ type UpgradeStatusRequest struct {
 
 func (x *UpgradeStatusRequest) Reset() {
 	*x = UpgradeStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9020,7 +9120,7 @@ func (x *UpgradeStatusRequest) String() string {
 func (*UpgradeStatusRequest) ProtoMessage() {}
 
 func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9033,7 +9133,7 @@ func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeStatusRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
 }
 
 type StartUpgradeRequest struct {
@@ -9057,7 +9157,7 @@ type StartUpgradeRequest struct {
 
 func (x *StartUpgradeRequest) Reset() {
 	*x = StartUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9069,7 +9169,7 @@ func (x *StartUpgradeRequest) String() string {
 func (*StartUpgradeRequest) ProtoMessage() {}
 
 func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9082,7 +9182,7 @@ func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*StartUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *StartUpgradeRequest) GetVersion() string {
@@ -9135,7 +9235,7 @@ type PauseUpgradeRequest struct {
 
 func (x *PauseUpgradeRequest) Reset() {
 	*x = PauseUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9147,7 +9247,7 @@ func (x *PauseUpgradeRequest) String() string {
 func (*PauseUpgradeRequest) ProtoMessage() {}
 
 func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9160,7 +9260,7 @@ func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*PauseUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
 }
 
 type ResumeUpgradeRequest struct {
@@ -9171,7 +9271,7 @@ type ResumeUpgradeRequest struct {
 
 func (x *ResumeUpgradeRequest) Reset() {
 	*x = ResumeUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9183,7 +9283,7 @@ func (x *ResumeUpgradeRequest) String() string {
 func (*ResumeUpgradeRequest) ProtoMessage() {}
 
 func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9196,7 +9296,7 @@ func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
 }
 
 type AbortUpgradeRequest struct {
@@ -9207,7 +9307,7 @@ type AbortUpgradeRequest struct {
 
 func (x *AbortUpgradeRequest) Reset() {
 	*x = AbortUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9219,7 +9319,7 @@ func (x *AbortUpgradeRequest) String() string {
 func (*AbortUpgradeRequest) ProtoMessage() {}
 
 func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9232,7 +9332,7 @@ func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*AbortUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
 }
 
 type AgentUpgrade struct {
@@ -9262,7 +9362,7 @@ type AgentUpgrade struct {
 
 func (x *AgentUpgrade) Reset() {
 	*x = AgentUpgrade{}
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9274,7 +9374,7 @@ func (x *AgentUpgrade) String() string {
 func (*AgentUpgrade) ProtoMessage() {}
 
 func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9287,7 +9387,7 @@ func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgrade.ProtoReflect.Descriptor instead.
 func (*AgentUpgrade) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *AgentUpgrade) GetId() string {
@@ -9404,7 +9504,7 @@ type AgentUpgradeTarget struct {
 
 func (x *AgentUpgradeTarget) Reset() {
 	*x = AgentUpgradeTarget{}
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9416,7 +9516,7 @@ func (x *AgentUpgradeTarget) String() string {
 func (*AgentUpgradeTarget) ProtoMessage() {}
 
 func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9429,7 +9529,7 @@ func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgradeTarget.ProtoReflect.Descriptor instead.
 func (*AgentUpgradeTarget) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *AgentUpgradeTarget) GetCluster() string {
@@ -9490,7 +9590,7 @@ type GetServiceConfigRequest struct {
 
 func (x *GetServiceConfigRequest) Reset() {
 	*x = GetServiceConfigRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9502,7 +9602,7 @@ func (x *GetServiceConfigRequest) String() string {
 func (*GetServiceConfigRequest) ProtoMessage() {}
 
 func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9515,7 +9615,7 @@ func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceConfigRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceConfigRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *GetServiceConfigRequest) GetRef() *ServiceRef {
@@ -9535,7 +9635,7 @@ type ServiceConfig struct {
 
 func (x *ServiceConfig) Reset() {
 	*x = ServiceConfig{}
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9547,7 +9647,7 @@ func (x *ServiceConfig) String() string {
 func (*ServiceConfig) ProtoMessage() {}
 
 func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9560,7 +9660,7 @@ func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceConfig.ProtoReflect.Descriptor instead.
 func (*ServiceConfig) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *ServiceConfig) GetRevision() int64 {
@@ -9589,7 +9689,7 @@ type ConfigValue struct {
 
 func (x *ConfigValue) Reset() {
 	*x = ConfigValue{}
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9601,7 +9701,7 @@ func (x *ConfigValue) String() string {
 func (*ConfigValue) ProtoMessage() {}
 
 func (x *ConfigValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9614,7 +9714,7 @@ func (x *ConfigValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigValue.ProtoReflect.Descriptor instead.
 func (*ConfigValue) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *ConfigValue) GetKey() string {
@@ -9648,7 +9748,7 @@ type ConfigLayer struct {
 
 func (x *ConfigLayer) Reset() {
 	*x = ConfigLayer{}
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9660,7 +9760,7 @@ func (x *ConfigLayer) String() string {
 func (*ConfigLayer) ProtoMessage() {}
 
 func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9673,7 +9773,7 @@ func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigLayer.ProtoReflect.Descriptor instead.
 func (*ConfigLayer) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *ConfigLayer) GetLayer() string {
@@ -9735,7 +9835,7 @@ type Context struct {
 
 func (x *Context) Reset() {
 	*x = Context{}
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9747,7 +9847,7 @@ func (x *Context) String() string {
 func (*Context) ProtoMessage() {}
 
 func (x *Context) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9760,7 +9860,7 @@ func (x *Context) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Context.ProtoReflect.Descriptor instead.
 func (*Context) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *Context) GetName() string {
@@ -9836,7 +9936,7 @@ type ListContextsRequest struct {
 
 func (x *ListContextsRequest) Reset() {
 	*x = ListContextsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9848,7 +9948,7 @@ func (x *ListContextsRequest) String() string {
 func (*ListContextsRequest) ProtoMessage() {}
 
 func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9861,7 +9961,7 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *ListContextsRequest) GetManagedByTool() string {
@@ -9880,7 +9980,7 @@ type ListContextsResponse struct {
 
 func (x *ListContextsResponse) Reset() {
 	*x = ListContextsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9892,7 +9992,7 @@ func (x *ListContextsResponse) String() string {
 func (*ListContextsResponse) ProtoMessage() {}
 
 func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9905,7 +10005,7 @@ func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
 func (*ListContextsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *ListContextsResponse) GetContexts() []*Context {
@@ -9924,7 +10024,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9936,7 +10036,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9949,7 +10049,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *GetContextRequest) GetName() string {
@@ -9969,7 +10069,7 @@ type CreateContextRequest struct {
 
 func (x *CreateContextRequest) Reset() {
 	*x = CreateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9981,7 +10081,7 @@ func (x *CreateContextRequest) String() string {
 func (*CreateContextRequest) ProtoMessage() {}
 
 func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9994,7 +10094,7 @@ func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateContextRequest.ProtoReflect.Descriptor instead.
 func (*CreateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *CreateContextRequest) GetContext() *Context {
@@ -10027,7 +10127,7 @@ type UpdateContextRequest struct {
 
 func (x *UpdateContextRequest) Reset() {
 	*x = UpdateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10039,7 +10139,7 @@ func (x *UpdateContextRequest) String() string {
 func (*UpdateContextRequest) ProtoMessage() {}
 
 func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10052,7 +10152,7 @@ func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateContextRequest.ProtoReflect.Descriptor instead.
 func (*UpdateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *UpdateContextRequest) GetContext() *Context {
@@ -10100,7 +10200,7 @@ type DeleteContextRequest struct {
 
 func (x *DeleteContextRequest) Reset() {
 	*x = DeleteContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10112,7 +10212,7 @@ func (x *DeleteContextRequest) String() string {
 func (*DeleteContextRequest) ProtoMessage() {}
 
 func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10125,7 +10225,7 @@ func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextRequest.ProtoReflect.Descriptor instead.
 func (*DeleteContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *DeleteContextRequest) GetName() string {
@@ -10150,7 +10250,7 @@ type DeleteContextResponse struct {
 
 func (x *DeleteContextResponse) Reset() {
 	*x = DeleteContextResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10162,7 +10262,7 @@ func (x *DeleteContextResponse) String() string {
 func (*DeleteContextResponse) ProtoMessage() {}
 
 func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10175,7 +10275,7 @@ func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextResponse.ProtoReflect.Descriptor instead.
 func (*DeleteContextResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{139}
 }
 
 type ListOutputsRequest struct {
@@ -10190,7 +10290,7 @@ type ListOutputsRequest struct {
 
 func (x *ListOutputsRequest) Reset() {
 	*x = ListOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10202,7 +10302,7 @@ func (x *ListOutputsRequest) String() string {
 func (*ListOutputsRequest) ProtoMessage() {}
 
 func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10215,7 +10315,7 @@ func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
 func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *ListOutputsRequest) GetManagedByTool() string {
@@ -10241,7 +10341,7 @@ type ListOutputsResponse struct {
 
 func (x *ListOutputsResponse) Reset() {
 	*x = ListOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[139]
+	mi := &file_hub_v1_hub_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10253,7 +10353,7 @@ func (x *ListOutputsResponse) String() string {
 func (*ListOutputsResponse) ProtoMessage() {}
 
 func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[139]
+	mi := &file_hub_v1_hub_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10266,7 +10366,7 @@ func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsResponse.ProtoReflect.Descriptor instead.
 func (*ListOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{139}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *ListOutputsResponse) GetOutputs() []*Context {
@@ -10289,7 +10389,7 @@ type PutOutputsRequest struct {
 
 func (x *PutOutputsRequest) Reset() {
 	*x = PutOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[140]
+	mi := &file_hub_v1_hub_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10301,7 +10401,7 @@ func (x *PutOutputsRequest) String() string {
 func (*PutOutputsRequest) ProtoMessage() {}
 
 func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[140]
+	mi := &file_hub_v1_hub_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10314,7 +10414,7 @@ func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOutputsRequest.ProtoReflect.Descriptor instead.
 func (*PutOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{140}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *PutOutputsRequest) GetOutputs() *Context {
@@ -10348,7 +10448,7 @@ type DeleteOutputsRequest struct {
 
 func (x *DeleteOutputsRequest) Reset() {
 	*x = DeleteOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[141]
+	mi := &file_hub_v1_hub_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10360,7 +10460,7 @@ func (x *DeleteOutputsRequest) String() string {
 func (*DeleteOutputsRequest) ProtoMessage() {}
 
 func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[141]
+	mi := &file_hub_v1_hub_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10373,7 +10473,7 @@ func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsRequest.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{141}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *DeleteOutputsRequest) GetName() string {
@@ -10398,7 +10498,7 @@ type DeleteOutputsResponse struct {
 
 func (x *DeleteOutputsResponse) Reset() {
 	*x = DeleteOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[142]
+	mi := &file_hub_v1_hub_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10410,7 +10510,7 @@ func (x *DeleteOutputsResponse) String() string {
 func (*DeleteOutputsResponse) ProtoMessage() {}
 
 func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[142]
+	mi := &file_hub_v1_hub_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10423,7 +10523,7 @@ func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsResponse.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{142}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{144}
 }
 
 type Backend struct {
@@ -10442,7 +10542,7 @@ type Backend struct {
 
 func (x *Backend) Reset() {
 	*x = Backend{}
-	mi := &file_hub_v1_hub_proto_msgTypes[143]
+	mi := &file_hub_v1_hub_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10454,7 +10554,7 @@ func (x *Backend) String() string {
 func (*Backend) ProtoMessage() {}
 
 func (x *Backend) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[143]
+	mi := &file_hub_v1_hub_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10467,7 +10567,7 @@ func (x *Backend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backend.ProtoReflect.Descriptor instead.
 func (*Backend) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{143}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *Backend) GetName() string {
@@ -10520,7 +10620,7 @@ type ListBackendsRequest struct {
 
 func (x *ListBackendsRequest) Reset() {
 	*x = ListBackendsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[144]
+	mi := &file_hub_v1_hub_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10532,7 +10632,7 @@ func (x *ListBackendsRequest) String() string {
 func (*ListBackendsRequest) ProtoMessage() {}
 
 func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[144]
+	mi := &file_hub_v1_hub_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10545,7 +10645,7 @@ func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsRequest.ProtoReflect.Descriptor instead.
 func (*ListBackendsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{144}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{146}
 }
 
 type ListBackendsResponse struct {
@@ -10557,7 +10657,7 @@ type ListBackendsResponse struct {
 
 func (x *ListBackendsResponse) Reset() {
 	*x = ListBackendsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[145]
+	mi := &file_hub_v1_hub_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10569,7 +10669,7 @@ func (x *ListBackendsResponse) String() string {
 func (*ListBackendsResponse) ProtoMessage() {}
 
 func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[145]
+	mi := &file_hub_v1_hub_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10582,7 +10682,7 @@ func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsResponse.ProtoReflect.Descriptor instead.
 func (*ListBackendsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{145}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *ListBackendsResponse) GetBackends() []*Backend {
@@ -10602,7 +10702,7 @@ type MigrateRequest struct {
 
 func (x *MigrateRequest) Reset() {
 	*x = MigrateRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[146]
+	mi := &file_hub_v1_hub_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10614,7 +10714,7 @@ func (x *MigrateRequest) String() string {
 func (*MigrateRequest) ProtoMessage() {}
 
 func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[146]
+	mi := &file_hub_v1_hub_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10627,7 +10727,7 @@ func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MigrateRequest.ProtoReflect.Descriptor instead.
 func (*MigrateRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{146}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *MigrateRequest) GetFrom() string {
@@ -10652,7 +10752,7 @@ type GetMigrationRequest struct {
 
 func (x *GetMigrationRequest) Reset() {
 	*x = GetMigrationRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[147]
+	mi := &file_hub_v1_hub_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10664,7 +10764,7 @@ func (x *GetMigrationRequest) String() string {
 func (*GetMigrationRequest) ProtoMessage() {}
 
 func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[147]
+	mi := &file_hub_v1_hub_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10677,7 +10777,7 @@ func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMigrationRequest.ProtoReflect.Descriptor instead.
 func (*GetMigrationRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{147}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{149}
 }
 
 type Migration struct {
@@ -10698,7 +10798,7 @@ type Migration struct {
 
 func (x *Migration) Reset() {
 	*x = Migration{}
-	mi := &file_hub_v1_hub_proto_msgTypes[148]
+	mi := &file_hub_v1_hub_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10710,7 +10810,7 @@ func (x *Migration) String() string {
 func (*Migration) ProtoMessage() {}
 
 func (x *Migration) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[148]
+	mi := &file_hub_v1_hub_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10723,7 +10823,7 @@ func (x *Migration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Migration.ProtoReflect.Descriptor instead.
 func (*Migration) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{148}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *Migration) GetFrom() string {
@@ -10797,7 +10897,7 @@ type RotateKeyRequest struct {
 
 func (x *RotateKeyRequest) Reset() {
 	*x = RotateKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[149]
+	mi := &file_hub_v1_hub_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10809,7 +10909,7 @@ func (x *RotateKeyRequest) String() string {
 func (*RotateKeyRequest) ProtoMessage() {}
 
 func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[149]
+	mi := &file_hub_v1_hub_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10822,7 +10922,7 @@ func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{149}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{151}
 }
 
 type RotateKeyResponse struct {
@@ -10835,7 +10935,7 @@ type RotateKeyResponse struct {
 
 func (x *RotateKeyResponse) Reset() {
 	*x = RotateKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[150]
+	mi := &file_hub_v1_hub_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10847,7 +10947,7 @@ func (x *RotateKeyResponse) String() string {
 func (*RotateKeyResponse) ProtoMessage() {}
 
 func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[150]
+	mi := &file_hub_v1_hub_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10860,7 +10960,7 @@ func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{150}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *RotateKeyResponse) GetValues() int64 {
@@ -10888,7 +10988,7 @@ type ListTestsRequest struct {
 
 func (x *ListTestsRequest) Reset() {
 	*x = ListTestsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[151]
+	mi := &file_hub_v1_hub_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10900,7 +11000,7 @@ func (x *ListTestsRequest) String() string {
 func (*ListTestsRequest) ProtoMessage() {}
 
 func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[151]
+	mi := &file_hub_v1_hub_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10913,7 +11013,7 @@ func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsRequest.ProtoReflect.Descriptor instead.
 func (*ListTestsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{151}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *ListTestsRequest) GetRef() *ServiceRef {
@@ -10939,7 +11039,7 @@ type ListTestsResponse struct {
 
 func (x *ListTestsResponse) Reset() {
 	*x = ListTestsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[152]
+	mi := &file_hub_v1_hub_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10951,7 +11051,7 @@ func (x *ListTestsResponse) String() string {
 func (*ListTestsResponse) ProtoMessage() {}
 
 func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[152]
+	mi := &file_hub_v1_hub_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10964,7 +11064,7 @@ func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsResponse.ProtoReflect.Descriptor instead.
 func (*ListTestsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{152}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *ListTestsResponse) GetRuns() []*TestRun {
@@ -10997,7 +11097,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_hub_v1_hub_proto_msgTypes[153]
+	mi := &file_hub_v1_hub_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11009,7 +11109,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[153]
+	mi := &file_hub_v1_hub_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11022,7 +11122,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{153}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *TestRun) GetRevision() int64 {
@@ -11117,7 +11217,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_hub_v1_hub_proto_msgTypes[154]
+	mi := &file_hub_v1_hub_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11129,7 +11229,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[154]
+	mi := &file_hub_v1_hub_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11142,7 +11242,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{154}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -11236,7 +11336,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_hub_v1_hub_proto_msgTypes[155]
+	mi := &file_hub_v1_hub_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11248,7 +11348,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[155]
+	mi := &file_hub_v1_hub_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11261,7 +11361,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{155}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -11317,7 +11417,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_hub_v1_hub_proto_msgTypes[156]
+	mi := &file_hub_v1_hub_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11329,7 +11429,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[156]
+	mi := &file_hub_v1_hub_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11342,7 +11442,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{156}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -11526,7 +11626,12 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x12management_cluster\x18\x04 \x01(\tR\x11managementCluster\x1a6\n" +
 	"\bSetEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc6\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"9\n" +
+	"\x1bGetTemplateVariablesRequest\x12\x1a\n" +
+	"\btemplate\x18\x01 \x01(\tR\btemplate\"C\n" +
+	"\x11TemplateVariables\x12\x16\n" +
+	"\x06commit\x18\x01 \x01(\tR\x06commit\x12\x16\n" +
+	"\x06schema\x18\x02 \x01(\tR\x06schema\"\xc6\x02\n" +
 	"\rClusterOrigin\x12\x1a\n" +
 	"\btemplate\x18\x01 \x01(\tR\btemplate\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x18\n" +
@@ -12387,11 +12492,12 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetProjectRequest\x1a\x14.axle.hub.v1.Project\x12A\n" +
 	"\x06Create\x12!.axle.hub.v1.CreateProjectRequest\x1a\x14.axle.hub.v1.Project\x12A\n" +
 	"\x06Update\x12!.axle.hub.v1.UpdateProjectRequest\x1a\x14.axle.hub.v1.Project\x12O\n" +
-	"\x06Delete\x12!.axle.hub.v1.DeleteProjectRequest\x1a\".axle.hub.v1.DeleteProjectResponse2\xa2\a\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteProjectRequest\x1a\".axle.hub.v1.DeleteProjectResponse2\x84\b\n" +
 	"\bClusters\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListClustersRequest\x1a!.axle.hub.v1.ListClustersResponse\x12;\n" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetClusterRequest\x1a\x14.axle.hub.v1.Cluster\x12O\n" +
-	"\x06Create\x12!.axle.hub.v1.CreateClusterRequest\x1a\".axle.hub.v1.CreateClusterResponse\x12A\n" +
+	"\x06Create\x12!.axle.hub.v1.CreateClusterRequest\x1a\".axle.hub.v1.CreateClusterResponse\x12`\n" +
+	"\x14GetTemplateVariables\x12(.axle.hub.v1.GetTemplateVariablesRequest\x1a\x1e.axle.hub.v1.TemplateVariables\x12A\n" +
 	"\x06Update\x12!.axle.hub.v1.UpdateClusterRequest\x1a\x14.axle.hub.v1.Cluster\x12I\n" +
 	"\x04Move\x12\x1f.axle.hub.v1.MoveClusterRequest\x1a .axle.hub.v1.MoveClusterResponse\x12C\n" +
 	"\aApprove\x12\".axle.hub.v1.ApproveClusterRequest\x1a\x14.axle.hub.v1.Cluster\x12O\n" +
@@ -12480,7 +12586,7 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 165)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 167)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
 	(*Manager)(nil),                     // 1: axle.hub.v1.Manager
@@ -12503,281 +12609,283 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*GetClusterRequest)(nil),           // 18: axle.hub.v1.GetClusterRequest
 	(*CreateClusterRequest)(nil),        // 19: axle.hub.v1.CreateClusterRequest
 	(*FromTemplate)(nil),                // 20: axle.hub.v1.FromTemplate
-	(*ClusterOrigin)(nil),               // 21: axle.hub.v1.ClusterOrigin
-	(*MadeState)(nil),                   // 22: axle.hub.v1.MadeState
-	(*MadeMachines)(nil),                // 23: axle.hub.v1.MadeMachines
-	(*MadeCondition)(nil),               // 24: axle.hub.v1.MadeCondition
-	(*AdminKubeconfigRequest)(nil),      // 25: axle.hub.v1.AdminKubeconfigRequest
-	(*AdminKubeconfigResponse)(nil),     // 26: axle.hub.v1.AdminKubeconfigResponse
-	(*DestroyClusterRequest)(nil),       // 27: axle.hub.v1.DestroyClusterRequest
-	(*CreateClusterResponse)(nil),       // 28: axle.hub.v1.CreateClusterResponse
-	(*AgentManifestsRequest)(nil),       // 29: axle.hub.v1.AgentManifestsRequest
-	(*AgentManifestsResponse)(nil),      // 30: axle.hub.v1.AgentManifestsResponse
-	(*UpdateClusterRequest)(nil),        // 31: axle.hub.v1.UpdateClusterRequest
-	(*MoveClusterRequest)(nil),          // 32: axle.hub.v1.MoveClusterRequest
-	(*MoveClusterResponse)(nil),         // 33: axle.hub.v1.MoveClusterResponse
-	(*MoveChange)(nil),                  // 34: axle.hub.v1.MoveChange
-	(*EnrollmentRequest)(nil),           // 35: axle.hub.v1.EnrollmentRequest
-	(*EnrollmentResponse)(nil),          // 36: axle.hub.v1.EnrollmentResponse
-	(*EnrollmentStep)(nil),              // 37: axle.hub.v1.EnrollmentStep
-	(*ApproveClusterRequest)(nil),       // 38: axle.hub.v1.ApproveClusterRequest
-	(*DeleteClusterRequest)(nil),        // 39: axle.hub.v1.DeleteClusterRequest
-	(*DeleteClusterResponse)(nil),       // 40: axle.hub.v1.DeleteClusterResponse
-	(*Repository)(nil),                  // 41: axle.hub.v1.Repository
-	(*RepositoryOptions)(nil),           // 42: axle.hub.v1.RepositoryOptions
-	(*Verification)(nil),                // 43: axle.hub.v1.Verification
-	(*Head)(nil),                        // 44: axle.hub.v1.Head
-	(*ListRepositoriesRequest)(nil),     // 45: axle.hub.v1.ListRepositoriesRequest
-	(*ListRepositoriesResponse)(nil),    // 46: axle.hub.v1.ListRepositoriesResponse
-	(*GetRepositoryRequest)(nil),        // 47: axle.hub.v1.GetRepositoryRequest
-	(*RepositoryCredentials)(nil),       // 48: axle.hub.v1.RepositoryCredentials
-	(*CreateRepositoryRequest)(nil),     // 49: axle.hub.v1.CreateRepositoryRequest
-	(*UpdateRepositoryRequest)(nil),     // 50: axle.hub.v1.UpdateRepositoryRequest
-	(*RefreshRepositoryRequest)(nil),    // 51: axle.hub.v1.RefreshRepositoryRequest
-	(*DeleteRepositoryRequest)(nil),     // 52: axle.hub.v1.DeleteRepositoryRequest
-	(*DeleteRepositoryResponse)(nil),    // 53: axle.hub.v1.DeleteRepositoryResponse
-	(*Webhook)(nil),                     // 54: axle.hub.v1.Webhook
-	(*ListWebhooksRequest)(nil),         // 55: axle.hub.v1.ListWebhooksRequest
-	(*ListWebhooksResponse)(nil),        // 56: axle.hub.v1.ListWebhooksResponse
-	(*CreateWebhookRequest)(nil),        // 57: axle.hub.v1.CreateWebhookRequest
-	(*CreatedWebhook)(nil),              // 58: axle.hub.v1.CreatedWebhook
-	(*DeleteWebhookRequest)(nil),        // 59: axle.hub.v1.DeleteWebhookRequest
-	(*DeleteWebhookResponse)(nil),       // 60: axle.hub.v1.DeleteWebhookResponse
-	(*Service)(nil),                     // 61: axle.hub.v1.Service
-	(*ServiceSource)(nil),               // 62: axle.hub.v1.ServiceSource
-	(*ServiceError)(nil),                // 63: axle.hub.v1.ServiceError
-	(*Component)(nil),                   // 64: axle.hub.v1.Component
-	(*DriftedField)(nil),                // 65: axle.hub.v1.DriftedField
-	(*ComponentList)(nil),               // 66: axle.hub.v1.ComponentList
-	(*ComponentCounts)(nil),             // 67: axle.hub.v1.ComponentCounts
-	(*GetServiceTreeRequest)(nil),       // 68: axle.hub.v1.GetServiceTreeRequest
-	(*ServiceTree)(nil),                 // 69: axle.hub.v1.ServiceTree
-	(*TreeNode)(nil),                    // 70: axle.hub.v1.TreeNode
-	(*ServiceRef)(nil),                  // 71: axle.hub.v1.ServiceRef
-	(*ListServicesRequest)(nil),         // 72: axle.hub.v1.ListServicesRequest
-	(*ListServicesResponse)(nil),        // 73: axle.hub.v1.ListServicesResponse
-	(*GetServiceRequest)(nil),           // 74: axle.hub.v1.GetServiceRequest
-	(*CreateServiceRequest)(nil),        // 75: axle.hub.v1.CreateServiceRequest
-	(*UpdateServiceRequest)(nil),        // 76: axle.hub.v1.UpdateServiceRequest
-	(*ApplyServiceRequest)(nil),         // 77: axle.hub.v1.ApplyServiceRequest
-	(*ApplyServiceResponse)(nil),        // 78: axle.hub.v1.ApplyServiceResponse
-	(*SyncServiceRequest)(nil),          // 79: axle.hub.v1.SyncServiceRequest
-	(*DiffServiceRequest)(nil),          // 80: axle.hub.v1.DiffServiceRequest
-	(*PreviewServiceRequest)(nil),       // 81: axle.hub.v1.PreviewServiceRequest
-	(*ServiceDiff)(nil),                 // 82: axle.hub.v1.ServiceDiff
-	(*ServiceDifferenceList)(nil),       // 83: axle.hub.v1.ServiceDifferenceList
-	(*ServiceDifference)(nil),           // 84: axle.hub.v1.ServiceDifference
-	(*PauseServiceRequest)(nil),         // 85: axle.hub.v1.PauseServiceRequest
-	(*ResumeServiceRequest)(nil),        // 86: axle.hub.v1.ResumeServiceRequest
-	(*RollbackServiceRequest)(nil),      // 87: axle.hub.v1.RollbackServiceRequest
-	(*ListRevisionsRequest)(nil),        // 88: axle.hub.v1.ListRevisionsRequest
-	(*ListRevisionsResponse)(nil),       // 89: axle.hub.v1.ListRevisionsResponse
-	(*Revision)(nil),                    // 90: axle.hub.v1.Revision
-	(*ApprovePruneRequest)(nil),         // 91: axle.hub.v1.ApprovePruneRequest
-	(*DeleteServiceRequest)(nil),        // 92: axle.hub.v1.DeleteServiceRequest
-	(*Token)(nil),                       // 93: axle.hub.v1.Token
-	(*CreatedToken)(nil),                // 94: axle.hub.v1.CreatedToken
-	(*ListTokensRequest)(nil),           // 95: axle.hub.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 96: axle.hub.v1.ListTokensResponse
-	(*CreateTokenRequest)(nil),          // 97: axle.hub.v1.CreateTokenRequest
-	(*CreateBootstrapTokenRequest)(nil), // 98: axle.hub.v1.CreateBootstrapTokenRequest
-	(*RevokeTokenRequest)(nil),          // 99: axle.hub.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),         // 100: axle.hub.v1.RevokeTokenResponse
-	(*Event)(nil),                       // 101: axle.hub.v1.Event
-	(*ListEventsRequest)(nil),           // 102: axle.hub.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),          // 103: axle.hub.v1.ListEventsResponse
-	(*GetSyncWindowsRequest)(nil),       // 104: axle.hub.v1.GetSyncWindowsRequest
-	(*SyncWindowList)(nil),              // 105: axle.hub.v1.SyncWindowList
-	(*HubStatusRequest)(nil),            // 106: axle.hub.v1.HubStatusRequest
-	(*HubStatus)(nil),                   // 107: axle.hub.v1.HubStatus
-	(*Backups)(nil),                     // 108: axle.hub.v1.Backups
-	(*Replica)(nil),                     // 109: axle.hub.v1.Replica
-	(*DrainRequest)(nil),                // 110: axle.hub.v1.DrainRequest
-	(*DrainResponse)(nil),               // 111: axle.hub.v1.DrainResponse
-	(*RotateSigningKeyRequest)(nil),     // 112: axle.hub.v1.RotateSigningKeyRequest
-	(*RotateSigningKeyResponse)(nil),    // 113: axle.hub.v1.RotateSigningKeyResponse
-	(*AtRiskRequest)(nil),               // 114: axle.hub.v1.AtRiskRequest
-	(*AtRiskResponse)(nil),              // 115: axle.hub.v1.AtRiskResponse
-	(*Risk)(nil),                        // 116: axle.hub.v1.Risk
-	(*ConfirmRestoreRequest)(nil),       // 117: axle.hub.v1.ConfirmRestoreRequest
-	(*ConfirmRestoreResponse)(nil),      // 118: axle.hub.v1.ConfirmRestoreResponse
-	(*UpgradeStatusRequest)(nil),        // 119: axle.hub.v1.UpgradeStatusRequest
-	(*StartUpgradeRequest)(nil),         // 120: axle.hub.v1.StartUpgradeRequest
-	(*PauseUpgradeRequest)(nil),         // 121: axle.hub.v1.PauseUpgradeRequest
-	(*ResumeUpgradeRequest)(nil),        // 122: axle.hub.v1.ResumeUpgradeRequest
-	(*AbortUpgradeRequest)(nil),         // 123: axle.hub.v1.AbortUpgradeRequest
-	(*AgentUpgrade)(nil),                // 124: axle.hub.v1.AgentUpgrade
-	(*AgentUpgradeTarget)(nil),          // 125: axle.hub.v1.AgentUpgradeTarget
-	(*GetServiceConfigRequest)(nil),     // 126: axle.hub.v1.GetServiceConfigRequest
-	(*ServiceConfig)(nil),               // 127: axle.hub.v1.ServiceConfig
-	(*ConfigValue)(nil),                 // 128: axle.hub.v1.ConfigValue
-	(*ConfigLayer)(nil),                 // 129: axle.hub.v1.ConfigLayer
-	(*Context)(nil),                     // 130: axle.hub.v1.Context
-	(*ListContextsRequest)(nil),         // 131: axle.hub.v1.ListContextsRequest
-	(*ListContextsResponse)(nil),        // 132: axle.hub.v1.ListContextsResponse
-	(*GetContextRequest)(nil),           // 133: axle.hub.v1.GetContextRequest
-	(*CreateContextRequest)(nil),        // 134: axle.hub.v1.CreateContextRequest
-	(*UpdateContextRequest)(nil),        // 135: axle.hub.v1.UpdateContextRequest
-	(*DeleteContextRequest)(nil),        // 136: axle.hub.v1.DeleteContextRequest
-	(*DeleteContextResponse)(nil),       // 137: axle.hub.v1.DeleteContextResponse
-	(*ListOutputsRequest)(nil),          // 138: axle.hub.v1.ListOutputsRequest
-	(*ListOutputsResponse)(nil),         // 139: axle.hub.v1.ListOutputsResponse
-	(*PutOutputsRequest)(nil),           // 140: axle.hub.v1.PutOutputsRequest
-	(*DeleteOutputsRequest)(nil),        // 141: axle.hub.v1.DeleteOutputsRequest
-	(*DeleteOutputsResponse)(nil),       // 142: axle.hub.v1.DeleteOutputsResponse
-	(*Backend)(nil),                     // 143: axle.hub.v1.Backend
-	(*ListBackendsRequest)(nil),         // 144: axle.hub.v1.ListBackendsRequest
-	(*ListBackendsResponse)(nil),        // 145: axle.hub.v1.ListBackendsResponse
-	(*MigrateRequest)(nil),              // 146: axle.hub.v1.MigrateRequest
-	(*GetMigrationRequest)(nil),         // 147: axle.hub.v1.GetMigrationRequest
-	(*Migration)(nil),                   // 148: axle.hub.v1.Migration
-	(*RotateKeyRequest)(nil),            // 149: axle.hub.v1.RotateKeyRequest
-	(*RotateKeyResponse)(nil),           // 150: axle.hub.v1.RotateKeyResponse
-	(*ListTestsRequest)(nil),            // 151: axle.hub.v1.ListTestsRequest
-	(*ListTestsResponse)(nil),           // 152: axle.hub.v1.ListTestsResponse
-	(*TestRun)(nil),                     // 153: axle.hub.v1.TestRun
-	(*TestResult)(nil),                  // 154: axle.hub.v1.TestResult
-	(*TestReport)(nil),                  // 155: axle.hub.v1.TestReport
-	(*TestCase)(nil),                    // 156: axle.hub.v1.TestCase
-	nil,                                 // 157: axle.hub.v1.Cluster.TagsEntry
-	nil,                                 // 158: axle.hub.v1.ListClustersRequest.TagsEntry
-	nil,                                 // 159: axle.hub.v1.CreateClusterRequest.TagsEntry
-	nil,                                 // 160: axle.hub.v1.FromTemplate.SetEntry
-	nil,                                 // 161: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 162: axle.hub.v1.UpdateClusterRequest.SetEntry
-	nil,                                 // 163: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	nil,                                 // 164: axle.hub.v1.Context.SecretsEntry
-	(*SyncWindow)(nil),                  // 165: axle.hub.v1.SyncWindow
-	(*ServiceSpec)(nil),                 // 166: axle.hub.v1.ServiceSpec
-	(*ReadinessRequest)(nil),            // 167: axle.hub.v1.ReadinessRequest
-	(*ReadinessResponse)(nil),           // 168: axle.hub.v1.ReadinessResponse
+	(*GetTemplateVariablesRequest)(nil), // 21: axle.hub.v1.GetTemplateVariablesRequest
+	(*TemplateVariables)(nil),           // 22: axle.hub.v1.TemplateVariables
+	(*ClusterOrigin)(nil),               // 23: axle.hub.v1.ClusterOrigin
+	(*MadeState)(nil),                   // 24: axle.hub.v1.MadeState
+	(*MadeMachines)(nil),                // 25: axle.hub.v1.MadeMachines
+	(*MadeCondition)(nil),               // 26: axle.hub.v1.MadeCondition
+	(*AdminKubeconfigRequest)(nil),      // 27: axle.hub.v1.AdminKubeconfigRequest
+	(*AdminKubeconfigResponse)(nil),     // 28: axle.hub.v1.AdminKubeconfigResponse
+	(*DestroyClusterRequest)(nil),       // 29: axle.hub.v1.DestroyClusterRequest
+	(*CreateClusterResponse)(nil),       // 30: axle.hub.v1.CreateClusterResponse
+	(*AgentManifestsRequest)(nil),       // 31: axle.hub.v1.AgentManifestsRequest
+	(*AgentManifestsResponse)(nil),      // 32: axle.hub.v1.AgentManifestsResponse
+	(*UpdateClusterRequest)(nil),        // 33: axle.hub.v1.UpdateClusterRequest
+	(*MoveClusterRequest)(nil),          // 34: axle.hub.v1.MoveClusterRequest
+	(*MoveClusterResponse)(nil),         // 35: axle.hub.v1.MoveClusterResponse
+	(*MoveChange)(nil),                  // 36: axle.hub.v1.MoveChange
+	(*EnrollmentRequest)(nil),           // 37: axle.hub.v1.EnrollmentRequest
+	(*EnrollmentResponse)(nil),          // 38: axle.hub.v1.EnrollmentResponse
+	(*EnrollmentStep)(nil),              // 39: axle.hub.v1.EnrollmentStep
+	(*ApproveClusterRequest)(nil),       // 40: axle.hub.v1.ApproveClusterRequest
+	(*DeleteClusterRequest)(nil),        // 41: axle.hub.v1.DeleteClusterRequest
+	(*DeleteClusterResponse)(nil),       // 42: axle.hub.v1.DeleteClusterResponse
+	(*Repository)(nil),                  // 43: axle.hub.v1.Repository
+	(*RepositoryOptions)(nil),           // 44: axle.hub.v1.RepositoryOptions
+	(*Verification)(nil),                // 45: axle.hub.v1.Verification
+	(*Head)(nil),                        // 46: axle.hub.v1.Head
+	(*ListRepositoriesRequest)(nil),     // 47: axle.hub.v1.ListRepositoriesRequest
+	(*ListRepositoriesResponse)(nil),    // 48: axle.hub.v1.ListRepositoriesResponse
+	(*GetRepositoryRequest)(nil),        // 49: axle.hub.v1.GetRepositoryRequest
+	(*RepositoryCredentials)(nil),       // 50: axle.hub.v1.RepositoryCredentials
+	(*CreateRepositoryRequest)(nil),     // 51: axle.hub.v1.CreateRepositoryRequest
+	(*UpdateRepositoryRequest)(nil),     // 52: axle.hub.v1.UpdateRepositoryRequest
+	(*RefreshRepositoryRequest)(nil),    // 53: axle.hub.v1.RefreshRepositoryRequest
+	(*DeleteRepositoryRequest)(nil),     // 54: axle.hub.v1.DeleteRepositoryRequest
+	(*DeleteRepositoryResponse)(nil),    // 55: axle.hub.v1.DeleteRepositoryResponse
+	(*Webhook)(nil),                     // 56: axle.hub.v1.Webhook
+	(*ListWebhooksRequest)(nil),         // 57: axle.hub.v1.ListWebhooksRequest
+	(*ListWebhooksResponse)(nil),        // 58: axle.hub.v1.ListWebhooksResponse
+	(*CreateWebhookRequest)(nil),        // 59: axle.hub.v1.CreateWebhookRequest
+	(*CreatedWebhook)(nil),              // 60: axle.hub.v1.CreatedWebhook
+	(*DeleteWebhookRequest)(nil),        // 61: axle.hub.v1.DeleteWebhookRequest
+	(*DeleteWebhookResponse)(nil),       // 62: axle.hub.v1.DeleteWebhookResponse
+	(*Service)(nil),                     // 63: axle.hub.v1.Service
+	(*ServiceSource)(nil),               // 64: axle.hub.v1.ServiceSource
+	(*ServiceError)(nil),                // 65: axle.hub.v1.ServiceError
+	(*Component)(nil),                   // 66: axle.hub.v1.Component
+	(*DriftedField)(nil),                // 67: axle.hub.v1.DriftedField
+	(*ComponentList)(nil),               // 68: axle.hub.v1.ComponentList
+	(*ComponentCounts)(nil),             // 69: axle.hub.v1.ComponentCounts
+	(*GetServiceTreeRequest)(nil),       // 70: axle.hub.v1.GetServiceTreeRequest
+	(*ServiceTree)(nil),                 // 71: axle.hub.v1.ServiceTree
+	(*TreeNode)(nil),                    // 72: axle.hub.v1.TreeNode
+	(*ServiceRef)(nil),                  // 73: axle.hub.v1.ServiceRef
+	(*ListServicesRequest)(nil),         // 74: axle.hub.v1.ListServicesRequest
+	(*ListServicesResponse)(nil),        // 75: axle.hub.v1.ListServicesResponse
+	(*GetServiceRequest)(nil),           // 76: axle.hub.v1.GetServiceRequest
+	(*CreateServiceRequest)(nil),        // 77: axle.hub.v1.CreateServiceRequest
+	(*UpdateServiceRequest)(nil),        // 78: axle.hub.v1.UpdateServiceRequest
+	(*ApplyServiceRequest)(nil),         // 79: axle.hub.v1.ApplyServiceRequest
+	(*ApplyServiceResponse)(nil),        // 80: axle.hub.v1.ApplyServiceResponse
+	(*SyncServiceRequest)(nil),          // 81: axle.hub.v1.SyncServiceRequest
+	(*DiffServiceRequest)(nil),          // 82: axle.hub.v1.DiffServiceRequest
+	(*PreviewServiceRequest)(nil),       // 83: axle.hub.v1.PreviewServiceRequest
+	(*ServiceDiff)(nil),                 // 84: axle.hub.v1.ServiceDiff
+	(*ServiceDifferenceList)(nil),       // 85: axle.hub.v1.ServiceDifferenceList
+	(*ServiceDifference)(nil),           // 86: axle.hub.v1.ServiceDifference
+	(*PauseServiceRequest)(nil),         // 87: axle.hub.v1.PauseServiceRequest
+	(*ResumeServiceRequest)(nil),        // 88: axle.hub.v1.ResumeServiceRequest
+	(*RollbackServiceRequest)(nil),      // 89: axle.hub.v1.RollbackServiceRequest
+	(*ListRevisionsRequest)(nil),        // 90: axle.hub.v1.ListRevisionsRequest
+	(*ListRevisionsResponse)(nil),       // 91: axle.hub.v1.ListRevisionsResponse
+	(*Revision)(nil),                    // 92: axle.hub.v1.Revision
+	(*ApprovePruneRequest)(nil),         // 93: axle.hub.v1.ApprovePruneRequest
+	(*DeleteServiceRequest)(nil),        // 94: axle.hub.v1.DeleteServiceRequest
+	(*Token)(nil),                       // 95: axle.hub.v1.Token
+	(*CreatedToken)(nil),                // 96: axle.hub.v1.CreatedToken
+	(*ListTokensRequest)(nil),           // 97: axle.hub.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 98: axle.hub.v1.ListTokensResponse
+	(*CreateTokenRequest)(nil),          // 99: axle.hub.v1.CreateTokenRequest
+	(*CreateBootstrapTokenRequest)(nil), // 100: axle.hub.v1.CreateBootstrapTokenRequest
+	(*RevokeTokenRequest)(nil),          // 101: axle.hub.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),         // 102: axle.hub.v1.RevokeTokenResponse
+	(*Event)(nil),                       // 103: axle.hub.v1.Event
+	(*ListEventsRequest)(nil),           // 104: axle.hub.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),          // 105: axle.hub.v1.ListEventsResponse
+	(*GetSyncWindowsRequest)(nil),       // 106: axle.hub.v1.GetSyncWindowsRequest
+	(*SyncWindowList)(nil),              // 107: axle.hub.v1.SyncWindowList
+	(*HubStatusRequest)(nil),            // 108: axle.hub.v1.HubStatusRequest
+	(*HubStatus)(nil),                   // 109: axle.hub.v1.HubStatus
+	(*Backups)(nil),                     // 110: axle.hub.v1.Backups
+	(*Replica)(nil),                     // 111: axle.hub.v1.Replica
+	(*DrainRequest)(nil),                // 112: axle.hub.v1.DrainRequest
+	(*DrainResponse)(nil),               // 113: axle.hub.v1.DrainResponse
+	(*RotateSigningKeyRequest)(nil),     // 114: axle.hub.v1.RotateSigningKeyRequest
+	(*RotateSigningKeyResponse)(nil),    // 115: axle.hub.v1.RotateSigningKeyResponse
+	(*AtRiskRequest)(nil),               // 116: axle.hub.v1.AtRiskRequest
+	(*AtRiskResponse)(nil),              // 117: axle.hub.v1.AtRiskResponse
+	(*Risk)(nil),                        // 118: axle.hub.v1.Risk
+	(*ConfirmRestoreRequest)(nil),       // 119: axle.hub.v1.ConfirmRestoreRequest
+	(*ConfirmRestoreResponse)(nil),      // 120: axle.hub.v1.ConfirmRestoreResponse
+	(*UpgradeStatusRequest)(nil),        // 121: axle.hub.v1.UpgradeStatusRequest
+	(*StartUpgradeRequest)(nil),         // 122: axle.hub.v1.StartUpgradeRequest
+	(*PauseUpgradeRequest)(nil),         // 123: axle.hub.v1.PauseUpgradeRequest
+	(*ResumeUpgradeRequest)(nil),        // 124: axle.hub.v1.ResumeUpgradeRequest
+	(*AbortUpgradeRequest)(nil),         // 125: axle.hub.v1.AbortUpgradeRequest
+	(*AgentUpgrade)(nil),                // 126: axle.hub.v1.AgentUpgrade
+	(*AgentUpgradeTarget)(nil),          // 127: axle.hub.v1.AgentUpgradeTarget
+	(*GetServiceConfigRequest)(nil),     // 128: axle.hub.v1.GetServiceConfigRequest
+	(*ServiceConfig)(nil),               // 129: axle.hub.v1.ServiceConfig
+	(*ConfigValue)(nil),                 // 130: axle.hub.v1.ConfigValue
+	(*ConfigLayer)(nil),                 // 131: axle.hub.v1.ConfigLayer
+	(*Context)(nil),                     // 132: axle.hub.v1.Context
+	(*ListContextsRequest)(nil),         // 133: axle.hub.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),        // 134: axle.hub.v1.ListContextsResponse
+	(*GetContextRequest)(nil),           // 135: axle.hub.v1.GetContextRequest
+	(*CreateContextRequest)(nil),        // 136: axle.hub.v1.CreateContextRequest
+	(*UpdateContextRequest)(nil),        // 137: axle.hub.v1.UpdateContextRequest
+	(*DeleteContextRequest)(nil),        // 138: axle.hub.v1.DeleteContextRequest
+	(*DeleteContextResponse)(nil),       // 139: axle.hub.v1.DeleteContextResponse
+	(*ListOutputsRequest)(nil),          // 140: axle.hub.v1.ListOutputsRequest
+	(*ListOutputsResponse)(nil),         // 141: axle.hub.v1.ListOutputsResponse
+	(*PutOutputsRequest)(nil),           // 142: axle.hub.v1.PutOutputsRequest
+	(*DeleteOutputsRequest)(nil),        // 143: axle.hub.v1.DeleteOutputsRequest
+	(*DeleteOutputsResponse)(nil),       // 144: axle.hub.v1.DeleteOutputsResponse
+	(*Backend)(nil),                     // 145: axle.hub.v1.Backend
+	(*ListBackendsRequest)(nil),         // 146: axle.hub.v1.ListBackendsRequest
+	(*ListBackendsResponse)(nil),        // 147: axle.hub.v1.ListBackendsResponse
+	(*MigrateRequest)(nil),              // 148: axle.hub.v1.MigrateRequest
+	(*GetMigrationRequest)(nil),         // 149: axle.hub.v1.GetMigrationRequest
+	(*Migration)(nil),                   // 150: axle.hub.v1.Migration
+	(*RotateKeyRequest)(nil),            // 151: axle.hub.v1.RotateKeyRequest
+	(*RotateKeyResponse)(nil),           // 152: axle.hub.v1.RotateKeyResponse
+	(*ListTestsRequest)(nil),            // 153: axle.hub.v1.ListTestsRequest
+	(*ListTestsResponse)(nil),           // 154: axle.hub.v1.ListTestsResponse
+	(*TestRun)(nil),                     // 155: axle.hub.v1.TestRun
+	(*TestResult)(nil),                  // 156: axle.hub.v1.TestResult
+	(*TestReport)(nil),                  // 157: axle.hub.v1.TestReport
+	(*TestCase)(nil),                    // 158: axle.hub.v1.TestCase
+	nil,                                 // 159: axle.hub.v1.Cluster.TagsEntry
+	nil,                                 // 160: axle.hub.v1.ListClustersRequest.TagsEntry
+	nil,                                 // 161: axle.hub.v1.CreateClusterRequest.TagsEntry
+	nil,                                 // 162: axle.hub.v1.FromTemplate.SetEntry
+	nil,                                 // 163: axle.hub.v1.UpdateClusterRequest.TagsEntry
+	nil,                                 // 164: axle.hub.v1.UpdateClusterRequest.SetEntry
+	nil,                                 // 165: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	nil,                                 // 166: axle.hub.v1.Context.SecretsEntry
+	(*SyncWindow)(nil),                  // 167: axle.hub.v1.SyncWindow
+	(*ServiceSpec)(nil),                 // 168: axle.hub.v1.ServiceSpec
+	(*ReadinessRequest)(nil),            // 169: axle.hub.v1.ReadinessRequest
+	(*ReadinessResponse)(nil),           // 170: axle.hub.v1.ReadinessResponse
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
 	7,   // 1: axle.hub.v1.Project.limits:type_name -> axle.hub.v1.ProjectLimits
 	1,   // 2: axle.hub.v1.Project.managed_by:type_name -> axle.hub.v1.Manager
 	1,   // 3: axle.hub.v1.Project.limits_managed_by:type_name -> axle.hub.v1.Manager
-	165, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	167, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	6,   // 5: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
 	7,   // 6: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 7: axle.hub.v1.CreateProjectRequest.management:type_name -> axle.hub.v1.Management
 	7,   // 8: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 9: axle.hub.v1.UpdateProjectRequest.management:type_name -> axle.hub.v1.Management
 	2,   // 10: axle.hub.v1.DeleteProjectRequest.management:type_name -> axle.hub.v1.Management
-	157, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	159, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
 	1,   // 12: axle.hub.v1.Cluster.managed_by:type_name -> axle.hub.v1.Manager
-	21,  // 13: axle.hub.v1.Cluster.origin:type_name -> axle.hub.v1.ClusterOrigin
-	158, // 14: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	23,  // 13: axle.hub.v1.Cluster.origin:type_name -> axle.hub.v1.ClusterOrigin
+	160, // 14: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
 	15,  // 15: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	159, // 16: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	161, // 16: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
 	2,   // 17: axle.hub.v1.CreateClusterRequest.management:type_name -> axle.hub.v1.Management
 	20,  // 18: axle.hub.v1.CreateClusterRequest.from_template:type_name -> axle.hub.v1.FromTemplate
-	160, // 19: axle.hub.v1.FromTemplate.set:type_name -> axle.hub.v1.FromTemplate.SetEntry
-	22,  // 20: axle.hub.v1.ClusterOrigin.state:type_name -> axle.hub.v1.MadeState
-	23,  // 21: axle.hub.v1.MadeState.control_plane:type_name -> axle.hub.v1.MadeMachines
-	23,  // 22: axle.hub.v1.MadeState.pools:type_name -> axle.hub.v1.MadeMachines
-	24,  // 23: axle.hub.v1.MadeState.conditions:type_name -> axle.hub.v1.MadeCondition
+	162, // 19: axle.hub.v1.FromTemplate.set:type_name -> axle.hub.v1.FromTemplate.SetEntry
+	24,  // 20: axle.hub.v1.ClusterOrigin.state:type_name -> axle.hub.v1.MadeState
+	25,  // 21: axle.hub.v1.MadeState.control_plane:type_name -> axle.hub.v1.MadeMachines
+	25,  // 22: axle.hub.v1.MadeState.pools:type_name -> axle.hub.v1.MadeMachines
+	26,  // 23: axle.hub.v1.MadeState.conditions:type_name -> axle.hub.v1.MadeCondition
 	2,   // 24: axle.hub.v1.DestroyClusterRequest.management:type_name -> axle.hub.v1.Management
 	15,  // 25: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	161, // 26: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	163, // 26: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
 	2,   // 27: axle.hub.v1.UpdateClusterRequest.management:type_name -> axle.hub.v1.Management
-	162, // 28: axle.hub.v1.UpdateClusterRequest.set:type_name -> axle.hub.v1.UpdateClusterRequest.SetEntry
+	164, // 28: axle.hub.v1.UpdateClusterRequest.set:type_name -> axle.hub.v1.UpdateClusterRequest.SetEntry
 	2,   // 29: axle.hub.v1.MoveClusterRequest.management:type_name -> axle.hub.v1.Management
 	15,  // 30: axle.hub.v1.MoveClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	34,  // 31: axle.hub.v1.MoveClusterResponse.changes:type_name -> axle.hub.v1.MoveChange
-	37,  // 32: axle.hub.v1.EnrollmentResponse.steps:type_name -> axle.hub.v1.EnrollmentStep
+	36,  // 31: axle.hub.v1.MoveClusterResponse.changes:type_name -> axle.hub.v1.MoveChange
+	39,  // 32: axle.hub.v1.EnrollmentResponse.steps:type_name -> axle.hub.v1.EnrollmentStep
 	2,   // 33: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
-	44,  // 34: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
-	42,  // 35: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
+	46,  // 34: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
+	44,  // 35: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
 	1,   // 36: axle.hub.v1.Repository.managed_by:type_name -> axle.hub.v1.Manager
-	43,  // 37: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
-	41,  // 38: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
-	48,  // 39: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	42,  // 40: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	45,  // 37: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
+	43,  // 38: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
+	50,  // 39: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	44,  // 40: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
 	2,   // 41: axle.hub.v1.CreateRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	48,  // 42: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	42,  // 43: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	50,  // 42: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	44,  // 43: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
 	2,   // 44: axle.hub.v1.UpdateRepositoryRequest.management:type_name -> axle.hub.v1.Management
 	2,   // 45: axle.hub.v1.DeleteRepositoryRequest.management:type_name -> axle.hub.v1.Management
 	1,   // 46: axle.hub.v1.Webhook.managed_by:type_name -> axle.hub.v1.Manager
-	54,  // 47: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
+	56,  // 47: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
 	2,   // 48: axle.hub.v1.CreateWebhookRequest.management:type_name -> axle.hub.v1.Management
-	54,  // 49: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
+	56,  // 49: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
 	2,   // 50: axle.hub.v1.DeleteWebhookRequest.management:type_name -> axle.hub.v1.Management
-	166, // 51: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
-	63,  // 52: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
-	64,  // 53: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
-	67,  // 54: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
-	62,  // 55: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
+	168, // 51: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	65,  // 52: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
+	66,  // 53: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
+	69,  // 54: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
+	64,  // 55: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
 	1,   // 56: axle.hub.v1.Service.managed_by:type_name -> axle.hub.v1.Manager
-	65,  // 57: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
-	64,  // 58: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
-	71,  // 59: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	70,  // 60: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
-	64,  // 61: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
-	70,  // 62: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
-	61,  // 63: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
-	71,  // 64: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	71,  // 65: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	166, // 66: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	67,  // 57: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
+	66,  // 58: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
+	73,  // 59: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	72,  // 60: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
+	66,  // 61: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
+	72,  // 62: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
+	63,  // 63: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
+	73,  // 64: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	73,  // 65: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	168, // 66: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	2,   // 67: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
-	71,  // 68: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	166, // 69: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	73,  // 68: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	168, // 69: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	2,   // 70: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
-	71,  // 71: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	166, // 72: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	73,  // 71: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	168, // 72: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	2,   // 73: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
-	61,  // 74: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
-	71,  // 75: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	71,  // 76: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	71,  // 77: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	84,  // 78: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
-	84,  // 79: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
-	71,  // 80: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	71,  // 81: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	71,  // 82: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	71,  // 83: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	90,  // 84: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
-	62,  // 85: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
-	71,  // 86: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	71,  // 87: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	63,  // 74: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
+	73,  // 75: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	73,  // 76: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	73,  // 77: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	86,  // 78: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
+	86,  // 79: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
+	73,  // 80: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	73,  // 81: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	73,  // 82: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	73,  // 83: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	92,  // 84: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
+	64,  // 85: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
+	73,  // 86: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	73,  // 87: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
 	2,   // 88: axle.hub.v1.DeleteServiceRequest.management:type_name -> axle.hub.v1.Management
 	1,   // 89: axle.hub.v1.Token.managed_by:type_name -> axle.hub.v1.Manager
-	93,  // 90: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
-	93,  // 91: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	163, // 92: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	95,  // 90: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
+	95,  // 91: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
+	165, // 92: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
 	2,   // 93: axle.hub.v1.CreateBootstrapTokenRequest.management:type_name -> axle.hub.v1.Management
-	101, // 94: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	165, // 95: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	103, // 94: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
+	167, // 95: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	2,   // 96: axle.hub.v1.SyncWindowList.management:type_name -> axle.hub.v1.Management
 	1,   // 97: axle.hub.v1.SyncWindowList.managed_by:type_name -> axle.hub.v1.Manager
-	109, // 98: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
-	108, // 99: axle.hub.v1.HubStatus.backups:type_name -> axle.hub.v1.Backups
-	116, // 100: axle.hub.v1.AtRiskResponse.risks:type_name -> axle.hub.v1.Risk
+	111, // 98: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
+	110, // 99: axle.hub.v1.HubStatus.backups:type_name -> axle.hub.v1.Backups
+	118, // 100: axle.hub.v1.AtRiskResponse.risks:type_name -> axle.hub.v1.Risk
 	2,   // 101: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
-	125, // 102: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
+	127, // 102: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
 	1,   // 103: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
-	71,  // 104: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	128, // 105: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
-	129, // 106: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
-	164, // 107: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	73,  // 104: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	130, // 105: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
+	131, // 106: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
+	166, // 107: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
 	1,   // 108: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
-	130, // 109: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
-	130, // 110: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
+	132, // 109: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
+	132, // 110: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
 	2,   // 111: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
-	130, // 112: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
+	132, // 112: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
 	2,   // 113: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
 	2,   // 114: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
-	130, // 115: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
-	130, // 116: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
+	132, // 115: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
+	132, // 116: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
 	2,   // 117: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
 	2,   // 118: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
-	143, // 119: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
-	71,  // 120: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	153, // 121: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
-	154, // 122: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
-	155, // 123: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
-	156, // 124: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
+	145, // 119: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
+	73,  // 120: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	155, // 121: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
+	156, // 122: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
+	157, // 123: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
+	158, // 124: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
 	3,   // 125: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
 	4,   // 126: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
 	8,   // 127: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
@@ -12788,146 +12896,148 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	16,  // 132: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
 	18,  // 133: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
 	19,  // 134: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	31,  // 135: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	32,  // 136: axle.hub.v1.Clusters.Move:input_type -> axle.hub.v1.MoveClusterRequest
-	38,  // 137: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	39,  // 138: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	27,  // 139: axle.hub.v1.Clusters.Destroy:input_type -> axle.hub.v1.DestroyClusterRequest
-	29,  // 140: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
-	35,  // 141: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
-	167, // 142: axle.hub.v1.Clusters.Readiness:input_type -> axle.hub.v1.ReadinessRequest
-	25,  // 143: axle.hub.v1.Clusters.AdminKubeconfig:input_type -> axle.hub.v1.AdminKubeconfigRequest
-	45,  // 144: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	47,  // 145: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	49,  // 146: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	50,  // 147: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	51,  // 148: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	52,  // 149: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	55,  // 150: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	57,  // 151: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	59,  // 152: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	72,  // 153: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	74,  // 154: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	75,  // 155: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	76,  // 156: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	77,  // 157: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	79,  // 158: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	85,  // 159: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	86,  // 160: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	87,  // 161: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	88,  // 162: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	91,  // 163: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	80,  // 164: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	81,  // 165: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	92,  // 166: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	151, // 167: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	126, // 168: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	68,  // 169: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	131, // 170: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	133, // 171: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	134, // 172: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	135, // 173: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	136, // 174: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	138, // 175: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	140, // 176: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	141, // 177: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	144, // 178: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	146, // 179: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	147, // 180: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	149, // 181: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	95,  // 182: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	97,  // 183: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	98,  // 184: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	99,  // 185: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	102, // 186: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	119, // 187: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	120, // 188: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	121, // 189: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	122, // 190: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	123, // 191: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	106, // 192: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	117, // 193: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	110, // 194: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	112, // 195: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	104, // 196: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	105, // 197: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	114, // 198: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
-	94,  // 199: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	5,   // 200: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	9,   // 201: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	6,   // 202: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	6,   // 203: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	6,   // 204: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	14,  // 205: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	17,  // 206: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	15,  // 207: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	28,  // 208: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	15,  // 209: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	33,  // 210: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
-	15,  // 211: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	40,  // 212: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	15,  // 213: axle.hub.v1.Clusters.Destroy:output_type -> axle.hub.v1.Cluster
-	30,  // 214: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
-	36,  // 215: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
-	168, // 216: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
-	26,  // 217: axle.hub.v1.Clusters.AdminKubeconfig:output_type -> axle.hub.v1.AdminKubeconfigResponse
-	46,  // 218: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	41,  // 219: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	41,  // 220: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	41,  // 221: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	41,  // 222: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	53,  // 223: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	56,  // 224: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	58,  // 225: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	60,  // 226: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	73,  // 227: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	61,  // 228: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	61,  // 229: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	61,  // 230: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	78,  // 231: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	61,  // 232: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	61,  // 233: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	61,  // 234: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	61,  // 235: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	89,  // 236: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	61,  // 237: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	82,  // 238: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	82,  // 239: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	61,  // 240: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	152, // 241: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	127, // 242: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	69,  // 243: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	132, // 244: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	130, // 245: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	130, // 246: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	130, // 247: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	137, // 248: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	139, // 249: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	130, // 250: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	142, // 251: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	145, // 252: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	148, // 253: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	148, // 254: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	150, // 255: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	96,  // 256: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	94,  // 257: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	94,  // 258: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	100, // 259: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	103, // 260: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	124, // 261: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	124, // 262: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	124, // 263: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	124, // 264: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	124, // 265: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	107, // 266: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	118, // 267: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	111, // 268: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	113, // 269: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	105, // 270: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	105, // 271: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	115, // 272: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
-	199, // [199:273] is the sub-list for method output_type
-	125, // [125:199] is the sub-list for method input_type
+	21,  // 135: axle.hub.v1.Clusters.GetTemplateVariables:input_type -> axle.hub.v1.GetTemplateVariablesRequest
+	33,  // 136: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	34,  // 137: axle.hub.v1.Clusters.Move:input_type -> axle.hub.v1.MoveClusterRequest
+	40,  // 138: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	41,  // 139: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	29,  // 140: axle.hub.v1.Clusters.Destroy:input_type -> axle.hub.v1.DestroyClusterRequest
+	31,  // 141: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
+	37,  // 142: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
+	169, // 143: axle.hub.v1.Clusters.Readiness:input_type -> axle.hub.v1.ReadinessRequest
+	27,  // 144: axle.hub.v1.Clusters.AdminKubeconfig:input_type -> axle.hub.v1.AdminKubeconfigRequest
+	47,  // 145: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	49,  // 146: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	51,  // 147: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	52,  // 148: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	53,  // 149: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	54,  // 150: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	57,  // 151: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	59,  // 152: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	61,  // 153: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	74,  // 154: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	76,  // 155: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	77,  // 156: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	78,  // 157: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	79,  // 158: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	81,  // 159: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	87,  // 160: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	88,  // 161: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	89,  // 162: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	90,  // 163: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	93,  // 164: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	82,  // 165: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	83,  // 166: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	94,  // 167: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	153, // 168: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	128, // 169: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	70,  // 170: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	133, // 171: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	135, // 172: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	136, // 173: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	137, // 174: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	138, // 175: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	140, // 176: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	142, // 177: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	143, // 178: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	146, // 179: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	148, // 180: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	149, // 181: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	151, // 182: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	97,  // 183: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	99,  // 184: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	100, // 185: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	101, // 186: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	104, // 187: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	121, // 188: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	122, // 189: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	123, // 190: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	124, // 191: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	125, // 192: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	108, // 193: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	119, // 194: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	112, // 195: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	114, // 196: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	106, // 197: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	107, // 198: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	116, // 199: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
+	96,  // 200: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 201: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 202: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 203: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 204: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 205: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 206: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	17,  // 207: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 208: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	30,  // 209: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	22,  // 210: axle.hub.v1.Clusters.GetTemplateVariables:output_type -> axle.hub.v1.TemplateVariables
+	15,  // 211: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	35,  // 212: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
+	15,  // 213: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	42,  // 214: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	15,  // 215: axle.hub.v1.Clusters.Destroy:output_type -> axle.hub.v1.Cluster
+	32,  // 216: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
+	38,  // 217: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
+	170, // 218: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
+	28,  // 219: axle.hub.v1.Clusters.AdminKubeconfig:output_type -> axle.hub.v1.AdminKubeconfigResponse
+	48,  // 220: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	43,  // 221: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	43,  // 222: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	43,  // 223: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	43,  // 224: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	55,  // 225: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	58,  // 226: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	60,  // 227: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	62,  // 228: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	75,  // 229: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	63,  // 230: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	63,  // 231: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	63,  // 232: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	80,  // 233: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	63,  // 234: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	63,  // 235: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	63,  // 236: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	63,  // 237: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	91,  // 238: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	63,  // 239: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	84,  // 240: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	84,  // 241: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	63,  // 242: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	154, // 243: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	129, // 244: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	71,  // 245: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	134, // 246: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	132, // 247: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	132, // 248: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	132, // 249: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	139, // 250: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	141, // 251: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	132, // 252: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	144, // 253: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	147, // 254: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	150, // 255: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	150, // 256: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	152, // 257: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	98,  // 258: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	96,  // 259: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	96,  // 260: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	102, // 261: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	105, // 262: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	126, // 263: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	126, // 264: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	126, // 265: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	126, // 266: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	126, // 267: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	109, // 268: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	120, // 269: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	113, // 270: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	115, // 271: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	107, // 272: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	107, // 273: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	117, // 274: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
+	200, // [200:275] is the sub-list for method output_type
+	125, // [125:200] is the sub-list for method input_type
 	125, // [125:125] is the sub-list for extension type_name
 	125, // [125:125] is the sub-list for extension extendee
 	0,   // [0:125] is the sub-list for field type_name
@@ -12947,7 +13057,7 @@ func file_hub_v1_hub_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   165,
+			NumMessages:   167,
 			NumExtensions: 0,
 			NumServices:   13,
 		},

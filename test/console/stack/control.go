@@ -9,6 +9,11 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/test/scale"
 )
 
 // servicesPerCluster is that of the profile huge.
@@ -25,7 +30,7 @@ type control struct {
 
 // order is one act. The fields that an act does not read stay empty.
 type order struct {
-	// axle, kubectl, commit, hub, tunnel, cluster, churn.
+	// axle, kubectl, commit, hub, tunnel, cluster, child, churn.
 	Do      string            `json:"do"`
 	Args    []string          `json:"args"`
 	Cluster string            `json:"cluster"`
@@ -33,10 +38,12 @@ type order struct {
 	Message string            `json:"message"`
 	Files   map[string]string `json:"files"`
 	// For hub kill or start, for tunnel cut or mend, for cluster silence, for churn
-	// start or stop.
+	// start or stop; for child the service that makes a cluster.
 	What string `json:"what"`
 	// Changes a second, for churn.
 	Rate int `json:"rate"`
+	// What the agent of a management cluster reports of a child, an agentv1.ChildState.
+	State json.RawMessage `json:"state"`
 	// Standard input of axle.
 	In string `json:"in"`
 }
@@ -135,15 +142,34 @@ func (c *control) act(ctx context.Context, o order) (out outcome, err error) {
 			return out, s.churn.stop()
 		}
 	case "cluster":
-		if s.Seeded == nil {
-			break
+		if one := s.simulated(o.Cluster); one != nil && o.What == "silence" {
+			one.Silence()
+			return out, nil
 		}
-		for _, one := range s.Seeded.Fleet.Clusters() {
-			if one.Name == o.Cluster && o.What == "silence" {
-				one.Silence()
-				return out, nil
-			}
+	case "child":
+		if one := s.simulated(o.Cluster); one != nil {
+			return out, reportChild(ctx, one, o)
 		}
 	}
 	return out, fmt.Errorf("nothing is known of %q %q", o.Do, o.What)
+}
+
+func reportChild(ctx context.Context, by *scale.Cluster, o order) error {
+	state := &agentv1.ChildState{}
+	if err := protojson.Unmarshal(o.State, state); err != nil {
+		return err
+	}
+	return by.ReportChild(ctx, o.What, state)
+}
+
+// simulated is a simulated cluster by name, nil for none.
+func (s *Stack) simulated(name string) *scale.Cluster {
+	if s.Seeded != nil {
+		for _, one := range s.Seeded.Fleet.Clusters() {
+			if one.Name == name {
+				return one
+			}
+		}
+	}
+	return nil
 }

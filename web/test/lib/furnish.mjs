@@ -1,7 +1,8 @@
 // One of everything that people make, for the tests and the pictures of what it looks
 // like: a fleet that was just filled has none of it.
 import assert from 'node:assert/strict';
-import { eventually, hub, kubectl, stack } from './stack.mjs';
+import { readFileSync, readdirSync } from 'node:fs';
+import { act, eventually, hub, kubectl, stack } from './stack.mjs';
 import { shell } from './shell.mjs';
 
 const hour = '3600000000';
@@ -35,6 +36,47 @@ async function operation(action, serviceIds, reason, state) {
   return id;
 }
 
+/** Registers the template of ours that needs no cloud; the cluster prod-eu makes its clusters. */
+export async function registerTemplate() {
+  const folder = 'clusters/docker';
+  const files = {};
+  for (const name of readdirSync(`../deploy/${folder}`, { recursive: true })) {
+    if (/\.\w+$/.test(name)) files[`${folder}/${name}`] = readFileSync(`../deploy/${folder}/${name}`, 'utf8');
+  }
+  await act({ do: 'commit', repo: 'fleet', message: 'our cluster template', files });
+  const kinds = [...files[`${folder}/template.yaml`].matchAll(/^- ([A-Z]\w+\.[a-z0-9.-]+)$/gm)].map(([, kind]) => kind);
+  const settings = { repository: 'fleet', ref: 'main', folder, kinds, managementClusters: ['prod-eu'], description: 'Clusters of containers, to try Cluster API.' };
+  await hub('ClusterTemplates/Apply', { name: 'docker', settings });
+}
+
+/** Reports the state of a cluster from a template, as the agent of prod-eu would. */
+export async function reportChild(name, state) {
+  const { origin } = await hub('Clusters/Get', { name });
+  // The agent knows the service once it has polled.
+  await eventually(() => act({ do: 'child', cluster: 'prod-eu', what: origin.service, state }));
+}
+
+const ago = (seconds) => String((Date.now() - seconds * 1000) * 1000);
+
+/** How a cluster is that has its control plane, and half of its machines. */
+export const halfMade = () => ({
+  phase: 'Provisioning',
+  message: 'the API server does not answer yet',
+  controlPlane: { phase: 'Running', desired: 3, ready: 1, upToDate: 3, versions: ['v1.36.4'] },
+  pools: [
+    { name: 'default', phase: 'Running', desired: 1, ready: 1, upToDate: 1, versions: ['v1.36.4'] },
+    { name: 'large', phase: 'ScalingUp', desired: 5, ready: 2, upToDate: 4, versions: ['v1.35.8', 'v1.36.4'] },
+  ],
+  conditions: [
+    { type: 'Available', status: 'False', reason: 'NotAvailable', message: 'Control plane: 1 of 3 machines is ready', since: ago(190) },
+    { type: 'InfrastructureReady', status: 'True', reason: 'Ready', since: ago(200) },
+    { type: 'ControlPlaneInitialized', status: 'True', reason: 'Initialized', since: ago(130) },
+    { type: 'ScalingUp', status: 'True', reason: 'ScalingUp', message: 'MachineDeployment large: 2 of 5 replicas', since: ago(60) },
+    { type: 'Paused', status: 'False', reason: 'NotPaused', since: ago(210) },
+    { type: 'RemoteConnectionProbe', status: 'Unknown', reason: 'ProbePending', since: ago(15) },
+  ],
+});
+
 /** Furnishes the profile small; returns the ids that addresses need. */
 export async function furnishSmall() {
   await hub('Projects/Create', { name: 'shop', description: 'What customers see', limits: { namespaces: ['shop-*'] } });
@@ -60,6 +102,9 @@ export async function furnishSmall() {
   await hub('Services/Resume', { ref });
   await rollout('log-shipper', 'apps/cache', 'apps/worker', 'Progressing');
   await rollout('reports', 'apps/cache', 'apps/nowhere', 'Stopped');
+  await registerTemplate();
+  await hub('Clusters/Create', { name: 'shop-1', tags: { tier: 'prod' }, fromTemplate: { template: 'docker', variables: JSON.stringify({ controlPlaneCount: 3 }) } });
+  await reportChild('shop-1', halfMade());
   return { finished, failed };
 }
 

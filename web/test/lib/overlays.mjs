@@ -122,6 +122,8 @@ export const small = [
 
 /** What the profile small has after furnishSmall, of an operation that failed. */
 export const furnished = (failed) => [
+  { what: 'destroy', path: '/clusters/shop-1/settings', ...alert, show: press(/^Destroy shop-1/) },
+  { what: 'delete', path: '/clusters/shop-1/settings', ...alert, show: press(/^Delete shop-1/) },
   { what: 'bell-full', path: '/', ...dialog, name: 'Notifications', covers: true, show: above(/^Notifications/) },
   { what: 'retry', path: `/operations/${failed}`, as: '/operations/failed', ...dialog, show: press(/^Retry/) },
   { what: 'pause', path: '/rollouts/log-shipper', ...dialog, show: press('Pause') },

@@ -1,7 +1,7 @@
 // The routes of the console, by what they need.
 
 /** Pages that exist whatever the hub holds, and say how the fleet is. */
-export const ofFleet = ['/', '/clusters', '/clusters/new', '/services', '/repositories', '/rollouts', '/activity', '/notifications', '/audit'];
+export const ofFleet = ['/', '/clusters', '/clusters/new', '/clusters/new/template', '/services', '/repositories', '/rollouts', '/activity', '/notifications', '/audit'];
 
 /** Pages that exist whatever the hub holds. */
 export const always = [
@@ -13,7 +13,7 @@ export const always = [
 export const ofCluster = (name) => [`/clusters/${name}`, `/clusters/${name}/services`, `/clusters/${name}/settings`];
 
 /** Pages of one cluster that are read through its tunnel. */
-export const live = (name) => [`/clusters/${name}/workloads`, `/clusters/${name}/nodes`, `/clusters/${name}/k8s`];
+export const live = (name) => [`/clusters/${name}/workloads`, `/clusters/${name}/nodes`, `/clusters/${name}/k8s`, `/clusters/${name}/readiness`];
 
 /** Pages of one service. */
 export const ofService = (cluster, name) => ['', '?view=graph', '?tab=diff', '?tab=revisions', '?tab=config', '?tab=events'].map((tab) => `/services/${cluster}/${name}${tab}`);

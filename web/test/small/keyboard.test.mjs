@@ -16,7 +16,7 @@ const selected = () => page.locator('[role="row"][aria-selected="true"]').evalua
 const at = (path) => eventually(async () => assert.equal(new URL(page.url()).pathname, path));
 
 test('Tab reaches everything, shows where it is, and leaves the page again', { timeout: 600_000 }, async (t) => {
-  for (const path of ['/', '/clusters', '/services', '/services/prod-eu/web', '/services/prod-eu/web?view=graph', '/clusters/prod-eu', '/clusters/new', '/repositories', '/rollouts', '/activity', '/audit', '/settings/profile', '/settings/tokens', '/settings/users', '/settings/notifications', '/settings/roles']) {
+  for (const path of ['/', '/clusters', '/services', '/services/prod-eu/web', '/services/prod-eu/web?view=graph', '/clusters/prod-eu', '/clusters/new', '/clusters/new/template', '/clusters/prod-eu/readiness', '/repositories', '/rollouts', '/activity', '/audit', '/settings/profile', '/settings/tokens', '/settings/users', '/settings/notifications', '/settings/roles']) {
     await t.test(path, async () => {
       await open(page, path);
       const order = await tabOrder(page);

@@ -86,6 +86,9 @@ const (
 	ClustersGetProcedure = "/axle.hub.v1.Clusters/Get"
 	// ClustersCreateProcedure is the fully-qualified name of the Clusters's Create RPC.
 	ClustersCreateProcedure = "/axle.hub.v1.Clusters/Create"
+	// ClustersGetTemplateVariablesProcedure is the fully-qualified name of the Clusters's
+	// GetTemplateVariables RPC.
+	ClustersGetTemplateVariablesProcedure = "/axle.hub.v1.Clusters/GetTemplateVariables"
 	// ClustersUpdateProcedure is the fully-qualified name of the Clusters's Update RPC.
 	ClustersUpdateProcedure = "/axle.hub.v1.Clusters/Update"
 	// ClustersMoveProcedure is the fully-qualified name of the Clusters's Move RPC.
@@ -514,6 +517,9 @@ type ClustersClient interface {
 	// Create creates the row before the agent registers, and a bootstrap token
 	// fixed to it.
 	Create(context.Context, *connect.Request[v1.CreateClusterRequest]) (*connect.Response[v1.CreateClusterResponse], error)
+	// GetTemplateVariables returns what a cluster template takes: whoever may create
+	// something may ask. Conflict for a template that no clusters can be made from.
+	GetTemplateVariables(context.Context, *connect.Request[v1.GetTemplateVariablesRequest]) (*connect.Response[v1.TemplateVariables], error)
 	// Update changes the fields that are set; tags and metadata only with
 	// set_tags and set_metadata.
 	Update(context.Context, *connect.Request[v1.UpdateClusterRequest]) (*connect.Response[v1.Cluster], error)
@@ -571,6 +577,12 @@ func NewClustersClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			httpClient,
 			baseURL+ClustersCreateProcedure,
 			connect.WithSchema(clustersMethods.ByName("Create")),
+			connect.WithClientOptions(opts...),
+		),
+		getTemplateVariables: connect.NewClient[v1.GetTemplateVariablesRequest, v1.TemplateVariables](
+			httpClient,
+			baseURL+ClustersGetTemplateVariablesProcedure,
+			connect.WithSchema(clustersMethods.ByName("GetTemplateVariables")),
 			connect.WithClientOptions(opts...),
 		),
 		update: connect.NewClient[v1.UpdateClusterRequest, v1.Cluster](
@@ -632,18 +644,19 @@ func NewClustersClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 
 // clustersClient implements ClustersClient.
 type clustersClient struct {
-	list            *connect.Client[v1.ListClustersRequest, v1.ListClustersResponse]
-	get             *connect.Client[v1.GetClusterRequest, v1.Cluster]
-	create          *connect.Client[v1.CreateClusterRequest, v1.CreateClusterResponse]
-	update          *connect.Client[v1.UpdateClusterRequest, v1.Cluster]
-	move            *connect.Client[v1.MoveClusterRequest, v1.MoveClusterResponse]
-	approve         *connect.Client[v1.ApproveClusterRequest, v1.Cluster]
-	delete          *connect.Client[v1.DeleteClusterRequest, v1.DeleteClusterResponse]
-	destroy         *connect.Client[v1.DestroyClusterRequest, v1.Cluster]
-	agentManifests  *connect.Client[v1.AgentManifestsRequest, v1.AgentManifestsResponse]
-	enrollment      *connect.Client[v1.EnrollmentRequest, v1.EnrollmentResponse]
-	readiness       *connect.Client[v1.ReadinessRequest, v1.ReadinessResponse]
-	adminKubeconfig *connect.Client[v1.AdminKubeconfigRequest, v1.AdminKubeconfigResponse]
+	list                 *connect.Client[v1.ListClustersRequest, v1.ListClustersResponse]
+	get                  *connect.Client[v1.GetClusterRequest, v1.Cluster]
+	create               *connect.Client[v1.CreateClusterRequest, v1.CreateClusterResponse]
+	getTemplateVariables *connect.Client[v1.GetTemplateVariablesRequest, v1.TemplateVariables]
+	update               *connect.Client[v1.UpdateClusterRequest, v1.Cluster]
+	move                 *connect.Client[v1.MoveClusterRequest, v1.MoveClusterResponse]
+	approve              *connect.Client[v1.ApproveClusterRequest, v1.Cluster]
+	delete               *connect.Client[v1.DeleteClusterRequest, v1.DeleteClusterResponse]
+	destroy              *connect.Client[v1.DestroyClusterRequest, v1.Cluster]
+	agentManifests       *connect.Client[v1.AgentManifestsRequest, v1.AgentManifestsResponse]
+	enrollment           *connect.Client[v1.EnrollmentRequest, v1.EnrollmentResponse]
+	readiness            *connect.Client[v1.ReadinessRequest, v1.ReadinessResponse]
+	adminKubeconfig      *connect.Client[v1.AdminKubeconfigRequest, v1.AdminKubeconfigResponse]
 }
 
 // List calls axle.hub.v1.Clusters.List.
@@ -659,6 +672,11 @@ func (c *clustersClient) Get(ctx context.Context, req *connect.Request[v1.GetClu
 // Create calls axle.hub.v1.Clusters.Create.
 func (c *clustersClient) Create(ctx context.Context, req *connect.Request[v1.CreateClusterRequest]) (*connect.Response[v1.CreateClusterResponse], error) {
 	return c.create.CallUnary(ctx, req)
+}
+
+// GetTemplateVariables calls axle.hub.v1.Clusters.GetTemplateVariables.
+func (c *clustersClient) GetTemplateVariables(ctx context.Context, req *connect.Request[v1.GetTemplateVariablesRequest]) (*connect.Response[v1.TemplateVariables], error) {
+	return c.getTemplateVariables.CallUnary(ctx, req)
 }
 
 // Update calls axle.hub.v1.Clusters.Update.
@@ -715,6 +733,9 @@ type ClustersHandler interface {
 	// Create creates the row before the agent registers, and a bootstrap token
 	// fixed to it.
 	Create(context.Context, *connect.Request[v1.CreateClusterRequest]) (*connect.Response[v1.CreateClusterResponse], error)
+	// GetTemplateVariables returns what a cluster template takes: whoever may create
+	// something may ask. Conflict for a template that no clusters can be made from.
+	GetTemplateVariables(context.Context, *connect.Request[v1.GetTemplateVariablesRequest]) (*connect.Response[v1.TemplateVariables], error)
 	// Update changes the fields that are set; tags and metadata only with
 	// set_tags and set_metadata.
 	Update(context.Context, *connect.Request[v1.UpdateClusterRequest]) (*connect.Response[v1.Cluster], error)
@@ -768,6 +789,12 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 		ClustersCreateProcedure,
 		svc.Create,
 		connect.WithSchema(clustersMethods.ByName("Create")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clustersGetTemplateVariablesHandler := connect.NewUnaryHandler(
+		ClustersGetTemplateVariablesProcedure,
+		svc.GetTemplateVariables,
+		connect.WithSchema(clustersMethods.ByName("GetTemplateVariables")),
 		connect.WithHandlerOptions(opts...),
 	)
 	clustersUpdateHandler := connect.NewUnaryHandler(
@@ -832,6 +859,8 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 			clustersGetHandler.ServeHTTP(w, r)
 		case ClustersCreateProcedure:
 			clustersCreateHandler.ServeHTTP(w, r)
+		case ClustersGetTemplateVariablesProcedure:
+			clustersGetTemplateVariablesHandler.ServeHTTP(w, r)
 		case ClustersUpdateProcedure:
 			clustersUpdateHandler.ServeHTTP(w, r)
 		case ClustersMoveProcedure:
@@ -869,6 +898,10 @@ func (UnimplementedClustersHandler) Get(context.Context, *connect.Request[v1.Get
 
 func (UnimplementedClustersHandler) Create(context.Context, *connect.Request[v1.CreateClusterRequest]) (*connect.Response[v1.CreateClusterResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.Create is not implemented"))
+}
+
+func (UnimplementedClustersHandler) GetTemplateVariables(context.Context, *connect.Request[v1.GetTemplateVariablesRequest]) (*connect.Response[v1.TemplateVariables], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.GetTemplateVariables is not implemented"))
 }
 
 func (UnimplementedClustersHandler) Update(context.Context, *connect.Request[v1.UpdateClusterRequest]) (*connect.Response[v1.Cluster], error) {

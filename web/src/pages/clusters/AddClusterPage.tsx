@@ -3,6 +3,7 @@ import { Download, RotateCw } from 'lucide-react'
 import { type FormEvent, useState } from 'react'
 import styles from './AddCluster.module.css'
 import { Checklist, useEnrollment } from './Checklist'
+import { HowTabs } from './HowTabs'
 import { clusterHref } from './columns'
 import { type Way, cliCommand, helmCommand, kubectlCommand, parseTags, terraformBlock, ways } from './install'
 import { useAction, useCall } from '#/api/call'
@@ -47,6 +48,7 @@ export function Page() {
     <>
       <PageHeader title="Add a cluster" crumbs={<Crumbs items={[{ label: 'Clusters', to: '/clusters' }]} />}>
         {may.allowed === false && <MayNot what="add a cluster" reason={may.reason} />}
+        {!created && <HowTabs current="One that exists" />}
       </PageHeader>
       <div className={styles.columns}>
         <div className={styles.column}>

@@ -1,11 +1,14 @@
 import { create } from '@bufbuild/protobuf'
 import { render, screen, within } from '@testing-library/react'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { MadePanels } from './MadePanels'
 import { clusterColumns } from './columns'
 import { ClusterRowSchema } from '#/api/gen/hub/v1/fleet_pb'
 import { ClusterOriginSchema } from '#/api/gen/hub/v1/hub_pb'
 import { renderRouted } from '#/test/router'
+
+// Roles of a whole page are slow on a loaded machine.
+vi.setConfig({ testTimeout: 30_000 })
 
 const ago = (seconds: number) => BigInt(Date.now() - seconds * 1_000) * 1_000n
 

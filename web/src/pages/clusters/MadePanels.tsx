@@ -11,7 +11,7 @@ import { Age } from '#/status/Age'
 import { Status } from '#/status/Status'
 
 const groupCols: Col<Group>[] = [
-  { id: 'name', header: 'Machines', cell: (g) => g.name },
+  { id: 'name', header: 'Pool', cell: (g) => g.name },
   { id: 'phase', header: 'Phase', grow: true, cell: (g) => (g.phase ? <Status word={wordOfPhase(g.phase)} label={g.phase} title={phaseTitle} /> : !g.machines && <Muted>the provider's, no machines here</Muted>) },
   { id: 'desired', header: 'Desired', align: 'end', cell: (g) => g.machines && count(g.desired) },
   { id: 'ready', header: 'Ready', align: 'end', cell: (g) => g.machines && count(g.ready) },
@@ -42,7 +42,7 @@ export function MadePanels({ cluster, origin, by }: Props) {
   const dim = by !== undefined && by.freshness !== 'Fresh'
   return (
     <>
-      <Panel title="Provisioning" aside={state && <>changed <Age at={state.reportedAt} after="ago" /></>}>
+      <Panel title="Provisioning" aside={state && <span>changed <Age at={state.reportedAt} after="ago" /></span>}>
         <Facts
           facts={[
             { label: 'Phase', value: state?.phase ? <Status word={wordOfPhase(state.phase)} label={state.phase} title={phaseTitle} dim={dim} /> : <Muted>not reported yet</Muted> },

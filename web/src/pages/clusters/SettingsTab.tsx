@@ -16,6 +16,7 @@ import { Panel } from '#/ds/Panel'
 import { ErrorPanel } from '#/ds/State'
 import { toast } from '#/ds/toast'
 
+const DestroyClusterDialog = lazy(() => import('./DestroyClusterDialog').then((m) => ({ default: m.DestroyClusterDialog })))
 const DeleteClusterDialog = lazy(() => import('./DeleteClusterDialog').then((m) => ({ default: m.DeleteClusterDialog })))
 
 export function Page() {
@@ -26,7 +27,7 @@ export function Page() {
 function Settings({ cluster }: { cluster: Cluster }) {
   const client = useQueryClient()
   const navigate = useNavigate()
-  const [deleting, setDeleting] = useState(false)
+  const [deleting, setDeleting] = useState<'delete' | 'destroy'>()
   const [handle, setHandle] = useState(cluster.handle)
   const [tags, setTags] = useState(() =>
     Object.entries(cluster.tags)
@@ -90,23 +91,36 @@ function Settings({ cluster }: { cluster: Cluster }) {
             <Command command={`axle clusters kubeconfig ${cluster.name}`} />
           </div>
         </Panel>
+        {cluster.origin && (
+          <Panel title="Destroy">
+            <div className={styles.form}>
+              <p>{cluster.origin.destroying ? 'Its machines are being removed; then it leaves the hub.' : `Removes the machines by ${cluster.origin.managementCluster}, and then the cluster from the hub.`}</p>
+              <Command command={`axle clusters destroy ${cluster.name}`} />
+              {not}
+              <div>
+                <Button variant="danger" disabled={may.allowed !== true || cluster.origin.destroying} onClick={() => setDeleting('destroy')}>
+                  Destroy {cluster.name}…
+                </Button>
+              </div>
+            </div>
+          </Panel>
+        )}
         <Panel title="Delete">
           <div className={styles.form}>
-            <p>Removes the cluster from the hub and revokes its tokens. Nothing in the cluster is drained.</p>
+            <p>{cluster.origin ? 'Removes the cluster from the hub only, and revokes its tokens: the machines stay, and nothing manages them any more.' : 'Removes the cluster from the hub and revokes its tokens. Nothing in the cluster is drained.'}</p>
             {not}
             <div>
-              <Button variant="danger" disabled={may.allowed !== true} onClick={() => setDeleting(true)}>
+              <Button variant="danger" disabled={may.allowed !== true} onClick={() => setDeleting('delete')}>
                 Delete {cluster.name}…
               </Button>
             </div>
           </div>
         </Panel>
       </div>
-      {deleting && (
-        <Suspense fallback={null}>
-          <DeleteClusterDialog cluster={cluster} onClose={() => setDeleting(false)} onDeleted={() => void navigate({ to: '/clusters' })} />
-        </Suspense>
-      )}
+      <Suspense fallback={null}>
+        {deleting === 'delete' && <DeleteClusterDialog cluster={cluster} onClose={() => setDeleting(undefined)} onDeleted={() => void navigate({ to: '/clusters' })} />}
+        {deleting === 'destroy' && <DestroyClusterDialog cluster={cluster} onClose={() => setDeleting(undefined)} />}
+      </Suspense>
     </div>
   )
 }

@@ -5,6 +5,7 @@ import { k8sRoutes } from '#/pages/k8s/route'
 
 const overview = createRoute({ getParentRoute: () => clusterRoute, path: '/', component: lazyRouteComponent(() => import('./OverviewTab'), 'Page') })
 const services = createRoute({ getParentRoute: () => clusterRoute, path: '/services', component: lazyRouteComponent(() => import('./ServicesTab'), 'Page') })
+const readiness = createRoute({ getParentRoute: () => clusterRoute, path: '/readiness', component: lazyRouteComponent(() => import('./ReadinessTab'), 'Page') })
 const settings = createRoute({ getParentRoute: () => clusterRoute, path: '/settings', component: lazyRouteComponent(() => import('./SettingsTab'), 'Page') })
 
-export const clusterRoutes = [pageAt('/clusters', () => import('./ClustersPage')), pageAt('/clusters/new', () => import('./AddClusterPage')), clusterRoute.addChildren([overview, services, settings, ...k8sRoutes])]
+export const clusterRoutes = [pageAt('/clusters', () => import('./ClustersPage')), pageAt('/clusters/new', () => import('./AddClusterPage')), pageAt('/clusters/new/template', () => import('./template/CreatePage')), clusterRoute.addChildren([overview, services, readiness, settings, ...k8sRoutes])]

@@ -9,4 +9,4 @@ export interface ClusterTab {
 }
 
 // The tabs of a cluster, seven at most.
-export const clusterTabs: ClusterTab[] = [{ label: 'Overview', path: '' }, { label: 'Services', path: 'services' }, ...k8sTabs, { label: 'Settings', path: 'settings' }]
+export const clusterTabs: ClusterTab[] = [{ label: 'Overview', path: '' }, { label: 'Services', path: 'services' }, ...k8sTabs, { label: 'Readiness', path: 'readiness', live: true }, { label: 'Settings', path: 'settings' }]
