@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -135,6 +136,9 @@ func (r *applying) admitted(ctx context.Context, item manifest.Item, have proto.
 		}
 	case item.Cluster != nil:
 		place.Cluster = item.Cluster.GetName()
+		if made, ok := item.Request.(*hubv1.CreateClusterRequest); ok && have == nil {
+			action, place = "create", &hubv1.Place{Project: cmp.Or(made.GetProject(), "default")}
+		}
 	case item.Context != nil:
 		place.Project = item.Context.GetContext().GetProject()
 	default:
