@@ -42,7 +42,7 @@ func TestMistypedWordsAreAnswered(t *testing.T) {
 		"a service of nothing":          {"services create edge-1/web", "--repo NAME --ref REF --folder FOLDER"},
 		"a service with options alone":  {"services create edge-1/web --namespace web", "--repo NAME --ref REF --folder FOLDER"},
 		"outputs of nothing":            {"outputs put database", "axle outputs delete database"},
-		"an update of nothing":          {"clusters update edge-1", "--handle, --tag or --metadata"},
+		"an update of nothing":          {"clusters update edge-1", "--handle, --tag, --metadata, --set or --variables"},
 		"a repository as it is":         {"repos update fleet", "--auth none"},
 		"a scope of a bootstrap token":  {"tokens create --bootstrap --scope read", "--scope does not work with --bootstrap"},
 		"uses of an API token":          {"tokens create ci --max-uses 5", "--max-uses does not work without --bootstrap"},

@@ -57,8 +57,10 @@ type kind struct {
 	change func(ctx context.Context, c *sdk.Client, have, want proto.Message, m *hubv1.Management) error
 	// formerly is the type of the existing provider whose state can be moved here.
 	formerly string
-	// installs is set for clusters, whose agent the provider installs.
+	// installs is set for clusters, whose agent the provider installs. destroy removes the
+	// machines of one from a template.
 	installs bool
+	destroy  *call
 
 	attributes []*shape.Node
 }
@@ -71,7 +73,7 @@ var all = []*kind{
 		updating: withLimits, creating: withLimits,
 		removing: func(r proto.Message) { r.(*hubv1.UpdateProjectRequest).Limits = &hubv1.ProjectLimits{} },
 	},
-	{of: &description.Cluster, installs: true},
+	{of: &description.Cluster, installs: true, destroy: via("Clusters/Destroy")},
 	{
 		name: "service", object: &hubv1.Service{}, formerly: "plural_service_deployment",
 		create: via("Services/Create"), update: via("Services/Update"), remove: via("Services/Delete"), get: via("Services/Get"), list: via("Services/List"),

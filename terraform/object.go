@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +19,6 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
-	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeapply"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/terraform/agent"
@@ -59,6 +57,7 @@ func (o *object) Schema(ctx context.Context, _ resource.SchemaRequest, answer *r
 	attributes["managed_by"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Who manages the object, such as `terraform/default`."}
 	if o.installs {
 		attributes["agent"] = agent.Attribute()
+		attributes[protection] = schema.BoolAttribute{Optional: true, MarkdownDescription: "Of a cluster with `template`: only `false`, applied before, lets a destroy remove the cluster with its machines."}
 	}
 	answer.Schema = schema.Schema{
 		MarkdownDescription: o.text(), Attributes: attributes,
@@ -386,75 +385,6 @@ func (o *object) emptied(request proto.Message, v shape.Values) {
 			m.Set(f, f.Default())
 		}
 	}
-}
-
-// Delete implements resource.Resource.
-func (o *object) Delete(ctx context.Context, r resource.DeleteRequest, answer *resource.DeleteResponse) {
-	if !o.session.known(&answer.Diagnostics) || o.remove == nil {
-		return
-	}
-	ctx, cancel := limited(ctx, r.State.Raw, "delete", goneLimit)
-	defer cancel()
-	v := shape.Values{Plan: shape.Fields(r.State.Raw)}
-	id := o.idOf(v.Plan)
-	if o.installs {
-		o.uninstall(ctx, v.Plan, &answer.Diagnostics)
-	}
-	request := o.remove.request()
-	err := shape.Fill(request.ProtoReflect(), o.removal(), v)
-	if err == nil {
-		if o.removing != nil {
-			o.removing(request)
-		}
-		sdk.SetManagement(request, &hubv1.Management{By: o.session.by})
-		_, _, err = o.session.send(ctx, o.remove, request)
-	}
-	if sdk.IsNotFound(err) {
-		return
-	}
-	if err == nil {
-		err = o.gone(ctx, v.Plan)
-	}
-	if err != nil {
-		o.fail(&answer.Diagnostics, "destroy", id, err)
-	}
-}
-
-// removal are the attributes that a request to remove has: the keys, and for rows what
-// is in them.
-func (o *object) removal() []*shape.Node {
-	if o.rows != nil {
-		return o.attributes
-	}
-	return o.keyNodes()
-}
-
-// gone waits until an object that is deleted from clusters first is gone, and so are the
-// services that it made: what they use is destroyed next.
-func (o *object) gone(ctx context.Context, keys map[string]tftypes.Value) error {
-	if o.get == nil || o.object.ProtoReflect().Descriptor().Fields().ByName("deleting") == nil {
-		return nil
-	}
-	backoff := jitter.Backoff{Min: 200 * time.Millisecond, Max: 5 * time.Second}
-	for {
-		left, err := o.leaving(ctx, keys)
-		if away := errcode.Is(err, errcode.Unavailable); !away && (err != nil || !left) {
-			return err
-		}
-		if jitter.Wait(ctx, 100*time.Millisecond+backoff.Next()) != nil {
-			return errcode.New(errcode.Unavailable, "it is being deleted, and clusters have not confirmed it yet; run terraform apply again, or give timeouts { delete } more time")
-		}
-	}
-}
-
-// leaving reports whether something of a deleted object is still there.
-func (o *object) leaving(ctx context.Context, keys map[string]tftypes.Value) (bool, error) {
-	message, err := o.getOne(ctx, o.session.client, keys)
-	if err != nil || message != nil || o.made == "" {
-		return message != nil, err
-	}
-	rows, err := listOf(&hubv1.Service{}).all(ctx, o.session.client, &hubv1.ListServicesRequest{Name: o.idOf(keys) + strings.TrimPrefix(o.made, "=")})
-	return slices.ContainsFunc(rows, isDeleting), err
 }
 
 // secrets is what the hub says about the secrets of an object: it differs when one

@@ -21,9 +21,8 @@ var All = append([]Kind{
 	{Group: Deployments, Name: "Flow", Level: Stored, SchemaOnly: true, Says: "Nothing is grouped: the hub has no flows yet."},
 	{Group: Deployments, Name: "PreviewEnvironmentTemplate", Level: Stored, SchemaOnly: true, Says: "No service is copied: the hub has no previews of pull requests yet."},
 
-	{Group: Deployments, Name: "Cluster", Level: Full, Says: "Handle, tags and metadata of a registered cluster.", NotActing: []string{
-		"spec.cloud", "spec.cloudSettings", "spec.disableAI", "spec.nodePools", "spec.projectRef", "spec.protect",
-		"spec.providerRef", "spec.version",
+	{Group: Deployments, Name: "Cluster", Level: Full, Says: "Handle, tags and metadata of a registered cluster, or a cluster made from a template.", NotActing: []string{
+		"spec.disableAI", "spec.protect",
 	}},
 	{Group: Deployments, Name: "ClusterSync", Level: Full, Says: "A Cluster object for each selected cluster of the hub.", NotActing: []string{
 		"spec.clusterSpec.spec.cloud", "spec.clusterSpec.spec.nodePools", "spec.clusterSpec.spec.providerRef", "spec.clusterSpec.spec.version",
@@ -31,7 +30,9 @@ var All = append([]Kind{
 	{Group: Deployments, Name: "BootstrapToken", Level: Full, Says: "A token for one new cluster of a project, in a Secret.", NotActing: []string{
 		"spec.user",
 	}},
-	{Group: Deployments, Name: "Provider", Level: Stored, Says: "No cluster is created: the hub has no cluster templates yet."},
+	{Group: Deployments, Name: "Provider", Level: Full, Says: "The cluster template that Clusters are made from.", NotActing: []string{
+		"spec.cloudSettings", "spec.namespace",
+	}},
 	{Group: Deployments, Name: "ClusterRestore", Level: Stored, SchemaOnly: true, Says: "Nothing is restored: the hub has no backups of clusters yet."},
 	{Group: Deployments, Name: "ClusterRestoreTrigger", Level: Stored, SchemaOnly: true, Says: "Nothing is restored: the hub has no backups of clusters yet."},
 	{Group: Deployments, Name: "CustomCompatibilityMatrix", Level: Stored, Says: "No upgrade is checked against it: the hub has no upgrade plans yet."},

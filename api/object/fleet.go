@@ -40,10 +40,15 @@ var Cluster = Kind{
 		"CreateClusterRequest.metadata":    {JSON: true, Default: "{}", Text: "A JSON object, for templates."},
 		"CreateClusterRequest.renew_token": {Skip: true},
 
-		"CreateClusterRequest.from_template": {Skip: true},
-		"CreateClusterRequest.tags":          {Text: "Tags, which global services and filters select clusters by."},
-		"UpdateClusterRequest.set_tags":      {Default: true},
-		"UpdateClusterRequest.set_metadata":  {Default: true},
+		"CreateClusterRequest.from_template": {Flat: true},
+		"FromTemplate.template":              {Declared: true, Immutable: true, Other: "origin.template", Text: "Cluster template that the hub makes the cluster from. Without it somebody else makes the cluster."},
+		"FromTemplate.variables":             {Declared: true, JSON: true, Other: "origin.given", Text: "JSON object with the variables of the template. A change of them changes the cluster."},
+		"FromTemplate.management_cluster":    {Declared: true, Immutable: true, Other: "origin.management_cluster", Text: "Management cluster that makes the cluster, one of the template's. Unset if the template has only one."},
+		"FromTemplate.set":                   {Skip: true},
+
+		"CreateClusterRequest.tags":         {Text: "Tags, which global services and filters select clusters by."},
+		"UpdateClusterRequest.set_tags":     {Default: true},
+		"UpdateClusterRequest.set_metadata": {Default: true},
 	},
 }
 

@@ -128,6 +128,9 @@ type Field struct {
 	Required, Computed, Derived bool
 	// Immutable makes another object when it changes.
 	Immutable bool
+	// Declared is compared with the hub only where it is given: an object that others made
+	// has a value that nobody declares.
+	Declared bool
 	// Secret is written and never read.
 	Secret bool
 	// Clears is the field of the object that a true one empties, such as a key.

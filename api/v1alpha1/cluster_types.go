@@ -5,9 +5,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+// SyncedCluster is the annotation of a Cluster that a ClusterSync made for a cluster of the
+// hub. Such an object makes no cluster.
+const SyncedCluster = "axle-cd.github.io/cluster-id"
+
 // Cluster adopts a cluster that is registered with the hub: its handle, tags,
 // metadata and bindings follow this object. Deleting the object deletes nothing
-// from the hub.
+// from the hub. With providerRef the hub makes the cluster from a template, and the
+// deletion waits for axle clusters destroy.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axcl
@@ -37,22 +42,23 @@ type ClusterSpec struct {
 	Metadata *runtime.RawExtension `json:"metadata,omitempty"`
 	// Bindings of the cluster.
 	Bindings *Bindings `json:"bindings,omitempty"`
-	// ProjectRef is the Project of the cluster. Does not act yet.
+	// ProjectRef is the Project that a cluster with providerRef is made in. It is not used
+	// without providerRef.
 	ProjectRef *ObjectReference `json:"projectRef,omitempty"`
 	// Protect refuses deletion. Does not act yet.
 	Protect *bool `json:"protect,omitempty"`
 	// DisableAI is kept for compatibility. Does not act.
 	DisableAI *bool `json:"disableAI,omitempty"`
-	// Version is deprecated. Does not act.
+	// Version of Kubernetes, with providerRef: the variable version of its template.
 	Version *string `json:"version,omitempty"`
-	// ProviderRef is deprecated. Does not act.
+	// ProviderRef is the Provider whose template the cluster is made from.
 	ProviderRef *ObjectReference `json:"providerRef,omitempty"`
-	// Cloud is deprecated and cannot be changed. Does not act.
+	// Cloud cannot be changed. With providerRef it must be that of the Provider.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cloud cannot be changed"
 	Cloud string `json:"cloud,omitempty"`
-	// CloudSettings are deprecated. Does not act.
+	// CloudSettings are more variables of the template, with providerRef.
 	CloudSettings *ClusterCloudSettings `json:"cloudSettings,omitempty"`
-	// NodePools are deprecated. Does not act.
+	// NodePools are the variable nodePools of the template, with providerRef.
 	NodePools []ClusterNodePool `json:"nodePools,omitempty"`
 	// Reconciliation sets how often the operator compares the object with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`

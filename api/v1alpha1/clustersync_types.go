@@ -121,24 +121,23 @@ type BootstrapTokenSpec struct {
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
 }
 
-// Provider is a cloud account in which clusters are created.
+// Provider names the cluster template that Clusters with a providerRef are made from,
+// by its own name. It is nothing in the hub itself.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axprov
+// +kubebuilder:resource:scope=Cluster,categories=axle;axle-all,shortName=axprov
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Cloud",type=string,JSONPath=`.spec.cloud`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Provider struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec ProviderSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No cluster is created: the hub has no cluster templates yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   ProviderSpec `json:"spec"`
+	Status Status       `json:"status,omitempty"`
 }
 
 // ProviderSpec says which cloud, and where its credentials are.
@@ -147,12 +146,15 @@ type ProviderSpec struct {
 	// +kubebuilder:validation:Enum=gcp;aws;azure
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cloud cannot be changed"
 	Cloud string `json:"cloud"`
-	// CloudSettings name the credentials.
+	// CloudSettings name the credentials, for people: those that are used are the
+	// template's, and the operator reads none. Does not act.
 	CloudSettings *ProviderCloudSettings `json:"cloudSettings,omitempty"`
-	// Name in the hub; unset is metadata.name. It cannot be changed.
+	// Name of the cluster template in the hub; unset is metadata.name. It cannot be
+	// changed.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="name cannot be changed"
 	Name string `json:"name,omitempty"`
-	// Namespace of the Cluster API objects. It cannot be changed.
+	// Namespace of the credentials on the management cluster, for people. It cannot be
+	// changed. Does not act.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="namespace cannot be changed"
 	Namespace string `json:"namespace,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.

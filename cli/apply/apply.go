@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/sdk/declare"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
 
@@ -179,7 +179,7 @@ func (r *applying) item(ctx context.Context, item manifest.Item, view *appliedVi
 	switch {
 	case item.Cluster != nil:
 		item.Cluster.Management = r.management
-		return applyCluster(ctx, client, item.Cluster, dryRun, view)
+		return applyCluster(ctx, client, &item, dryRun, view)
 	case item.Request != nil:
 		return r.declared(ctx, item, view)
 	case item.Global != nil:
@@ -208,24 +208,27 @@ func (r *applying) item(ctx context.Context, item manifest.Item, view *appliedVi
 	}
 }
 
-// applyCluster changes what is declared about a registered cluster.
-func applyCluster(ctx context.Context, client *sdk.Client, want *hubv1.UpdateClusterRequest, dryRun bool, view *appliedView) error {
-	have, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: want.GetName()}))
+// applyCluster changes what is declared about a registered cluster, or makes one from a template.
+func applyCluster(ctx context.Context, client *sdk.Client, item *manifest.Item, dryRun bool, view *appliedView) error {
+	_, makes := item.Request.(*hubv1.CreateClusterRequest)
+	have, err := declare.Clusters.Read(ctx, client, item)
 	switch {
-	case sdk.IsNotFound(err):
-		return errcode.New(errcode.NotFound, "cluster %s is not registered; run axle clusters connect %s first", want.GetName(), want.GetName())
 	case err != nil:
 		return err
-	case (!want.GetSetTags() || maps.Equal(have.Msg.GetTags(), want.GetTags())) && (!want.GetSetMetadata() || manifest.SameJSON(have.Msg.GetMetadata(), want.GetMetadata())) &&
-		!takes(have.Msg.GetManagedBy(), want.GetManagement()):
+	case have == nil && !makes:
+		return errcode.New(errcode.NotFound, "cluster %s is not registered; run axle clusters connect %s first", item.Name, item.Name)
+	case have == nil:
+		view.Result = "created"
+	case declare.Clusters.Same(client, item, have) && !takes(have.By, item.Cluster.GetManagement()):
 		view.Result = "unchanged"
 		return nil
+	default:
+		view.Result = "updated"
 	}
-	view.Result = "updated"
 	if dryRun {
 		return nil
 	}
-	_, err = client.Clusters.Update(ctx, connect.NewRequest(want))
+	_, err = declare.Clusters.Write(ctx, client, item, have)
 	return err
 }
 

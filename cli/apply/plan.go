@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -149,6 +150,9 @@ func (r *applying) admitted(ctx context.Context, item manifest.Item, have proto.
 			return nil
 		}
 		place.Cluster = item.Cluster.GetName()
+		if made, ok := request.(*hubv1.CreateClusterRequest); ok && have == nil {
+			action, place = "create", &hubv1.Place{Project: cmp.Or(made.GetProject(), "default")}
+		}
 	}
 	if owned, ok := have.(interface{ GetManagedBy() *hubv1.Manager }); ok && have != nil {
 		if err := r.mayManage(item, owned.GetManagedBy()); err != nil {

@@ -292,7 +292,7 @@ func (f *clusters) leaves(ctx context.Context, c Cluster, by string, detach bool
 		return err
 	}
 	if !detach {
-		return errcode.New(errcode.Conflict, "cluster %s was made from template %s, and its machines would stay; to destroy them: axle clusters destroy %s%s; to keep them, and only remove the cluster from the hub: axle clusters delete %s --detach, or spec.detach of its ClusterRegistration", c.Name, c.Origin.Template, c.Name, takeOver(c.ManagedBy), c.Name)
+		return errcode.New(errcode.Conflict, "cluster %s was made from template %s, and its machines would stay; to destroy them: axle clusters destroy %s%s; to keep them, and only remove the cluster from the hub: axle clusters delete %s --detach", c.Name, c.Origin.Template, c.Name, takeOver(c.ManagedBy), c.Name)
 	}
 	return f.leaveMaker(ctx, c, by, Detach)
 }

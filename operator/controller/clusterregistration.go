@@ -13,6 +13,7 @@ import (
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/declare"
@@ -65,13 +66,13 @@ func showRegistration(o client.Object, m proto.Message) {
 type registrationCalls struct{ declared }
 
 func (registrationCalls) remove(ctx context.Context, c *sdk.Client, o client.Object, name string, by *hubv1.Manager) (bool, error) {
-	return leave(ctx, c, name, by, value(o.(*axlev1alpha1.ClusterRegistration).Spec.Detach))
+	return leave(ctx, c, name, by, value(o.(*axlev1alpha1.ClusterRegistration).Spec.Detach), "with spec.detach: true")
 }
 
 // leave removes a cluster from the hub. The hub refuses it for one with machines that it made,
-// and names the command that destroys them, unless they are to stay; once that command was
-// given, the object waits until they are gone.
-func leave(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager, detach bool) (bool, error) {
+// and names the command that destroys them, unless they are to stay, which how says; once that
+// command was given, the object waits until they are gone.
+func leave(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager, detach bool, how string) (bool, error) {
 	have, err := c.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
 	if err == nil && have.Msg.GetOrigin().GetDestroying() {
 		return false, nil // whoever gave the command
@@ -80,6 +81,9 @@ func leave(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager, d
 		return false, err
 	}
 	_, err = c.Clusters.Delete(ctx, connect.NewRequest(&hubv1.DeleteClusterRequest{Name: name, Detach: detach, Management: &hubv1.Management{By: by}}))
+	if errcode.Is(err, errcode.Conflict) && have.Msg.GetOrigin() != nil && !detach {
+		err = errcode.New(errcode.Conflict, "%w, or delete this object %s", err, how)
+	}
 	return err == nil, err
 }
 

@@ -26,8 +26,12 @@ type kind struct {
 	// protection is the finalizer's part before "-protection"; empty for a kind whose
 	// deletion deletes nothing.
 	protection string
-	object     client.Object
-	list       client.ObjectList
+	// guards reports whether an object gets the finalizer; nil is every one.
+	guards func(client.Object) bool
+	// instead is what to do where the hub lacks what the kind only refers to, given its name.
+	instead func(name string) string
+	object  client.Object
+	list    client.ObjectList
 	// common returns the parts of an object that every kind has.
 	common func(client.Object) common
 	// references returns what an object names in the cluster.
@@ -115,7 +119,7 @@ func value[T any](p *T) T {
 // all are the kinds that the operator acts on.
 func all() []kind {
 	return append(append(ownKinds(), describedKinds()...),
-		projects(), deploymentSettings(), scmConnections(), gitRepositories(), helmRepositories(), clusters(), serviceContexts(), serviceDeployments(), globalServices(), managedNamespaces(), notificationSinks(), notificationRouters(), groups(), serviceAccounts(),
+		projects(), deploymentSettings(), scmConnections(), gitRepositories(), helmRepositories(), clusters(), providers(), serviceContexts(), serviceDeployments(), globalServices(), managedNamespaces(), notificationSinks(), notificationRouters(), groups(), serviceAccounts(),
 		federatedCredentials(), registrationTokens(), bootstrapTokens(), webhooks(),
 	)
 }

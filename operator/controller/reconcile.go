@@ -159,6 +159,9 @@ func (k kind) finalizer() string {
 	return k.gvk().Group + "/" + k.protection + "-protection"
 }
 
+// guarded reports whether the object is to have the finalizer.
+func (p *pass) guarded() bool { return p.finalizer() != "" && (p.guards == nil || p.guards(p.object)) }
+
 func (p *pass) protected() bool {
 	return p.finalizer() != "" && controllerutil.ContainsFinalizer(p.object, p.finalizer())
 }

@@ -192,7 +192,7 @@ func hash(item *manifest.Item) (string, error) {
 func (p *pass) unchanged(ctx context.Context) (bool, error) {
 	status := p.common(p.object).status
 	c := meta.FindStatusCondition(status.Conditions, ready)
-	if value(status.SHA) != p.sha || p.finalizer() != "" && !p.protected() || !meta.IsStatusConditionTrue(status.Conditions, synchronized) || c != nil && c.Reason == reasonSuspended {
+	if value(status.SHA) != p.sha || p.guarded() && !p.protected() || !meta.IsStatusConditionTrue(status.Conditions, synchronized) || c != nil && c.Reason == reasonSuspended {
 		return false, nil
 	}
 	if p.token != nil {
@@ -226,8 +226,9 @@ func (p *pass) read(ctx context.Context) (_ bool, err error) {
 func (p *pass) decide(context.Context) (bool, error) {
 	by, _ := ownership.Of(p.gvk().Group, p.name)
 	settings := p.common(p.object).reconciliation
+	_, makes := p.item.Request.(*hubv1.CreateClusterRequest)
 	p.action = ownership.Decide(by, ownership.State{
-		Exists: p.have != nil, Owned: p.owned(),
+		Exists: p.have != nil, Makes: makes, Owned: p.owned(),
 		DriftDetection: settings == nil || settings.DriftDetection == nil || *settings.DriftDetection,
 		Foreign:        p.foreign(),
 		// It takes over once: what it wrote before was taken over by somebody since.
@@ -235,7 +236,7 @@ func (p *pass) decide(context.Context) (bool, error) {
 	})
 	switch p.action {
 	case ownership.Missing:
-		return true, missing{errcode.New(errcode.NotFound, "the hub has no %s %s: connect it first, with axle clusters connect %s", p.name, p.item.Name, p.item.Name)}
+		return true, missing{errcode.New(errcode.NotFound, "the hub has no %s", p.instead(p.item.Name))}
 	case ownership.Refuse:
 		return true, errcode.New(errcode.Conflict, "%s %s exists in the hub and was not created by this object", p.name, p.item.Name)
 	case ownership.Show:
@@ -247,7 +248,7 @@ func (p *pass) decide(context.Context) (bool, error) {
 
 // protect stores the finalizer, and the name, before anything exists in the hub.
 func (p *pass) protect(ctx context.Context) (bool, error) {
-	if p.finalizer() == "" || p.protected() && p.object.GetAnnotations()[nameAnnotation] == p.item.Name {
+	if !p.guarded() || p.protected() && p.object.GetAnnotations()[nameAnnotation] == p.item.Name {
 		return false, nil
 	}
 	err := p.patch(ctx, func() {

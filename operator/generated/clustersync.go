@@ -37,7 +37,7 @@ const (
 	syncLabel = kinds.Axle + "/cluster-sync"
 	// clusterID and renderedHash are the cluster of the hub that a Cluster was made
 	// for, and what was rendered for it.
-	clusterID    = kinds.Axle + "/cluster-id"
+	clusterID    = v1alpha1.SyncedCluster
 	renderedHash = kinds.Axle + "/rendered"
 	// maxTold is how many failures a status names.
 	maxTold = 5

@@ -25,7 +25,8 @@ const (
 	Upsert Default = "upsert"
 	// CreateOnly refuses it: such a kind only creates.
 	CreateOnly Default = "create-only"
-	// Reference takes it over, and never creates or deletes one.
+	// Reference takes it over, and never creates or deletes one, unless the CR declares how
+	// it is made.
 	Reference Default = "reference"
 )
 
@@ -38,7 +39,7 @@ var defaults = map[Default][]string{
 		"PreviewEnvironmentTemplate", "PrGovernance", "ServiceDeployment", "UpgradePlanCallout"},
 	CreateOnly: {"BootstrapToken", "ComplianceReportGenerator", "CustomStackRun", "DeploymentSettings", "FederatedCredential", "Persona", "Pipeline", "PipelineContext",
 		"PrAutomationTrigger", "Sentinel", "StackDefinition"},
-	Reference: {"Cluster"},
+	Reference: {"Cluster", "Provider"},
 }
 
 // Of returns the default of a kind, and whether it has one.
@@ -72,6 +73,8 @@ func Of(group, kind string) (Default, bool) {
 type State struct {
 	// Exists: the hub has the object.
 	Exists bool
+	// Makes: the CR declares how the object is made.
+	Makes bool
 	// Owned: it is the CR's.
 	Owned bool
 	// Foreign: another declarative manager has it, such as Terraform or another CR.
@@ -106,7 +109,7 @@ const (
 // Decide returns what to do.
 func Decide(d Default, s State) Action {
 	switch {
-	case !s.Exists && d == Reference:
+	case !s.Exists && d == Reference && !s.Makes:
 		return Missing
 	case !s.Exists:
 		return Create

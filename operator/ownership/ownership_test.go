@@ -19,7 +19,7 @@ var defaults = map[string]ownership.Default{
 	"BootstrapToken": "create-only", "ComplianceReportGenerator": "create-only", "CustomStackRun": "create-only", "DeploymentSettings": "create-only",
 	"FederatedCredential": "create-only", "Persona": "create-only", "Pipeline": "create-only", "PipelineContext": "create-only", "PrAutomationTrigger": "create-only",
 	"Sentinel": "create-only", "StackDefinition": "create-only",
-	"Cluster": "reference",
+	"Cluster": "reference", "Provider": "reference",
 }
 
 func TestEveryKindHasTheDefaultOfTheDecision(t *testing.T) {
@@ -46,7 +46,7 @@ func TestEveryKindHasTheDefaultOfTheDecision(t *testing.T) {
 }
 
 func TestDecide(t *testing.T) {
-	const exists, owned, drift, adopt, foreign = 1, 2, 4, 8, 16
+	const exists, owned, drift, adopt, foreign, makes = 1, 2, 4, 8, 16, 32
 	for _, c := range []struct {
 		d    ownership.Default
 		s    int
@@ -76,10 +76,12 @@ func TestDecide(t *testing.T) {
 		{ownership.CreateOnly, exists | foreign, ownership.Refuse},
 		{ownership.Reference, 0, ownership.Missing},
 		{ownership.Reference, owned, ownership.Missing},
+		{ownership.Reference, makes, ownership.Create},
+		{ownership.Reference, exists | makes, ownership.TakeOver},
 		{ownership.Reference, exists, ownership.TakeOver},
 		{ownership.Reference, exists | owned, ownership.Write},
 	} {
-		s := ownership.State{Exists: c.s&exists != 0, Owned: c.s&owned != 0, DriftDetection: c.s&drift != 0, Adopt: c.s&adopt != 0, Foreign: c.s&foreign != 0}
+		s := ownership.State{Exists: c.s&exists != 0, Owned: c.s&owned != 0, DriftDetection: c.s&drift != 0, Adopt: c.s&adopt != 0, Foreign: c.s&foreign != 0, Makes: c.s&makes != 0}
 		if have := ownership.Decide(c.d, s); have != c.want {
 			t.Errorf("%s, %+v: %s, want %s", c.d, s, have, c.want)
 		}

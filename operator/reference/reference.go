@@ -205,6 +205,12 @@ func (r Resolved) Service(namespace, name string) (*v1alpha1.ServiceDeployment, 
 	return s, nil
 }
 
+// Provider implements manifest.Values.
+func (r Resolved) Provider(name string) (*v1alpha1.Provider, error) {
+	p, _ := r[Reference{Kind: "Provider", At: types.NamespacedName{Name: name}}.Key()].(*v1alpha1.Provider)
+	return p, nil
+}
+
 // Connection implements manifest.Values.
 func (r Resolved) Connection(name string) (*v1alpha1.ScmConnection, error) {
 	c, _ := r[Reference{Kind: "ScmConnection", At: types.NamespacedName{Name: name}}.Key()].(*v1alpha1.ScmConnection)

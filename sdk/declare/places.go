@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/sdk"
@@ -21,7 +22,7 @@ var (
 	Groups        Kind = groups{described{"Group"}}
 )
 
-// clusters are never created or deleted by what declares them.
+// clusters are never deleted by what declares them, and created only from a template.
 type clusters struct{}
 
 func foundCluster(c *hubv1.Cluster) *Found {
@@ -54,12 +55,29 @@ func (clusters) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*
 // Same implements Kind.
 func (clusters) Same(_ *sdk.Client, item *manifest.Item, f *Found) bool {
 	have, want := f.Message.(*hubv1.Cluster), item.Cluster
+	if made, ok := item.Request.(*hubv1.CreateClusterRequest); ok && (madeFrom(made, have) != nil || !manifest.SameJSON(have.GetOrigin().GetGiven(), want.GetVariables())) {
+		return false
+	}
 	return (!want.GetSetTags() || maps.Equal(have.GetTags(), want.GetTags())) &&
 		(!want.GetSetMetadata() || manifest.SameJSON(have.GetMetadata(), want.GetMetadata()))
 }
 
 // Write implements Kind.
-func (clusters) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, _ *Found) (*Found, error) {
+func (clusters) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
+	if made, ok := item.Request.(*hubv1.CreateClusterRequest); ok {
+		if have == nil {
+			create := proto.CloneOf(made)
+			create.Management = item.Cluster.GetManagement()
+			answer, err := c.Clusters.Create(ctx, connect.NewRequest(create))
+			if err != nil {
+				return nil, err
+			}
+			return foundCluster(answer.Msg.GetCluster()), nil
+		}
+		if err := madeFrom(made, have.Message.(*hubv1.Cluster)); err != nil {
+			return nil, err
+		}
+	}
 	answer, err := c.Clusters.Update(ctx, connect.NewRequest(item.Cluster))
 	if err != nil {
 		return nil, err

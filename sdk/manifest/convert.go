@@ -80,7 +80,7 @@ func (d document) repository(values Values) (*Item, error) {
 	})}, nil
 }
 
-func (d document) cluster() (*Item, error) {
+func (d document) cluster(values Values) (*Item, error) {
 	var object v1alpha1.Cluster
 	if err := d.strict(&object); err != nil {
 		return nil, err
@@ -95,17 +95,22 @@ func (d document) cluster() (*Item, error) {
 		request.Metadata, request.SetMetadata = string(spec.Metadata.Raw), true
 	}
 	access, byID, err := d.bindings(spec.Bindings, "cluster/"+handle, &hubv1.Place{Cluster: handle})
-	return &Item{Kind: d.meta.Kind, Name: handle, Where: d.where, Cluster: request, Access: access, NotActing: append(byID, set(map[string]bool{
+	made := MadeByProvider(&object)
+	item := &Item{Kind: d.meta.Kind, Name: handle, Where: d.where, Cluster: request, Access: access, NotActing: append(byID, set(map[string]bool{
 		"spec.disableAI":      spec.DisableAI != nil,
 		"spec.reconciliation": spec.Reconciliation != nil,
-		"spec.version":        spec.Version != nil,
-		"spec.providerRef":    spec.ProviderRef != nil,
-		"spec.projectRef":     spec.ProjectRef != nil,
-		"spec.cloud":          spec.Cloud != "",
+		"spec.version":        spec.Version != nil && !made,
+		"spec.providerRef":    spec.ProviderRef != nil && !made,
+		"spec.projectRef":     spec.ProjectRef != nil && !made,
+		"spec.cloud":          spec.Cloud != "" && !made,
 		"spec.protect":        spec.Protect != nil,
-		"spec.cloudSettings":  spec.CloudSettings != nil,
-		"spec.nodePools":      len(spec.NodePools) > 0,
-	})...)}, err
+		"spec.cloudSettings":  spec.CloudSettings != nil && !made,
+		"spec.nodePools":      len(spec.NodePools) > 0 && !made,
+	})...)}
+	if err == nil && made {
+		err = d.madeOf(&object, item, values)
+	}
+	return item, err
 }
 
 func (d document) service(values Values) (*Item, error) {

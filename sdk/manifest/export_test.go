@@ -114,6 +114,8 @@ func (secrets) Source(kind, namespace, name string) (*manifest.FluxSource, error
 // Connection implements manifest.Values.
 func (secrets) Service(string, string) (*v1alpha1.ServiceDeployment, error) { return nil, nil }
 
+func (secrets) Provider(string) (*v1alpha1.Provider, error) { return nil, nil }
+
 func (secrets) Connection(string) (*v1alpha1.ScmConnection, error) {
 	return nil, nil // credentialsRef wins
 }
@@ -183,6 +185,7 @@ func filled(kind string) any {
 	case "Cluster":
 		var o v1alpha1.Cluster
 		converttest.Fill(&o.Spec)
+		o.Spec.ProviderRef = nil // a cluster that is there is not made
 		return named(&o, kind)
 	case "ServiceContext":
 		var o v1alpha1.ServiceContext

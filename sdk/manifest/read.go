@@ -165,7 +165,7 @@ func stripComments(data []byte) []byte {
 
 // itemsOf converts documents to items, in the order in which they need each other.
 func itemsOf(documents []document) (items []Item, others []*Other, _ error) {
-	values := files{secrets: map[string]corev1.Secret{}, configMaps: map[string]corev1.ConfigMap{}, sources: map[string]*FluxSource{}, connections: map[string]*v1alpha1.ScmConnection{}, services: map[string]*v1alpha1.ServiceDeployment{}}
+	values := files{secrets: map[string]corev1.Secret{}, configMaps: map[string]corev1.ConfigMap{}, sources: map[string]*FluxSource{}, connections: map[string]*v1alpha1.ScmConnection{}, providers: map[string]*v1alpha1.Provider{}, services: map[string]*v1alpha1.ServiceDeployment{}}
 	for _, d := range documents {
 		if err := values.add(d); err != nil {
 			return nil, nil, err
@@ -250,7 +250,7 @@ func (d document) item(values Values) (*Item, error) {
 	case "HelmRepository":
 		return d.helmRepository(values)
 	case "Cluster":
-		return d.cluster()
+		return d.cluster(values)
 	case "ServiceContext":
 		return d.context(values)
 	case "ServiceDeployment":
@@ -259,6 +259,8 @@ func (d document) item(values Values) (*Item, error) {
 		return d.ofOperator()
 	case "DeploymentSettings":
 		return d.deploymentSettings(values)
+	case "Provider":
+		return d.provider(values)
 	case "ScmConnection":
 		return d.scmConnection(values)
 	case "GlobalService":

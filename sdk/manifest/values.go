@@ -26,6 +26,8 @@ type Values interface {
 	ConfigMap(namespace, name string) (map[string]string, error)
 	// Connection returns a ScmConnection, nil if there is none.
 	Connection(name string) (*v1alpha1.ScmConnection, error)
+	// Provider returns a Provider, nil if there is none.
+	Provider(name string) (*v1alpha1.Provider, error)
 	// Service returns a ServiceDeployment, nil if there is none.
 	Service(namespace, name string) (*v1alpha1.ServiceDeployment, error)
 	// Source returns a source of Flux, nil if there is none.
@@ -53,6 +55,7 @@ type files struct {
 	// sources are by kind, namespace and name.
 	sources     map[string]*FluxSource
 	connections map[string]*v1alpha1.ScmConnection
+	providers   map[string]*v1alpha1.Provider
 	services    map[string]*v1alpha1.ServiceDeployment
 }
 
@@ -67,6 +70,9 @@ func (f files) add(d document) error {
 	case d.meta.Kind == "ScmConnection" && d.meta.APIVersion == v1alpha1.GroupVersion.String():
 		f.connections[d.meta.Name] = &v1alpha1.ScmConnection{}
 		return d.strict(f.connections[d.meta.Name])
+	case d.meta.Kind == "Provider" && d.meta.APIVersion == v1alpha1.GroupVersion.String():
+		f.providers[d.meta.Name] = &v1alpha1.Provider{}
+		return d.strict(f.providers[d.meta.Name])
 	case d.meta.Kind == "ServiceDeployment" && d.meta.APIVersion == v1alpha1.GroupVersion.String():
 		f.services[key] = &v1alpha1.ServiceDeployment{}
 		return d.strict(f.services[key])
@@ -130,6 +136,9 @@ func (f files) ConfigMap(namespace, name string) (map[string]string, error) {
 func (f files) Connection(name string) (*v1alpha1.ScmConnection, error) {
 	return f.connections[name], nil
 }
+
+// Provider implements Values.
+func (f files) Provider(name string) (*v1alpha1.Provider, error) { return f.providers[name], nil }
 
 // Service implements Values.
 func (f files) Service(namespace, name string) (*v1alpha1.ServiceDeployment, error) {

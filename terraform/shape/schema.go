@@ -192,11 +192,19 @@ func (n *Node) text() schema.Attribute {
 	if n.keeps() {
 		a.PlanModifiers = append(a.PlanModifiers, stringplanmodifier.UseStateForUnknown())
 	}
-	if n.Immutable {
+	switch {
+	case n.Immutable && n.Declared:
+		a.PlanModifiers = append(a.PlanModifiers, stringplanmodifier.RequiresReplaceIf(func(_ context.Context, r planmodifier.StringRequest, answer *stringplanmodifier.RequiresReplaceIfFuncResponse) {
+			answer.RequiresReplace = !r.StateValue.IsNull()
+		}, declaredLater, declaredLater))
+	case n.Immutable:
 		a.PlanModifiers = append(a.PlanModifiers, stringplanmodifier.RequiresReplace())
 	}
 	return a
 }
+
+// declaredLater says when a change of an attribute of Declared makes another object.
+const declaredLater = "Another value makes another object. An object that was imported gets its first value without that."
 
 // Check is what is checked of a text before anything is sent; nil is nothing.
 func (n *Node) Check() func(string) error {

@@ -115,12 +115,18 @@ func (n *Node) descend(m protoreflect.Message, create bool) (protoreflect.Messag
 	if len(path) == 0 {
 		return nil, nil
 	}
-	for _, name := range []protoreflect.Name{path[len(path)-1], protoreflect.Name(n.Other)} {
-		if f := m.Descriptor().Fields().ByName(name); f != nil {
+	if f := m.Descriptor().Fields().ByName(path[len(path)-1]); f != nil {
+		return m, f
+	}
+	other := n.Other
+	for {
+		name, rest, below := strings.Cut(other, ".")
+		f := m.Descriptor().Fields().ByName(protoreflect.Name(name))
+		if f == nil || !below {
 			return m, f
 		}
+		m, other = m.Get(f).Message(), rest // only answers have these: they are read
 	}
-	return nil, nil
 }
 
 func (n *Node) set(m protoreflect.Message, f protoreflect.FieldDescriptor, value tftypes.Value, v Values, keysOnly bool) error {
@@ -260,7 +266,7 @@ func Read(m protoreflect.Message, all []*Node, guide map[string]tftypes.Value) m
 		if n.VersionOf != "" {
 			continue
 		}
-		if from, f := n.descend(m, false); f != nil {
+		if from, f := n.descend(m, false); f != nil && (!n.Declared || IsSet(g)) {
 			out[n.Name] = n.get(from, f, g)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
@@ -47,6 +48,7 @@ var notInFiles = map[string]string{
 	"AgentUpgrade":         "happens once",
 	"DeploymentSettings":   "has no exporter yet",
 	"ScmConnection":        "has no exporter yet",
+	"Provider":             "is the cluster template of its name, and nothing in the hub",
 	"Repository":           "GitRepository and HelmRepository are exported instead",
 	"Webhook":              "has no exporter yet",
 	"ClusterRegistration":  "Cluster is exported instead",
@@ -145,6 +147,10 @@ func (values) Service(string, string) (*v1alpha1.ServiceDeployment, error) {
 }
 
 // Connection implements manifest.Values.
+func (values) Provider(name string) (*v1alpha1.Provider, error) {
+	return &v1alpha1.Provider{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ProviderSpec{Cloud: "aws"}}, nil
+}
+
 func (values) Connection(string) (*v1alpha1.ScmConnection, error) {
 	return nil, nil // credentialsRef wins
 }

@@ -18,6 +18,7 @@ var alternatives = map[string][][]string{
 	},
 	"AdminGrant":          {{"spec.user"}, {"spec.serviceAccount"}},
 	"AgentRuntimePolicy":  {{"spec.cluster"}, {"spec.clusterRef"}},
+	"ClusterRegistration": {{"spec.tokenSecretRef"}, {"spec.templateRef", "spec.variables", "spec.managementCluster"}},
 	"CustomHealth":        {{"spec.script"}, {"spec.expressions"}},
 	"GlobalService":       {{"spec.template"}, {"spec.serviceRef", "spec.template.git.url"}, {"spec.serviceRef", "spec.template.repositoryRef"}},
 	"GroupMembership":     {{"spec.members[].user"}, {"spec.members[].serviceAccount"}},

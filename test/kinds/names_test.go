@@ -42,6 +42,28 @@ ServiceDeployment spec.cluster: ServiceRef.cluster: where the service is
 ServiceDeployment spec.name: ServiceRef.name: the service itself
 GlobalService spec.template.name: ApplyGlobalServiceRequest.name: the services' own name
 ManagedNamespace spec.service.name: nothing: it has no effect; the service is called after the namespace
+ClusterRegistration spec.templateRef: FromTemplate.template: the template by its name in the hub
+ClusterRegistration spec.managementCluster: FromTemplate.management_cluster: one of the template's
+Cluster spec.providerRef: FromTemplate.template: the name of the Provider is that of a template
+Provider spec.name: FromTemplate.template: the same
+Provider spec.cloud: nothing: one of three words
+Cluster spec.cloud: nothing: must be that of the Provider
+Cluster spec.version: FromTemplate.variables: a variable of the template, as the following
+Cluster spec.cloudSettings.aws.region: FromTemplate.variables: the same
+Cluster spec.cloudSettings.azure.location: FromTemplate.variables: the same
+Cluster spec.cloudSettings.azure.network: FromTemplate.variables: the same
+Cluster spec.cloudSettings.azure.resourceGroup: FromTemplate.variables: the same
+Cluster spec.cloudSettings.azure.subscriptionId: FromTemplate.variables: the same
+Cluster spec.cloudSettings.gcp.network: FromTemplate.variables: the same
+Cluster spec.cloudSettings.gcp.project: FromTemplate.variables: the same
+Cluster spec.cloudSettings.gcp.region: FromTemplate.variables: the same
+Cluster spec.nodePools[].cloudSettings.aws.launchTemplateId: FromTemplate.variables: the same
+Cluster spec.nodePools[].instanceType: FromTemplate.variables: the same
+Cluster spec.nodePools[].labels: FromTemplate.variables: the same
+Cluster spec.nodePools[].name: FromTemplate.variables: the same
+Cluster spec.nodePools[].taints[].effect: FromTemplate.variables: the same
+Cluster spec.nodePools[].taints[].key: FromTemplate.variables: the same
+Cluster spec.nodePools[].taints[].value: FromTemplate.variables: the same
 ClusterSync spec.projectRef: ListClustersRequest.project: which clusters are listed, with the operator's rights
 ClusterSync spec.tags: ListClustersRequest.tags: the same
 ClusterSync spec.clusterSpec.metadata: UpdateClusterRequest.name: the object that is written is a Cluster, which has the fields above

@@ -173,6 +173,8 @@ type cell struct {
 }
 
 var cells = map[string]cell{
+	"Cluster spec.projectRef":                                      {kinds.Deployments, "Cluster", "", "{providerRef: {name: play}, projectRef: {name: shop, namespace: %s}}"},
+	"Cluster spec.providerRef":                                     {kinds.Deployments, "Cluster", "", "{providerRef: {name: play, namespace: %s}}"},
 	"BootstrapToken spec.projectRef":                               {kinds.Deployments, "BootstrapToken", "", "{projectRef: {name: shop, namespace: %s}, tokenSecretRef: {name: boot}}"},
 	"BootstrapToken spec.tokenSecretRef":                           {kinds.Deployments, "BootstrapToken", "Secret", "{projectRef: {name: shop}, tokenSecretRef: {name: boot, namespace: %s}}"},
 	"GitRepository spec.credentialsRef":                            {kinds.Deployments, "GitRepository", "Secret", "{url: 'https://git.example/x', credentialsRef: {name: values, namespace: %s}}"},
@@ -267,6 +269,11 @@ func TestReferencesBetweenNamespaces(t *testing.T) {
 	b.synchronized(&v1alpha1.Project{ObjectMeta: meta1("shop", "")})
 	shop := ask(b, b.people.Projects.Get, &hubv1.GetProjectRequest{Name: "shop"})
 	ask(b, b.people.Projects.Update, &hubv1.UpdateProjectRequest{Name: "shop", Limits: &hubv1.ProjectLimits{ClusterScoped: true}, Management: &hubv1.Management{By: shop.GetManagedBy()}})
+	// A Cluster names a Provider, which is a template.
+	ask(b, b.people.Clusters.Create, &hubv1.CreateClusterRequest{Name: "mgmt"})
+	b.commit(play("first"))
+	b.registered("play")
+	b.apply("apiVersion: deployments.plural.sh/v1alpha1\nkind: Provider\nmetadata: {name: play}\nspec: {cloud: aws}")
 	for field, c := range cells {
 		t.Run(strings.ReplaceAll(field, " ", "."), func(t *testing.T) {
 			b := &bed{T: t, Client: b.Client, cluster: b.cluster, hub: b.hub, gate: b.gate, people: b.people, namespace: b.namespace, foreign: b.foreign}
@@ -288,7 +295,7 @@ func TestReferencesBetweenNamespaces(t *testing.T) {
 					}
 					b.vanished(o.DeepCopy())
 				}
-				b.apply("apiVersion: " + c.group + "/v1alpha1\nkind: " + c.kind + "\nmetadata: {name: " + name + ", namespace: '" + from + "'}\nspec: " + fmt.Sprintf(c.spec, namespace))
+				b.apply("apiVersion: " + c.group + "/v1alpha1\nkind: " + c.kind + "\nmetadata: {name: " + name + ", namespace: '" + from + "', annotations: {axle-cd.github.io/detach: 'true'}}\nspec: " + fmt.Sprintf(c.spec, namespace))
 			}
 			into(b.namespace)
 			b.settled(o, "True", "") // own, without
