@@ -15,6 +15,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/cleanup"
 	"github.com/axle-cd/axle/agent/clusterapi"
 	"github.com/axle-cd/axle/agent/configuration"
 	"github.com/axle-cd/axle/agent/drift"
@@ -157,6 +158,7 @@ func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 		lifecycle.Part{Name: "tests", Run: p.tests.Run},
 		lifecycle.Part{Name: "tunnel", Run: p.tunnel.run},
 		lifecycle.Part{Name: "clusters made here", Run: p.made.Run},
+		lifecycle.Part{Name: "cleanup", Run: p.cleaner.Run},
 		lifecycle.Part{Name: "token", Run: p.session.run})
 }
 
@@ -169,6 +171,7 @@ type parts struct {
 	tests   *testrun.Runner
 	tunnel  *tunnels
 	made    *clusterapi.Clusters
+	cleaner *cleanup.Cleaner
 }
 
 // assemble wires the parts; it contacts nothing.
@@ -206,8 +209,9 @@ func (a *Agent) assemble(id *identity.Identity, fresh bool, renderer *render.Run
 	gate := tenancy.New(a.kube.REST, a.cfg.Namespace)
 	made := clusterapi.New(clusterapi.Config{Hub: session, Client: a.kube.Client, Dynamic: a.kube.Dynamic, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log, Pools: a.pools})
 	gate.Close(made.Maker)
+	cleaner := cleanup.New(cleanup.Config{Hub: session, Dynamic: a.kube.Dynamic, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log})
 	loop, err := poll.New(poll.Config{
-		Hub: session, Cache: store, Gate: gate, Render: renderer, Apply: applier{engine, a}, Claims: engine, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Heals: watcher, Previews: &preview.Maker{Gate: gate, Cache: store, Tarball: session.Tarball, Render: renderer, Cluster: a.kube, Differ: engine, Tests: true, Clock: a.cfg.Clock}, OnDemand: engine, Diffs: session, Specs: made.Set,
+		Hub: session, Cache: store, Gate: gate, Render: renderer, Apply: applier{engine, a}, Claims: engine, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Heals: watcher, Previews: &preview.Maker{Gate: gate, Cache: store, Tarball: session.Tarball, Render: renderer, Cluster: a.kube, Differ: engine, Tests: true, Clock: a.cfg.Clock}, OnDemand: engine, Diffs: session, Specs: made.Set, Destroying: cleaner.Set,
 		List: list, Remembered: remembered, Fresh: fresh, BootID: a.bootID, AgentVersion: buildinfo.Version, Installation: a.installation(),
 		Former:   func(ctx context.Context, ids []string) error { return apply.LetGo(ctx, engine, ids) },
 		Interval: a.cfg.PollInterval, Fixed: a.cfg.PollInterval != 0, Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: registry, Pools: a.pools,
@@ -219,7 +223,7 @@ func (a *Agent) assemble(id *identity.Identity, fresh bool, renderer *render.Run
 	if err != nil {
 		return nil, err
 	}
-	return &parts{loop, watcher, engine, session, tests, reach, made}, nil
+	return &parts{loop, watcher, engine, session, tests, reach, made, cleaner}, nil
 }
 
 // connect makes the client, and trusts the stored list only if a pinned key signed

@@ -112,6 +112,11 @@ func (s *session) ReportChildren(ctx context.Context, r *agentv1.ReportChildrenR
 	return s.authorised(ctx, func() error { return s.client.ReportChildren(ctx, r) })
 }
 
+// ReportCleanup stores what this cluster still holds at providers.
+func (s *session) ReportCleanup(ctx context.Context, r *agentv1.ReportCleanupRequest) error {
+	return s.authorised(ctx, func() error { return s.client.ReportCleanup(ctx, r) })
+}
+
 // Ping reports the cluster to the hub.
 func (s *session) Ping(ctx context.Context, r *agentv1.PingRequest) error {
 	return s.authorised(ctx, func() error { return s.client.Ping(ctx, r) })

@@ -136,6 +136,11 @@ func (d *destroying) Destroy(_ context.Context, r *connect.Request[hubv1.Destroy
 	return connect.NewResponse(&hubv1.Cluster{}), nil
 }
 
+// Get has no cluster: it is gone at once.
+func (*destroying) Get(context.Context, *connect.Request[hubv1.GetClusterRequest]) (*connect.Response[hubv1.Cluster], error) {
+	return nil, connect.NewError(connect.CodeNotFound, nil)
+}
+
 // Machines are destroyed after their cluster's name was typed, or with --yes.
 func TestDestroyingAsksForTheName(t *testing.T) {
 	for types, tc := range map[string]struct {

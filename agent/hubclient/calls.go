@@ -92,6 +92,13 @@ func (c *Client) ReportChildren(ctx context.Context, r *agentv1.ReportChildrenRe
 	return err
 }
 
+// ReportCleanup stores what this cluster still holds at providers, while it is being
+// destroyed. Repeating a report is harmless.
+func (c *Client) ReportCleanup(ctx context.Context, r *agentv1.ReportCleanupRequest) error {
+	_, err := call(ctx, c, c.calls().ReportCleanup, r)
+	return err
+}
+
 // Ping stores what the agent knows about its cluster.
 func (c *Client) Ping(ctx context.Context, r *agentv1.PingRequest) error {
 	_, err := call(ctx, c, c.calls().Ping, r)

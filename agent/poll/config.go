@@ -71,6 +71,8 @@ type Config struct {
 	// Specs is called with all specs at the start and when one arrived or went, if it is
 	// set. It must not block or call the Loop.
 	Specs func(all []*agentv1.ServiceSpec)
+	// Destroying is called with what each accepted list says, as Specs is.
+	Destroying func(destroying bool)
 
 	// List is the last list, verified; nil if there is none. ETag names it.
 	List *agentv1.Desired

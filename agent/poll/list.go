@@ -57,6 +57,9 @@ func (l *Loop) acceptEntries(list *agentv1.Desired) (moved bool) {
 	l.list, l.listDeletes = list, l.deletes
 	l.allSettled = false
 	l.lists++
+	if l.config.Destroying != nil {
+		l.config.Destroying(list.GetDestroying())
+	}
 	for _, w := range list.GetServices() {
 		s := l.ensure(w.GetId())
 		s.inList = l.lists

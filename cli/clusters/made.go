@@ -109,26 +109,3 @@ func makeCluster(ctx context.Context, a *command.App, client *sdk.Client, reques
 	_, err = fmt.Fprintf(a.Err, "cluster %s is made on %s by service %s; axle clusters get %s shows how far it is\n", request.GetName(), o.GetManagementCluster(), o.GetService(), request.GetName())
 	return err
 }
-
-func destroyCommand(a *command.App) *cobra.Command {
-	management := command.Management()
-	c := &cobra.Command{
-		Use: "destroy NAME…", Short: "Destroy clusters that were made from a template, with their machines",
-		Long: `Destroy a cluster that was made from a template. Its management cluster deletes the
-Cluster object and waits until Cluster API has removed the machines; then the objects of
-the template and the namespace go, and the cluster leaves the hub. Volumes and load
-balancers that the cluster made at a provider are not removed by this: delete them in the
-cluster first.
-
-It is refused while a service on the cluster is protected. To keep the machines, and only
-remove the cluster from the hub: axle clusters delete NAME --detach.`,
-		Example: "  axle clusters destroy shop-1",
-		Args:    command.AtLeast(1),
-		RunE: command.Removes(a, "cluster", "is being destroyed", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Clusters.Destroy(ctx, connect.NewRequest(&hubv1.DestroyClusterRequest{Name: name, Management: management}))
-			return err
-		}),
-	}
-	command.TakeOverFlag(c, management)
-	return c
-}

@@ -113,3 +113,22 @@ func machines(m *agentv1.ChildMachines) fleet.Machines {
 		Name: m.GetName(), Phase: m.GetPhase(), Desired: int(m.GetDesired()), Ready: int(m.GetReady()), UpToDate: int(m.GetUpToDate()), Versions: m.GetVersions(),
 	}
 }
+
+// ReportCleanup stores what the caller still holds at providers, while it is being destroyed.
+func (c calls) ReportCleanup(ctx context.Context, req *connect.Request[agentv1.ReportCleanupRequest]) (*connect.Response[agentv1.ReportCleanupResponse], error) {
+	p, err := caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.config.Keys.CheckBoot(ctx, p.ID, req.Msg.GetBootId()); err != nil {
+		return nil, err
+	}
+	r := fleet.Cleanup{More: int(req.Msg.GetMore()), Message: req.Msg.GetMessage()}
+	for _, l := range req.Msg.GetLeft() {
+		r.Left = append(r.Left, fleet.Leftover{Kind: l.GetKind(), Namespace: l.GetNamespace(), Name: l.GetName(), Message: l.GetMessage(), Since: l.GetSince()})
+	}
+	if err := c.config.Fleet.StoreCleanup(ctx, p.ID, r, req.Msg.GetDone()); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&agentv1.ReportCleanupResponse{}), nil
+}

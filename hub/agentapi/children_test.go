@@ -103,7 +103,7 @@ func TestAManagementClusterConnectsWhatItMakes(t *testing.T) {
 	refused("an ordinary service", mgmt, ordinary, none, errcode.NotFound)
 	refused("no service", mgmt, "svc-none", none, errcode.NotFound)
 	refused("a cluster that waits for approval", b.registerPending("late"), service, "waits for a person's approval", errcode.Forbidden)
-	if _, err := b.Parts().Fleet.DestroyCluster(ctx, admin.Name, "shop-2"); err != nil {
+	if _, err := b.Parts().Fleet.DestroyCluster(ctx, admin.Name, "shop-2", false); err != nil {
 		t.Fatal(err)
 	}
 	refused("one that is being destroyed", mgmt, leaving, "is being destroyed", errcode.Conflict)
@@ -164,5 +164,80 @@ func TestAManagementClusterConnectsWhatItMakes(t *testing.T) {
 	}
 	if !slices.Equal(found, want) {
 		t.Errorf("the audit log has %q, want %q", found, want)
+	}
+}
+
+// The agent of a cluster that is being destroyed learns it from its signed list, in which
+// everything is paused, and its machines go once it has reported that nothing is left.
+func TestAClusterIsCleanedUpByItsOwnAgent(t *testing.T) {
+	b := newBed(t)
+	ctx := t.Context()
+	if _, err := b.Parts().Fleet.CreateProject(ctx, admin.Name, fleet.NewProject{Name: "shop"}); err != nil {
+		t.Fatal(err)
+	}
+	mgmt, other := b.register("hosts"), b.register("other")
+	child, err := mgmt.child(b.make("shop-1", mgmt))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := b.tryRegister("shop-1", tokenIn(t, child.GetManifests()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Parts().Fleet.PutBuiltin(ctx, own.cluster, fleet.Builtin{Name: "web", Namespace: "web", Version: "c", Digest: "axle1:" + strings.Repeat("a", 64), Size: 9}); err != nil {
+		t.Fatal(err)
+	}
+	var before string
+	polls := func(a *agent, destroying bool) {
+		t.Helper()
+		eventually.For(t, limit, "the list", func() error {
+			list, etag, err := a.tryPoll()
+			if err != nil {
+				return err
+			}
+			if len(list.GetServices()) == 0 || list.GetDestroying() != destroying || etag == before {
+				return fmt.Errorf("%v, %s", list, etag)
+			}
+			for _, s := range list.GetServices() {
+				if s.GetPaused() != destroying {
+					return fmt.Errorf("%v", s)
+				}
+			}
+			before = etag
+			return nil
+		})
+	}
+	polls(own, false)
+	if _, err := b.Parts().Fleet.DestroyCluster(ctx, admin.Name, "shop-1", false); err != nil {
+		t.Fatal(err)
+	}
+	polls(own, true)
+	report := func(a *agent, r *agentv1.ReportCleanupRequest) {
+		t.Helper()
+		r.BootId = a.boot
+		if _, err := a.calls().ReportCleanup(ctx, withToken(a, r)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cleanup := func() fleet.Cleanup {
+		t.Helper()
+		c, err := b.Parts().Fleet.ClusterNamed(ctx, "shop-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Cleanup
+	}
+	report(own, &agentv1.ReportCleanupRequest{Left: []*agentv1.CleanupObject{{Kind: "Service", Namespace: "web", Name: "front", Message: "waits for a finalizer", Since: 7}}, More: 2, Message: "cannot list gateways"})
+	// A report is about its sender.
+	report(mgmt, &agentv1.ReportCleanupRequest{Done: true})
+	report(other, &agentv1.ReportCleanupRequest{Done: true})
+	want := fleet.Leftover{Kind: "Service", Namespace: "web", Name: "front", Message: "waits for a finalizer", Since: 7}
+	if c := cleanup(); !c.Running() || len(c.Left) != 1 || c.Left[0] != want || c.More != 2 || c.Message != "cannot list gateways" {
+		t.Errorf("it is %+v", c)
+	}
+	report(own, &agentv1.ReportCleanupRequest{Done: true})
+	service, err := b.Parts().Fleet.Service(ctx, fleet.Ref{Cluster: "hosts", Name: "cluster-shop-1"})
+	if err != nil || service.Deleting != fleet.Drain || cleanup().Running() {
+		t.Errorf("when it is done: %v, %+v, %v", service.Deleting, cleanup(), err)
 	}
 }

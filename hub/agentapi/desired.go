@@ -120,7 +120,7 @@ func (s *Server) sign(ctx context.Context, list desired.List) ([]byte, error) {
 func listMessage(list desired.List) *agentv1.Desired {
 	life := list.Incarnation
 	m := &agentv1.Desired{
-		ClusterId: list.ClusterID, Pending: list.Pending, FormerClusters: list.Former,
+		ClusterId: list.ClusterID, Pending: list.Pending, Destroying: list.Destroying, FormerClusters: list.Former,
 		Position: positionMessage(list.Position),
 		Incarnation: &agentv1.Incarnation{
 			Id: life.ID, StartedAt: clock.Micros(life.StartedAt), ParentId: life.ParentID,

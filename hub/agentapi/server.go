@@ -55,6 +55,7 @@ type Fleet interface {
 	StoreTestRuns(ctx context.Context, clusterID string, runs []fleet.TestRun) error
 	StoreDiff(ctx context.Context, clusterID string, d fleet.Diff) error
 	StoreMadeStates(ctx context.Context, managementID string, states map[string]fleet.MadeState) error
+	StoreCleanup(ctx context.Context, clusterID string, r fleet.Cleanup, done bool) error
 }
 
 // Desired returns what each cluster should run.

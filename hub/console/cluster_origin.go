@@ -20,15 +20,37 @@ func (s *clusters) GetTemplateVariables(ctx context.Context, r *connect.Request[
 }
 
 // origin is nil for a cluster that was not made from a template.
-func origin(c fleet.Cluster) *hubv1.ClusterOrigin {
-	o := c.Origin
+func origin(v fleet.ClusterView) *hubv1.ClusterOrigin {
+	o := v.Origin
 	if !o.Known() {
 		return nil
 	}
 	return &hubv1.ClusterOrigin{
 		Template: o.Template, Commit: o.Commit, Version: o.Version, Variables: o.Variables, Given: cmp.Or(o.Given, o.Variables), ManagementCluster: o.Management, Service: o.Service, Namespace: o.Namespace, Destroying: o.Destroying,
-		State: madeState(c.MadeState),
+		State: madeState(v.MadeState), Cleanup: cleanup(v),
 	}
+}
+
+// cleanup is nil for a cluster that has none. An agent that is away is what it waits for.
+func cleanup(v fleet.ClusterView) *hubv1.ClusterCleanup {
+	c := v.Cleanup
+	if c.StartedAt == 0 {
+		return nil
+	}
+	out := &hubv1.ClusterCleanup{StartedAt: c.StartedAt, ReportedAt: c.ReportedAt, EndedAt: c.EndedAt, More: int32(c.More), Message: c.Message, Forced: c.Forced}
+	for _, l := range c.Left {
+		out.Left = append(out.Left, &hubv1.CleanupObject{Kind: l.Kind, Namespace: l.Namespace, Name: l.Name, Message: l.Message, Since: l.Since})
+	}
+	switch away := v.Freshness != fleet.Fresh; {
+	case !c.Running():
+	case v.Pending:
+		out.Message = "its agent waits for approval, so it removes nothing; axle clusters approve " + v.Name + " approves it, and axle clusters destroy " + v.Name + " --force goes on without it"
+	case away:
+		out.Message = "its agent does not poll, so nobody removes what the cluster holds at providers; axle clusters destroy " + v.Name + " --force goes on without it"
+	case c.ReportedAt == 0:
+		out.Message = "its agent has not reported yet what the cluster holds at providers"
+	}
+	return out
 }
 
 // madeState is nil before the first report.

@@ -41,7 +41,7 @@ func (s *Server) cluster(v fleet.ClusterView) *hubv1.Cluster {
 		Registered: v.Registered(), Pending: v.Pending, Freshness: string(v.Freshness), PolledAt: v.PolledAt, PingedAt: v.PingedAt, CreatedAt: v.CreatedAt,
 		Services: int32(v.Services), ServicesHealthy: int32(v.ServicesHealthy), ServicesFailed: int32(v.ServicesFailed),
 		PollIntervalMicros: v.PollInterval, Tunnel: tunnel, TunnelSince: since, Message: v.Message, ManagedBy: management.Out(v.ManagedBy),
-		Origin: origin(v.Cluster),
+		Origin: origin(v),
 	}
 }
 
@@ -151,7 +151,7 @@ func (s *clusters) Destroy(ctx context.Context, r *connect.Request[hubv1.Destroy
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.config.Fleet.DestroyCluster(ctx, caller(ctx).By(), have.Name); err != nil {
+	if _, err := s.config.Fleet.DestroyCluster(ctx, caller(ctx).By(), have.Name, r.Msg.GetForce()); err != nil {
 		return nil, err
 	}
 	return s.answer(ctx, have.Name)

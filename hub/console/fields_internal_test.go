@@ -72,7 +72,7 @@ var harmless = []struct {
 	{[]string{"Fleet/Watch", "Fleet/SetTopics"}, []string{"topics.*", "resume_token", "stream_id"}, "what is not to be seen is gone as what never was, and a stream is found for its own caller alone"},
 	{nil, []string{"page_size", "page_token", "limit", "after", "continue", "table", "resource_version", "wait", "fresh", "dry_run", "fields", "merge", "unset", "set_metadata", "set_tags"}, "how much, or how, of what the call is about"},
 	{nil, []string{"objects.group", "objects.version", "objects.resource", "objects.namespace", "objects.label_selector", "objects.field_selector", "path"}, "a part of that cluster's API, which the cluster's own RBAC judges for the person"},
-	{nil, []string{"detach", "revision", "resources"}, "a way to do it to what the call is about"},
+	{nil, []string{"detach", "force", "revision", "resources"}, "a way to do it to what the call is about"},
 	{nil, []string{"context.values", "context.secrets", "outputs.values", "outputs.secrets", "metadata", "tags"}, "content of what the call is about, for those who may read it anyway"},
 	{nil, []string{"context.services", "context.updated_at", "context.updated_by", "context.version", "context.managed_by.*", "outputs.managed_by.*", "outputs.services", "outputs.updated_at", "outputs.updated_by", "outputs.version"}, "is not read in a request"},
 

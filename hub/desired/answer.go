@@ -48,7 +48,7 @@ func (x *Index) For(clusterID string) (List, error) {
 	c.refresh(l)
 	c.give()
 	list := List{
-		ClusterID: c.id, ClusterName: c.name, ETag: c.etag, Pending: c.pending,
+		ClusterID: c.id, ClusterName: c.name, ETag: c.etag, Pending: c.pending, Destroying: c.destroying,
 		Position: at, Incarnation: incarnation, Former: c.former,
 	}
 	if c.pending {
@@ -62,7 +62,7 @@ func (x *Index) For(clusterID string) (List, error) {
 		}
 		list.Services = append(list.Services, Service{
 			ID: e.id, Name: e.name, Namespace: e.namespace,
-			TarballDigest: e.tarball.String(), TarballBytes: e.bytes, SpecDigest: e.spec.String(), Paused: e.paused, Parts: e.partList(), Wait: e.wait.under(l),
+			TarballDigest: e.tarball.String(), TarballBytes: e.bytes, SpecDigest: e.spec.String(), Paused: e.paused || c.destroying, Parts: e.partList(), Wait: e.wait.under(l),
 		})
 	}
 	return list, nil

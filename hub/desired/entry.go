@@ -81,6 +81,8 @@ type cluster struct {
 	// known is false while only a service has referred to the cluster.
 	known   bool
 	pending bool
+	// destroying: its services are paused.
+	destroying bool
 	// former are ended registrations of the same Kubernetes cluster.
 	former  []string
 	entries []*entry

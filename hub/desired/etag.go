@@ -33,6 +33,9 @@ func (c *cluster) makeETag(l life) string {
 	for _, id := range c.former {
 		h.text(id)
 	}
+	if c.destroying { // the etags of other lists stay as they were
+		h.text("destroying")
+	}
 	full := sha256.Sum256(h.buf)
 	return `W/"` + base64.RawURLEncoding.EncodeToString(full[:etagBytes]) + `"`
 }

@@ -16,6 +16,8 @@ type List struct {
 	// Pending is set while the cluster waits for a person's approval; the list
 	// is then empty.
 	Pending bool
+	// Destroying is set while the cluster is being destroyed; all services are then paused.
+	Destroying bool
 	// Former are the ended registrations of the same Kubernetes cluster.
 	Former []string
 	// Services and Tombstones are in order of id.

@@ -35,8 +35,8 @@ func (t *table) cluster(id string) *cluster {
 
 func (t *table) putCluster(r fleet.ClusterRow) {
 	c := t.cluster(r.ID)
-	if !c.known || c.pending != r.Pending || c.name != r.Name {
-		c.known, c.pending, c.name, c.etag = true, r.Pending, r.Name, ""
+	if !c.known || c.pending != r.Pending || c.destroying != r.Destroying || c.name != r.Name {
+		c.known, c.pending, c.destroying, c.name, c.etag = true, r.Pending, r.Destroying, r.Name, ""
 	}
 }
 

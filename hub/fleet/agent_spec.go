@@ -35,6 +35,8 @@ type ClusterRow struct {
 	ID      string
 	Name    string
 	Pending bool
+	// Destroying: it runs nothing new, and removes what it holds at providers.
+	Destroying bool
 }
 
 // AgentSpec is everything an agent needs of a service except its files.

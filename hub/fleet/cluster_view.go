@@ -118,7 +118,7 @@ func (f *clusters) LoadCluster(ctx context.Context, id string) (ClusterRow, erro
 	if err != nil {
 		return ClusterRow{}, err
 	}
-	return ClusterRow{ID: c.ID, Name: c.Name, Pending: c.Pending}, nil
+	return ClusterRow{ID: c.ID, Name: c.Name, Pending: c.Pending, Destroying: c.Origin.Destroying}, nil
 }
 
 // clusterFor returns the cluster that a service names. Its NotFound error says

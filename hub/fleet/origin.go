@@ -184,11 +184,12 @@ func (f *clusters) Child(ctx context.Context, managementID, serviceID string) (C
 	return c, event.DependsOn(ctx, event.Change{Kind: event.KindCluster, Key: c.ID})
 }
 
-// DestroyCluster begins to remove what was made for a cluster: its service is drained, and
-// ForgetDestroyed removes the row afterwards. Unprocessable for a cluster that was not made
-// from a template, Conflict while a service on it is protected or other clusters are made on
-// it. A repeated call changes nothing.
-func (f *clusters) DestroyCluster(ctx context.Context, by, name string) (Cluster, error) {
+// DestroyCluster begins to remove what was made for a cluster. First its own agent removes
+// what the cluster holds at providers (Cleanup), unless it has none, or that is forced; then
+// its service is drained, and ForgetDestroyed removes the row afterwards. Unprocessable for a
+// cluster that was not made from a template, Conflict while a service on it is protected or
+// other clusters are made on it. A repeated call changes nothing, unless it is forced.
+func (f *clusters) DestroyCluster(ctx context.Context, by, name string, force bool) (Cluster, error) {
 	var c Cluster
 	err := f.writer.Write(ctx, func(ctx context.Context) (err error) {
 		if c, err = f.store.ClusterByName(ctx, name); err != nil {
@@ -198,7 +199,11 @@ func (f *clusters) DestroyCluster(ctx context.Context, by, name string) (Cluster
 			return errcode.New(errcode.Unprocessable, "cluster %s was not made from a template, so the hub has no machines of it to destroy; axle clusters delete removes it from the hub", name)
 		}
 		if c.Origin.Destroying {
-			return nil
+			if !force || !c.Cleanup.Running() {
+				return nil
+			}
+			c.Cleanup.Forced = true
+			return f.endCleanup(ctx, c, c.Cleanup, by)
 		}
 		before := c
 		if c.ManagedBy, err = managed.Write(ctx, "cluster "+name, c.ManagedBy, true); err != nil {
@@ -219,10 +224,14 @@ func (f *clusters) DestroyCluster(ctx context.Context, by, name string) (Cluster
 				return errcode.New(errcode.Conflict, "service %s is protected; unset protect first", s.Ref())
 			}
 		}
+		c.Origin.Destroying = true
+		if c.Registered() && !force {
+			c.Cleanup.StartedAt = f.now()
+			return f.putCluster(ctx, before, &c, "cluster.destroying", by, "its agent removes load balancers and volumes first")
+		}
 		if err := f.leaveMaker(ctx, c, by, Drain); err != nil {
 			return err
 		}
-		c.Origin.Destroying = true
 		return f.putCluster(ctx, before, &c, "cluster.destroying", by, "service "+c.Origin.Management+"/"+c.Origin.Service+" is drained")
 	})
 	return c, err

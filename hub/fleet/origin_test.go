@@ -62,20 +62,20 @@ func TestClustersOfTemplatesGoInOrder(t *testing.T) {
 		}
 		wantText(t, env.DeleteCluster(ctx, "ann", "hosts", true), errcode.Conflict, "holds the objects of 1 clusters that were made from templates (shop-1)")
 		wantText(t, env.DeleteCluster(ctx, "ann", "shop-1", false), errcode.Conflict, "axle clusters destroy shop-1")
-		_, err := env.DestroyCluster(ctx, "ann", "hosts")
+		_, err := env.DestroyCluster(ctx, "ann", "hosts", false)
 		wantText(t, err, errcode.Unprocessable, "was not made from a template")
 
 		spec := fleettest.Spec("web")
 		spec.Protect = true
 		env.Must(env.CreateService(ctx, "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "shop-1", Name: "web"}, Spec: spec, Project: "shop"}))
-		_, err = env.DestroyCluster(ctx, "ann", "shop-1")
+		_, err = env.DestroyCluster(ctx, "ann", "shop-1", false)
 		wantText(t, err, errcode.Conflict, "service shop-1/web is protected")
 		spec.Protect = false
 		if _, _, err := env.ApplyService(ctx, "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "shop-1", Name: "web"}, Spec: spec, Project: "shop"}); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 { // a repeated call changes nothing
-			c, err := env.DestroyCluster(ctx, "ann", "shop-1")
+			c, err := env.DestroyCluster(ctx, "ann", "shop-1", false)
 			if err != nil || !c.Origin.Destroying {
 				t.Fatalf("%v, %v", c.Origin, err)
 			}

@@ -124,7 +124,7 @@ func TestChecksAreEvaluatedBeforeTheTransaction(t *testing.T) {
 		}
 		// A cluster that is being destroyed when the report is stored has no checks.
 		m.first = func() {
-			if _, err := env.DestroyCluster(ctx, "ann", "shop-0"); err != nil {
+			if _, err := env.DestroyCluster(ctx, "ann", "shop-0", false); err != nil {
 				t.Error(err)
 			}
 		}

@@ -30,7 +30,7 @@ func TestADestroyedClusterIsNotified(t *testing.T) {
 		b.sink(notify.SinkRequest{Name: "shop", Project: "shop"})
 		b.route(notify.Router{Name: "shop", Project: "shop", Events: []string{"cluster.delete"}, Sinks: []string{"shop"}})
 
-		_, err = b.DestroyCluster(ctx, "user ann", "shop-1")
+		_, err = b.DestroyCluster(ctx, "user ann", "shop-1", false)
 		b.must(err)
 		b.turn(gathered)
 		got := b.take()

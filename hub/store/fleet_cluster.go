@@ -37,6 +37,7 @@ var (
 		rows.Col(c, "management_id", &v.ManagementID)
 		rows.Flag(c, "destroying", &v.Origin.Destroying)
 		rows.Sparse(c, "made_state", &v.MadeState, "{}")
+		rows.Sparse(c, "cleanup", &v.Cleanup, "{}")
 		rows.Col(c, "managed_by_tool", &v.ManagedBy.Tool)
 		rows.Col(c, "managed_by_id", &v.ManagedBy.ID)
 	})
@@ -212,11 +213,13 @@ func (s *Store) ClusterTallies(ctx context.Context, clusterID string) (map[strin
 
 // EachClusterRow implements fleet.ClusterLister.
 func (s *Store) EachClusterRow(ctx context.Context, fn func(fleet.ClusterRow) error) error {
-	return s.each(ctx, "SELECT id, name, pending FROM clusters", nil, func(row scan) error {
+	return s.each(ctx, "SELECT id, name, pending, destroying FROM clusters", nil, func(row scan) error {
 		var c fleet.ClusterRow
-		if err := row(&c.ID, &c.Name, &c.Pending); err != nil {
+		var destroying int64
+		if err := row(&c.ID, &c.Name, &c.Pending, &destroying); err != nil {
 			return err
 		}
+		c.Destroying = destroying != 0
 		return fn(c)
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 // secretless are packages that write to API servers, and no Secret.
 var secretless = map[string]string{
+	"agent/cleanup":      "an admission policy",
 	"agent/clusterapi":   "everything by internal/kubeapply",
 	"agent/doctor":       "reviews of its own rights",
 	"agent/kube":         "namespaces",

@@ -681,8 +681,11 @@ type Desired struct {
 	// Ids of ended registrations of the same Kubernetes cluster, by the uid of
 	// its kube-system namespace. Objects that they left have no owner.
 	FormerClusters []string `protobuf:"bytes,8,rep,name=former_clusters,json=formerClusters,proto3" json:"former_clusters,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The cluster is being destroyed: all services are paused, and the agent removes
+	// what the cluster holds at providers.
+	Destroying    bool `protobuf:"varint,9,opt,name=destroying,proto3" json:"destroying,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Desired) Reset() {
@@ -769,6 +772,13 @@ func (x *Desired) GetFormerClusters() []string {
 		return x.FormerClusters
 	}
 	return nil
+}
+
+func (x *Desired) GetDestroying() bool {
+	if x != nil {
+		return x.Destroying
+	}
+	return false
 }
 
 // Incarnation is one life of the hub's database, with its parent.
@@ -4247,6 +4257,203 @@ func (*ReportChildrenResponse) Descriptor() ([]byte, []int) {
 	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
+// ReportCleanupRequest is what a cluster that is being destroyed still holds at
+// providers.
+type ReportCleanupRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	BootId string                 `protobuf:"bytes,1,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
+	// At most 50 of them, and how many there are besides.
+	Left []*CleanupObject `protobuf:"bytes,2,rep,name=left,proto3" json:"left,omitempty"`
+	More int32            `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
+	// Why the agent does not know all that is left, without secrets.
+	Message string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	// Nothing is left.
+	Done          bool `protobuf:"varint,5,opt,name=done,proto3" json:"done,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportCleanupRequest) Reset() {
+	*x = ReportCleanupRequest{}
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportCleanupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportCleanupRequest) ProtoMessage() {}
+
+func (x *ReportCleanupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportCleanupRequest.ProtoReflect.Descriptor instead.
+func (*ReportCleanupRequest) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *ReportCleanupRequest) GetBootId() string {
+	if x != nil {
+		return x.BootId
+	}
+	return ""
+}
+
+func (x *ReportCleanupRequest) GetLeft() []*CleanupObject {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
+func (x *ReportCleanupRequest) GetMore() int32 {
+	if x != nil {
+		return x.More
+	}
+	return 0
+}
+
+func (x *ReportCleanupRequest) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *ReportCleanupRequest) GetDone() bool {
+	if x != nil {
+		return x.Done
+	}
+	return false
+}
+
+type ReportCleanupResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportCleanupResponse) Reset() {
+	*x = ReportCleanupResponse{}
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportCleanupResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportCleanupResponse) ProtoMessage() {}
+
+func (x *ReportCleanupResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportCleanupResponse.ProtoReflect.Descriptor instead.
+func (*ReportCleanupResponse) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
+}
+
+// CleanupObject is an object whose deletion is waited for.
+type CleanupObject struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Kind      string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Namespace string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name      string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// What it waits for, in the words of the cluster.
+	Message string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	// When its deletion was requested, 0 where only its owner's was; microseconds
+	// since 1970 UTC.
+	Since         int64 `protobuf:"varint,5,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CleanupObject) Reset() {
+	*x = CleanupObject{}
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CleanupObject) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CleanupObject) ProtoMessage() {}
+
+func (x *CleanupObject) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CleanupObject.ProtoReflect.Descriptor instead.
+func (*CleanupObject) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *CleanupObject) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *CleanupObject) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *CleanupObject) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CleanupObject) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *CleanupObject) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
 // ChildState is the state of a cluster that a service makes, in the words of
 // Cluster API.
 type ChildState struct {
@@ -4264,7 +4471,7 @@ type ChildState struct {
 
 func (x *ChildState) Reset() {
 	*x = ChildState{}
-	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	mi := &file_agent_v1_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4276,7 +4483,7 @@ func (x *ChildState) String() string {
 func (*ChildState) ProtoMessage() {}
 
 func (x *ChildState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	mi := &file_agent_v1_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4289,7 +4496,7 @@ func (x *ChildState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildState.ProtoReflect.Descriptor instead.
 func (*ChildState) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ChildState) GetServiceId() string {
@@ -4350,7 +4557,7 @@ type ChildMachines struct {
 
 func (x *ChildMachines) Reset() {
 	*x = ChildMachines{}
-	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	mi := &file_agent_v1_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4362,7 +4569,7 @@ func (x *ChildMachines) String() string {
 func (*ChildMachines) ProtoMessage() {}
 
 func (x *ChildMachines) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	mi := &file_agent_v1_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4375,7 +4582,7 @@ func (x *ChildMachines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildMachines.ProtoReflect.Descriptor instead.
 func (*ChildMachines) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ChildMachines) GetName() string {
@@ -4434,7 +4641,7 @@ type ChildCondition struct {
 
 func (x *ChildCondition) Reset() {
 	*x = ChildCondition{}
-	mi := &file_agent_v1_agent_proto_msgTypes[52]
+	mi := &file_agent_v1_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4446,7 +4653,7 @@ func (x *ChildCondition) String() string {
 func (*ChildCondition) ProtoMessage() {}
 
 func (x *ChildCondition) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[52]
+	mi := &file_agent_v1_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4459,7 +4666,7 @@ func (x *ChildCondition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildCondition.ProtoReflect.Descriptor instead.
 func (*ChildCondition) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{52}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ChildCondition) GetType() string {
@@ -4559,7 +4766,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\rSignedDesired\x12\x18\n" +
 	"\adesired\x18\x01 \x01(\fR\adesired\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\fR\tsignature\x12\x15\n" +
-	"\x06key_id\x18\x03 \x01(\tR\x05keyId\"\x85\x03\n" +
+	"\x06key_id\x18\x03 \x01(\tR\x05keyId\"\xa5\x03\n" +
 	"\aDesired\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x123\n" +
@@ -4571,7 +4778,10 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x14poll_interval_micros\x18\x05 \x01(\x03R\x12pollIntervalMicros\x12<\n" +
 	"\vincarnation\x18\x06 \x01(\v2\x1a.axle.agent.v1.IncarnationR\vincarnation\x12\x18\n" +
 	"\apending\x18\a \x01(\bR\apending\x12'\n" +
-	"\x0fformer_clusters\x18\b \x03(\tR\x0eformerClusters\"\xcf\x01\n" +
+	"\x0fformer_clusters\x18\b \x03(\tR\x0eformerClusters\x12\x1e\n" +
+	"\n" +
+	"destroying\x18\t \x01(\bR\n" +
+	"destroying\"\xcf\x01\n" +
 	"\vIncarnation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -4893,7 +5103,20 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x15ReportChildrenRequest\x12\x17\n" +
 	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x125\n" +
 	"\bchildren\x18\x02 \x03(\v2\x19.axle.agent.v1.ChildStateR\bchildren\"\x18\n" +
-	"\x16ReportChildrenResponse\"\x91\x02\n" +
+	"\x16ReportChildrenResponse\"\xa3\x01\n" +
+	"\x14ReportCleanupRequest\x12\x17\n" +
+	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x120\n" +
+	"\x04left\x18\x02 \x03(\v2\x1c.axle.agent.v1.CleanupObjectR\x04left\x12\x12\n" +
+	"\x04more\x18\x03 \x01(\x05R\x04more\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\x12\x12\n" +
+	"\x04done\x18\x05 \x01(\bR\x04done\"\x17\n" +
+	"\x15ReportCleanupResponse\"\x85\x01\n" +
+	"\rCleanupObject\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\x12\x14\n" +
+	"\x05since\x18\x05 \x01(\x03R\x05since\"\x91\x02\n" +
 	"\n" +
 	"ChildState\x12\x1d\n" +
 	"\n" +
@@ -4918,7 +5141,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x04 \x01(\tR\amessage\x12\x14\n" +
-	"\x05since\x18\x05 \x01(\x03R\x05since2\xd2\x05\n" +
+	"\x05since\x18\x05 \x01(\x03R\x05since2\xae\x06\n" +
 	"\fAgentService\x12K\n" +
 	"\bRegister\x12\x1e.axle.agent.v1.RegisterRequest\x1a\x1f.axle.agent.v1.RegisterResponse\x12B\n" +
 	"\x05Renew\x12\x1b.axle.agent.v1.RenewRequest\x1a\x1c.axle.agent.v1.RenewResponse\x12K\n" +
@@ -4928,7 +5151,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
 	"ReportDiff\x12 .axle.agent.v1.ReportDiffRequest\x1a!.axle.agent.v1.ReportDiffResponse\x12T\n" +
 	"\vEnrollChild\x12!.axle.agent.v1.EnrollChildRequest\x1a\".axle.agent.v1.EnrollChildResponse\x12]\n" +
-	"\x0eReportChildren\x12$.axle.agent.v1.ReportChildrenRequest\x1a%.axle.agent.v1.ReportChildrenResponse\x12?\n" +
+	"\x0eReportChildren\x12$.axle.agent.v1.ReportChildrenRequest\x1a%.axle.agent.v1.ReportChildrenResponse\x12Z\n" +
+	"\rReportCleanup\x12#.axle.agent.v1.ReportCleanupRequest\x1a$.axle.agent.v1.ReportCleanupResponse\x12?\n" +
 	"\x04Ping\x12\x1a.axle.agent.v1.PingRequest\x1a\x1b.axle.agent.v1.PingResponseB.Z,github.com/axle-cd/axle/api/agent/v1;agentv1b\x06proto3"
 
 var (
@@ -4943,7 +5167,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*Position)(nil),               // 0: axle.agent.v1.Position
 	(*RegisterRequest)(nil),        // 1: axle.agent.v1.RegisterRequest
@@ -4995,24 +5219,27 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*DifferenceList)(nil),         // 47: axle.agent.v1.DifferenceList
 	(*ReportChildrenRequest)(nil),  // 48: axle.agent.v1.ReportChildrenRequest
 	(*ReportChildrenResponse)(nil), // 49: axle.agent.v1.ReportChildrenResponse
-	(*ChildState)(nil),             // 50: axle.agent.v1.ChildState
-	(*ChildMachines)(nil),          // 51: axle.agent.v1.ChildMachines
-	(*ChildCondition)(nil),         // 52: axle.agent.v1.ChildCondition
-	nil,                            // 53: axle.agent.v1.RegisterRequest.TagsEntry
-	nil,                            // 54: axle.agent.v1.ServiceSpec.ConfigurationEntry
-	nil,                            // 55: axle.agent.v1.ServiceSpec.SecretsEntry
-	nil,                            // 56: axle.agent.v1.ServiceSpec.HiddenEntry
-	nil,                            // 57: axle.agent.v1.ClusterData.TagsEntry
-	(*SyncConfig)(nil),             // 58: axle.agent.v1.SyncConfig
-	(*Dependency)(nil),             // 59: axle.agent.v1.Dependency
-	(*SyncWindow)(nil),             // 60: axle.agent.v1.SyncWindow
-	(*Settings)(nil),               // 61: axle.agent.v1.Settings
-	(*Helm)(nil),                   // 62: axle.agent.v1.Helm
-	(*Kustomize)(nil),              // 63: axle.agent.v1.Kustomize
-	(*Renderer)(nil),               // 64: axle.agent.v1.Renderer
+	(*ReportCleanupRequest)(nil),   // 50: axle.agent.v1.ReportCleanupRequest
+	(*ReportCleanupResponse)(nil),  // 51: axle.agent.v1.ReportCleanupResponse
+	(*CleanupObject)(nil),          // 52: axle.agent.v1.CleanupObject
+	(*ChildState)(nil),             // 53: axle.agent.v1.ChildState
+	(*ChildMachines)(nil),          // 54: axle.agent.v1.ChildMachines
+	(*ChildCondition)(nil),         // 55: axle.agent.v1.ChildCondition
+	nil,                            // 56: axle.agent.v1.RegisterRequest.TagsEntry
+	nil,                            // 57: axle.agent.v1.ServiceSpec.ConfigurationEntry
+	nil,                            // 58: axle.agent.v1.ServiceSpec.SecretsEntry
+	nil,                            // 59: axle.agent.v1.ServiceSpec.HiddenEntry
+	nil,                            // 60: axle.agent.v1.ClusterData.TagsEntry
+	(*SyncConfig)(nil),             // 61: axle.agent.v1.SyncConfig
+	(*Dependency)(nil),             // 62: axle.agent.v1.Dependency
+	(*SyncWindow)(nil),             // 63: axle.agent.v1.SyncWindow
+	(*Settings)(nil),               // 64: axle.agent.v1.Settings
+	(*Helm)(nil),                   // 65: axle.agent.v1.Helm
+	(*Kustomize)(nil),              // 66: axle.agent.v1.Kustomize
+	(*Renderer)(nil),               // 67: axle.agent.v1.Renderer
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	53, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
+	56, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	6,  // 2: axle.agent.v1.RegisterResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
 	3,  // 3: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
@@ -5027,23 +5254,23 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	16, // 12: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
 	0,  // 13: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
 	20, // 14: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
-	58, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	54, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	55, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
-	59, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
+	61, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
+	57, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	58, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	62, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
 	21, // 19: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
 	19, // 20: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
-	60, // 21: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
-	56, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
+	63, // 21: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
+	59, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
 	18, // 23: axle.agent.v1.ServiceSpec.tenancy:type_name -> axle.agent.v1.Tenancy
 	17, // 24: axle.agent.v1.ServiceSpec.previews:type_name -> axle.agent.v1.Preview
-	61, // 25: axle.agent.v1.ServiceSpec.settings:type_name -> axle.agent.v1.Settings
+	64, // 25: axle.agent.v1.ServiceSpec.settings:type_name -> axle.agent.v1.Settings
 	16, // 26: axle.agent.v1.Preview.spec:type_name -> axle.agent.v1.ServiceSpec
 	12, // 27: axle.agent.v1.Preview.parts:type_name -> axle.agent.v1.Part
-	62, // 28: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
-	63, // 29: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
-	64, // 30: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
-	57, // 31: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	65, // 28: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
+	66, // 29: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
+	67, // 30: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
+	60, // 31: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
 	25, // 32: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
 	23, // 33: axle.agent.v1.ReportRequest.heals:type_name -> axle.agent.v1.Heal
 	24, // 34: axle.agent.v1.Heal.fields:type_name -> axle.agent.v1.DriftedField
@@ -5058,33 +5285,36 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	37, // 43: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
 	39, // 44: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
 	46, // 45: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
-	50, // 46: axle.agent.v1.ReportChildrenRequest.children:type_name -> axle.agent.v1.ChildState
-	51, // 47: axle.agent.v1.ChildState.control_plane:type_name -> axle.agent.v1.ChildMachines
-	51, // 48: axle.agent.v1.ChildState.pools:type_name -> axle.agent.v1.ChildMachines
-	52, // 49: axle.agent.v1.ChildState.conditions:type_name -> axle.agent.v1.ChildCondition
-	1,  // 50: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
-	4,  // 51: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
-	14, // 52: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
-	22, // 53: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
-	32, // 54: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
-	44, // 55: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
-	41, // 56: axle.agent.v1.AgentService.EnrollChild:input_type -> axle.agent.v1.EnrollChildRequest
-	48, // 57: axle.agent.v1.AgentService.ReportChildren:input_type -> axle.agent.v1.ReportChildrenRequest
-	38, // 58: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 59: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 60: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	15, // 61: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	26, // 62: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	33, // 63: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
-	45, // 64: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
-	42, // 65: axle.agent.v1.AgentService.EnrollChild:output_type -> axle.agent.v1.EnrollChildResponse
-	49, // 66: axle.agent.v1.AgentService.ReportChildren:output_type -> axle.agent.v1.ReportChildrenResponse
-	40, // 67: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	59, // [59:68] is the sub-list for method output_type
-	50, // [50:59] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	53, // 46: axle.agent.v1.ReportChildrenRequest.children:type_name -> axle.agent.v1.ChildState
+	52, // 47: axle.agent.v1.ReportCleanupRequest.left:type_name -> axle.agent.v1.CleanupObject
+	54, // 48: axle.agent.v1.ChildState.control_plane:type_name -> axle.agent.v1.ChildMachines
+	54, // 49: axle.agent.v1.ChildState.pools:type_name -> axle.agent.v1.ChildMachines
+	55, // 50: axle.agent.v1.ChildState.conditions:type_name -> axle.agent.v1.ChildCondition
+	1,  // 51: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
+	4,  // 52: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
+	14, // 53: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
+	22, // 54: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
+	32, // 55: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
+	44, // 56: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
+	41, // 57: axle.agent.v1.AgentService.EnrollChild:input_type -> axle.agent.v1.EnrollChildRequest
+	48, // 58: axle.agent.v1.AgentService.ReportChildren:input_type -> axle.agent.v1.ReportChildrenRequest
+	50, // 59: axle.agent.v1.AgentService.ReportCleanup:input_type -> axle.agent.v1.ReportCleanupRequest
+	38, // 60: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 61: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 62: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	15, // 63: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	26, // 64: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	33, // 65: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
+	45, // 66: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
+	42, // 67: axle.agent.v1.AgentService.EnrollChild:output_type -> axle.agent.v1.EnrollChildResponse
+	49, // 68: axle.agent.v1.AgentService.ReportChildren:output_type -> axle.agent.v1.ReportChildrenResponse
+	51, // 69: axle.agent.v1.AgentService.ReportCleanup:output_type -> axle.agent.v1.ReportCleanupResponse
+	40, // 70: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	61, // [61:71] is the sub-list for method output_type
+	51, // [51:61] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -5100,7 +5330,7 @@ func file_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   58,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -80,7 +80,13 @@ func byTheHub(t *testing.T, b *bed) {
 		t.Errorf("the service wrote %v: %v", delivered.Data, err)
 	}
 
-	axle("clusters", "destroy", "edge", "--yes")
+	h := held{b, workload}
+	h.fill()
+	h.cleans(axle, func() {
+		b.must(workload.CoreV1().Pods("axle-system").DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{}))
+		b.must(w.Hub.Kill())
+		b.must(w.Hub.Start(ctx))
+	})
 	eventually.For(t, 3*time.Minute, "the cluster leaves the hub", func() error {
 		if left := axle("clusters", "list", "-o", "name"); strings.Contains(left, "edge") {
 			return fmt.Errorf("the hub has %s, and of service %s: %s", left, service, axle("services", "get", service, "-o", "json"))

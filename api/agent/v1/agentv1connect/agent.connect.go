@@ -70,6 +70,9 @@ const (
 	// AgentServiceReportChildrenProcedure is the fully-qualified name of the AgentService's
 	// ReportChildren RPC.
 	AgentServiceReportChildrenProcedure = "/axle.agent.v1.AgentService/ReportChildren"
+	// AgentServiceReportCleanupProcedure is the fully-qualified name of the AgentService's
+	// ReportCleanup RPC.
+	AgentServiceReportCleanupProcedure = "/axle.agent.v1.AgentService/ReportCleanup"
 	// AgentServicePingProcedure is the fully-qualified name of the AgentService's Ping RPC.
 	AgentServicePingProcedure = "/axle.agent.v1.AgentService/Ping"
 )
@@ -101,6 +104,9 @@ type AgentServiceClient interface {
 	// ReportChildren stores the state of clusters that services of the caller's
 	// make. An answer means that it is committed.
 	ReportChildren(context.Context, *connect.Request[v1.ReportChildrenRequest]) (*connect.Response[v1.ReportChildrenResponse], error)
+	// ReportCleanup stores how far a cluster that is being destroyed is with what it
+	// holds at providers. Once it is done, its machines go.
+	ReportCleanup(context.Context, *connect.Request[v1.ReportCleanupRequest]) (*connect.Response[v1.ReportCleanupResponse], error)
 	// Ping stores what the agent knows about its cluster; it is only sent on
 	// change and every 2 h. The poll shows liveness, not this call.
 	Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error)
@@ -165,6 +171,12 @@ func NewAgentServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(agentServiceMethods.ByName("ReportChildren")),
 			connect.WithClientOptions(opts...),
 		),
+		reportCleanup: connect.NewClient[v1.ReportCleanupRequest, v1.ReportCleanupResponse](
+			httpClient,
+			baseURL+AgentServiceReportCleanupProcedure,
+			connect.WithSchema(agentServiceMethods.ByName("ReportCleanup")),
+			connect.WithClientOptions(opts...),
+		),
 		ping: connect.NewClient[v1.PingRequest, v1.PingResponse](
 			httpClient,
 			baseURL+AgentServicePingProcedure,
@@ -184,6 +196,7 @@ type agentServiceClient struct {
 	reportDiff     *connect.Client[v1.ReportDiffRequest, v1.ReportDiffResponse]
 	enrollChild    *connect.Client[v1.EnrollChildRequest, v1.EnrollChildResponse]
 	reportChildren *connect.Client[v1.ReportChildrenRequest, v1.ReportChildrenResponse]
+	reportCleanup  *connect.Client[v1.ReportCleanupRequest, v1.ReportCleanupResponse]
 	ping           *connect.Client[v1.PingRequest, v1.PingResponse]
 }
 
@@ -227,6 +240,11 @@ func (c *agentServiceClient) ReportChildren(ctx context.Context, req *connect.Re
 	return c.reportChildren.CallUnary(ctx, req)
 }
 
+// ReportCleanup calls axle.agent.v1.AgentService.ReportCleanup.
+func (c *agentServiceClient) ReportCleanup(ctx context.Context, req *connect.Request[v1.ReportCleanupRequest]) (*connect.Response[v1.ReportCleanupResponse], error) {
+	return c.reportCleanup.CallUnary(ctx, req)
+}
+
 // Ping calls axle.agent.v1.AgentService.Ping.
 func (c *agentServiceClient) Ping(ctx context.Context, req *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error) {
 	return c.ping.CallUnary(ctx, req)
@@ -259,6 +277,9 @@ type AgentServiceHandler interface {
 	// ReportChildren stores the state of clusters that services of the caller's
 	// make. An answer means that it is committed.
 	ReportChildren(context.Context, *connect.Request[v1.ReportChildrenRequest]) (*connect.Response[v1.ReportChildrenResponse], error)
+	// ReportCleanup stores how far a cluster that is being destroyed is with what it
+	// holds at providers. Once it is done, its machines go.
+	ReportCleanup(context.Context, *connect.Request[v1.ReportCleanupRequest]) (*connect.Response[v1.ReportCleanupResponse], error)
 	// Ping stores what the agent knows about its cluster; it is only sent on
 	// change and every 2 h. The poll shows liveness, not this call.
 	Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error)
@@ -319,6 +340,12 @@ func NewAgentServiceHandler(svc AgentServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(agentServiceMethods.ByName("ReportChildren")),
 		connect.WithHandlerOptions(opts...),
 	)
+	agentServiceReportCleanupHandler := connect.NewUnaryHandler(
+		AgentServiceReportCleanupProcedure,
+		svc.ReportCleanup,
+		connect.WithSchema(agentServiceMethods.ByName("ReportCleanup")),
+		connect.WithHandlerOptions(opts...),
+	)
 	agentServicePingHandler := connect.NewUnaryHandler(
 		AgentServicePingProcedure,
 		svc.Ping,
@@ -343,6 +370,8 @@ func NewAgentServiceHandler(svc AgentServiceHandler, opts ...connect.HandlerOpti
 			agentServiceEnrollChildHandler.ServeHTTP(w, r)
 		case AgentServiceReportChildrenProcedure:
 			agentServiceReportChildrenHandler.ServeHTTP(w, r)
+		case AgentServiceReportCleanupProcedure:
+			agentServiceReportCleanupHandler.ServeHTTP(w, r)
 		case AgentServicePingProcedure:
 			agentServicePingHandler.ServeHTTP(w, r)
 		default:
@@ -384,6 +413,10 @@ func (UnimplementedAgentServiceHandler) EnrollChild(context.Context, *connect.Re
 
 func (UnimplementedAgentServiceHandler) ReportChildren(context.Context, *connect.Request[v1.ReportChildrenRequest]) (*connect.Response[v1.ReportChildrenResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.agent.v1.AgentService.ReportChildren is not implemented"))
+}
+
+func (UnimplementedAgentServiceHandler) ReportCleanup(context.Context, *connect.Request[v1.ReportCleanupRequest]) (*connect.Response[v1.ReportCleanupResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.agent.v1.AgentService.ReportCleanup is not implemented"))
 }
 
 func (UnimplementedAgentServiceHandler) Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error) {
