@@ -194,7 +194,7 @@ dashboard-pictures: deps ## draw deploy/dashboards from real metrics into docs/p
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev dashboard-pictures $(ARGS)
 
-soak: suite deps kubedev capidev nodedev opentofu web ## everything under the race detector, and a race that it must find, the docs site, a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, a watched list of 100,000 services, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, all attacks, a mutation of each package of the clients and of the operator, panics that cached tests must not hide; records the run in test/soak-record.txt (RUN=scale_1_3_5_2 plays one)
+soak: suite deps kubedev capidev nodedev opentofu web ## everything under the race detector, and a race that it must find, the docs site, a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, 10 clusters of a template at once, a list of 1 GiB, a watched list of 100,000 services, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, all attacks, a mutation of each package of the clients and of the operator, panics that cached tests must not hide; records the run in test/soak-record.txt (RUN=scale_1_3_5_2 plays one)
 	@RUN='$(RUN)' ./test/soak.sh
 
 conformance-suite: ## build Kubernetes' end-to-end tests (once, cached by content)

@@ -239,7 +239,7 @@ Make a cluster there, or in another terminal:
   axle clusters create mine --template %s --on %s --tag made=dev
   axle clusters get mine
   kubectl --kubeconfig %s get clusters,machines -A
-  git clone %s fleet                 its repository; docs/howto/try-a-template.md makes a template of yours
+  git clone %s fleet   # its repository: docs/howto/try-a-template.md makes a template of yours in it
 
 `, d.world.Hub.URL, consoleEmail, consolePassword, d.world.Settings(), filepath.Dir(d.world.Programs["axle"]), template, management, d.world.Cluster(management).Kubeconfig(), d.world.Git.URL("fleet"))
 }

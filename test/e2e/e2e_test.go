@@ -13,7 +13,7 @@
 //	page PAGE N          the block N of a page below docs, beside a checkout and a clone of $URL
 //	made CLUSTER ARG…    kubectl as the administrator of a cluster that was made; $NAMESPACE is where it was made
 //	mark CLUSTER | undeleted CLUSTER   since the mark the API server was asked to delete nothing but Axle's own records
-//	waitfor PATTERN axle|kube|made ARG…   until standard output matches (90 s)
+//	waitfor PATTERN axle|kube|made ARG…   until standard output matches (90 s);  ! waitfor …   until it fails, and standard error matches
 package e2e_test
 
 import (
@@ -294,7 +294,7 @@ func rest(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(on(ts).AtRest(ctx))
 }
 
-func waitFor(ts *testscript.TestScript, _ bool, args []string) {
+func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 	s := on(ts)
 	pattern, err := regexp.Compile("(?s)" + args[0])
 	ts.Check(err)
@@ -310,7 +310,11 @@ func waitFor(ts *testscript.TestScript, _ bool, args []string) {
 		default:
 			last, err = s.Axle(ctx, args[2:]...)
 		}
-		if !pattern.MatchString(last.Out) {
+		said := last.Out
+		if neg {
+			said = last.Err
+		}
+		if neg && err == nil || !pattern.MatchString(said) {
 			return errors.Join(errors.New("no match"), err)
 		}
 		return nil

@@ -318,6 +318,30 @@ metadata: {name: no-deployments}
 spec: {policyName: no-deployments, validationActions: [Deny]}
 `
 
+// badKubeconfigs rotates the credentials of a cluster: to a control plane that is away, to
+// ones that run a program, and to none. Each is read anew, and none ends the work on it.
+func (s *stage) badKubeconfigs(name, namespace string, in func(cluster string, args ...string) string, shows func(what, want string, args ...string)) {
+	s.t.Helper()
+	const kubeconfig = `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+		"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}], "users": [{"name": "c", "user": %s}]}`
+	for _, one := range []struct{ user, want string }{
+		{`{"token": "a-secret"}`, "Waits for: its control plane does not answer"},
+		{`{"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "a-secret"}}`, "its kubeconfig runs a program or names a file"},
+	} {
+		text := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, kubeconfig, one.user))
+		file := filepath.Join(s.t.TempDir(), "secret.json")
+		s.must(os.WriteFile(file, fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Secret", "type": "cluster.x-k8s.io/secret", "metadata": {"name": %q, "namespace": %q}, "data": {"value": %q}}`,
+			name+"-kubeconfig", namespace, text), 0o600))
+		in("mgmt", "apply", "-f", file)
+		shows("credentials that do not work", one.want, "clusters", "get", name)
+		if said := s.axle("clusters", "get", name, "-o", "json"); strings.Contains(said, "a-secret") {
+			s.t.Errorf("the hub says %s", said)
+		}
+	}
+	in("mgmt", "delete", "secret", name+"-kubeconfig", "-n", namespace)
+	shows("no credentials any more", "Waits for: its control plane has no kubeconfig yet", "clusters", "get", name)
+}
+
 // connects plays Cluster API and a kubelet for a cluster of a template: its control plane
 // answers, and the agent that then comes into it runs. The agent of the management cluster is
 // killed between two of the objects that it writes there.
@@ -367,6 +391,7 @@ func (s *stage) connects(name, namespace string) {
 	if said := s.axle("clusters", "get", name); strings.Contains(said, "Paused") {
 		s.t.Errorf("it says %s", said)
 	}
+	s.badKubeconfigs(name, namespace, in, shows)
 	in("mgmt", "create", "secret", "generic", name+"-kubeconfig", "-n", namespace, "--type=cluster.x-k8s.io/secret", "--from-file=value="+workload.Kubeconfig())
 	token := func() string {
 		return in(name, "get", "secret", "axle-agent-bootstrap", "-n", "axle-system", "--ignore-not-found", "-o", "jsonpath={.data.token}")
