@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -103,6 +104,25 @@ func Look(ctx context.Context, a *command.App, kubeconfig, kubeContext, release,
 		return err
 	}
 	return looker{i.place}.preflight(ctx, rendered)
+}
+
+// Hub is the StatefulSet of the hub that an install with a file of values makes.
+func Hub(ctx context.Context, a *command.App, kubeconfig, kubeContext, release, namespace, values string) (*unstructured.Unstructured, error) {
+	i := &installer{place: place{app: a, kubeconfig: kubeconfig, kubeContext: kubeContext, release: release, namespace: namespace}, files: []string{values}}
+	rendered, err := i.rendered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, err := objects(rendered.Manifest, release, namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range list {
+		if object.GetKind() == "StatefulSet" && object.GetName() == release {
+			return object, nil
+		}
+	}
+	return nil, errcode.New(errcode.Internal, "the chart has no hub")
 }
 
 // checks runs every check.

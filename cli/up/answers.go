@@ -45,10 +45,14 @@ type answers struct {
 	Name       string `json:"name"`
 	Repository string `json:"repository"`
 	Branch     string `json:"branch"`
+	// Git is "cluster" if the repository is on a Git server in the cluster, else empty.
+	Git string `json:"git,omitempty"`
 	// Login is true if the repository asks for one.
 	Login bool `json:"login"`
 	// OwnValues is true if values/axle.yaml is the user's and not the skeleton's.
 	OwnValues bool `json:"ownValues"`
+	// address is where the hub reaches the Git server of the cluster, if it is another.
+	address string
 	// Version is that of the axle whose skeleton this is.
 	Version string `json:"version"`
 }
@@ -64,7 +68,7 @@ func (a *answers) questions() []question {
 	return []question{
 		{"url", "Address at which people and agents reach the hub, such as https://axle.example.com", &a.URL},
 		{"email", "E-mail of the first administrator", &a.Email},
-		{"repo", "URL of an empty Git repository", &a.Repository},
+		{"repo", "URL of an empty Git repository (nothing: one pod of the cluster serves it)", &a.Repository},
 	}
 }
 
@@ -138,6 +142,9 @@ func (a *answers) check() error {
 	if err != nil || !slices.Contains(remoteSchemes, u.Scheme) || u.Host == "" {
 		return exitcode.Usagef("--repo is no URL of a Git repository: write https://HOST/PATH.git or ssh://git@HOST/PATH.git")
 	}
+	if a.Git != "" && (a.Git != inCluster || u.Scheme != "https" || u.Port() == "" || u.Path != "/"+a.Name+".git") {
+		return exitcode.Usagef("the repository %s is not on a Git server of the cluster: give --git-address as HOST:PORT, and restore %s from Git if you changed it", a.Repository, answersFile)
+	}
 	if _, secret := u.User.Password(); secret || u.User != nil && u.Scheme != "ssh" {
 		return exitcode.Usagef("--repo holds a login, which would be in Git then: give it with --username and --password-file")
 	}
@@ -160,6 +167,10 @@ func (a *answers) complete() {
 	}
 	if a.Branch == "" {
 		a.Branch = "main"
+	}
+	if a.Repository == "" {
+		a.Git, a.Login = inCluster, true
+		a.Repository = a.at(a.address)
 	}
 }
 

@@ -22,6 +22,8 @@ import (
 type remover struct {
 	builder
 	confirm string
+	// discard is true if the repository in the cluster goes whatever it has.
+	discard bool
 
 	// What the preflight found.
 	release install.Found
@@ -43,7 +45,9 @@ the other declarations, disconnect the management cluster, and uninstall the hub
 its operator with all data of the hub. Each step waits until it is true, because the
 operator must be there to let go of what was declared.
 
-The repository and the cluster stay. So does what the repository does not declare: a
+The repository and the cluster stay. A repository on the Git server of the cluster goes
+last, and while it has commits that were pushed nowhere else, nothing goes, unless
+--delete-repository is given. What the repository does not declare stays: a
 service that somebody created at the hub leaves its objects where they are.
 
 While other clusters are connected, or a service is protected, it refuses and names
@@ -60,6 +64,7 @@ run that was interrupted goes on when the same command is run again.`,
 	flags.StringVar(&r.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster (default: $KUBECONFIG or ~/.kube/config)")
 	flags.StringVar(&r.kubeContext, "kube-context", "", "context in the kubeconfig")
 	flags.StringVar(&r.confirm, "confirm", "", "name of the repository at the hub, so that nothing is asked")
+	flags.BoolVar(&r.discard, "delete-repository", false, "delete the repository on the Git server of the cluster even if it has commits that were pushed nowhere else")
 	flags.DurationVar(&r.wait, "timeout", 10*time.Minute, "how long each step waits")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "check everything, print what would go and what would stay, and do nothing")
 	return c
@@ -73,11 +78,13 @@ func (r *remover) steps() []step {
 		{"declarations", "delete everything else that was declared", func(ctx context.Context) error { return r.remove(ctx, r.rest) }},
 		{"disconnect", "take the agent off the management cluster", r.disconnect},
 		{"uninstall", "remove the hub and its operator, with the data", r.uninstall},
+		{"git", "remove the Git server of the cluster, if the repository is there", r.unserve},
 		{"namespace", "delete the namespace, if nothing of yours is in it", r.tidy},
 	}
 }
 
 func (r *remover) down(ctx context.Context) error {
+	defer r.close()
 	steps := r.steps()
 	if r.dryRun {
 		if err := r.through(ctx, steps[:1], len(steps)); err != nil {
@@ -105,18 +112,14 @@ func (r *remover) preflight(ctx context.Context) error {
 		return errcode.New(errcode.NotFound, "%s is not a repository that axle up made: go to the folder that has %s, or clone it; axle uninstall removes a control plane that was installed by itself", r.dir, answersFile)
 	}
 	r.answers = have
-	config, err := command.Kubeconfig(r.kubeconfig, r.kubeContext)
-	if err != nil {
-		return err
-	}
-	if r.kube, err = kubeapply.New(config); err != nil {
+	if err := r.reach(); err != nil {
 		return err
 	}
 	if r.release, err = install.Find(ctx, r.app, r.kubeconfig, r.kubeContext, release, namespace); err != nil {
 		return err
 	}
 	if r.release.URL != "" && r.release.URL != strings.TrimSuffix(have.URL, "/") {
-		return errcode.New(errcode.Conflict, "the cluster at %s has the control plane of %s, and %s in this folder is for %s: give the --kubeconfig of that cluster, or another --dir", config.Host, r.release.URL, answersFile, have.URL)
+		return errcode.New(errcode.Conflict, "the cluster at %s has the control plane of %s, and %s in this folder is for %s: give the --kubeconfig of that cluster, or another --dir", r.kube.Config.Host, r.release.URL, answersFile, have.URL)
 	}
 	if err := r.find(ctx); err != nil {
 		return err
@@ -128,23 +131,28 @@ func (r *remover) preflight(ctx context.Context) error {
 	} else if err := r.protected(ctx); err != nil {
 		return err
 	}
-	if r.dryRun {
-		return nil
+	if err := r.pushedElsewhere(ctx); err != nil || r.dryRun {
+		return err
 	}
-	return r.ask()
+	return r.ask(ctx)
 }
 
 // asks reports whether the hub is there to be asked.
 func (r *remover) asks() bool { return r.release.URL != "" && !r.release.Going }
 
 // ask wants the name of the repository, unless nothing is left to remove.
-func (r *remover) ask() error {
-	if r.release.URL == "" && len(r.services)+len(r.rest) == 0 {
-		return nil
+func (r *remover) ask(ctx context.Context) error {
+	holds, err := r.holds(ctx)
+	if err != nil || r.release.URL == "" && len(r.services)+len(r.rest) == 0 && !holds {
+		return err
+	}
+	text := fmt.Sprintf("This deletes %s with what they run, and the control plane at %s WITH ALL DATA of the hub.", output.Count(len(r.services), "service"), r.answers.URL)
+	if holds {
+		text += " The Git server of the cluster goes too, with the repository."
 	}
 	return confirm.Name{
 		Terminal: r.app.Interactive() && output.IsTerminal(r.app.Err), Given: r.confirm, In: r.app.In, Err: r.app.Err, Name: r.answers.Name,
-		Text:    fmt.Sprintf("This deletes %s with what they run, and the control plane at %s WITH ALL DATA of the hub.", output.Count(len(r.services), "service"), r.answers.URL),
+		Text:    text,
 		Command: confirm.Line(slices.Concat([]string{"axle", "down", "--dir", r.dir}, r.inCluster(), []string{"--confirm", r.answers.Name})),
 	}.Ask()
 }

@@ -84,7 +84,7 @@ func TestTheExampleIsGenerated(t *testing.T) {
 // out of its place.
 func TestEveryCombinationIsWhole(t *testing.T) {
 	for _, login := range []bool{true, false} {
-		for _, repository := range []string{"https://git.example.com/you/fleet.git", "ssh://git@git.example.com:2222/you/fleet.git"} {
+		for _, repository := range []string{"", "https://git.example.com/you/fleet.git", "ssh://git@git.example.com:2222/you/fleet.git"} {
 			for _, branch := range []string{"", "release/1.0"} {
 				a := exampleAnswers()
 				a.Login, a.Repository, a.Branch = login, repository, branch

@@ -64,12 +64,16 @@ func (b *builder) commit(ctx context.Context) error {
 			return err
 		}
 	}
-	if have, err := b.git.run(ctx, "remote", "get-url", "origin"); err != nil {
+	// As it is written: get-url applies url.*.insteadOf.
+	if have, err := b.git.run(ctx, "config", "--get", "remote.origin.url"); err != nil {
 		if _, err := b.git.run(ctx, "remote", "add", "origin", b.answers.Repository); err != nil {
 			return err
 		}
 	} else if !repourl.Same("git", have, b.answers.Repository) {
 		return errcode.New(errcode.Conflict, "the remote origin of %s is %s, and %s has %s: git remote set-url origin %s", b.dir, repourl.Shown(have), answersFile, b.answers.Repository, b.answers.Repository)
+	}
+	if err := b.reachable(ctx); err != nil {
+		return err
 	}
 	if b.remote.branch {
 		return nil

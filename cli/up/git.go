@@ -25,13 +25,21 @@ const trailer = "Axle-Skeleton"
 // of axle repos add.
 type login struct {
 	username, passwordFile, sshKeyFile, knownHostsFile, caFile string
+	// password is that of the cluster's Git server, which is in no file.
+	password string
 }
+
+// passwordVariable has that password for axle repos, while it runs.
+const passwordVariable = "AXLE_UP_GIT_PASSWORD"
 
 // given reports whether there is anything to log in with.
 func (l *login) given() bool { return l.passwordFile != "" || l.sshKeyFile != "" }
 
 // flags are those for axle repos add.
 func (l *login) flags() (args []string) {
+	if l.password != "" {
+		args = append(args, "--password-file", "env:"+passwordVariable)
+	}
 	for _, f := range [][2]string{{"username", l.username}, {"password-file", l.passwordFile}, {"ssh-key-file", l.sshKeyFile}, {"known-hosts-file", l.knownHostsFile}, {"ca-cert-file", l.caFile}} {
 		if f[1] != "" {
 			args = append(args, "--"+f[0], f[1])
@@ -55,18 +63,26 @@ func (l *login) check() error {
 
 // env has the login for the git command: settings in variables, which other users of this
 // machine cannot read, as they can read arguments.
-func (l *login) env(app *command.App, remote string) ([]string, error) {
+// The remote is reached at another URL, if that is given.
+func (l *login) env(app *command.App, remote, at string) ([]string, error) {
 	settings := [][2]string{{"http.followRedirects", "false"}}
+	if at != remote {
+		// It is this machine, whatever proxy leads elsewhere.
+		settings = append(settings, [2]string{"url." + at + ".insteadOf", remote}, [2]string{"http." + at + ".proxy", ""})
+	}
+	password := l.password
 	if l.passwordFile != "" {
-		password, err := app.ReadSecret("password-file", l.passwordFile, false)
-		if err != nil {
+		var err error
+		if password, err = app.ReadSecret("password-file", l.passwordFile, false); err != nil {
 			return nil, err
 		}
+	}
+	if password != "" {
 		user := l.username
 		if user == "" {
 			user = "git"
 		}
-		settings = append(settings, [2]string{"http." + remote + ".extraHeader", "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))})
+		settings = append(settings, [2]string{"http." + at + ".extraHeader", "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))})
 	}
 	env := []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(settings))}
 	for i, s := range settings {

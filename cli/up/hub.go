@@ -2,6 +2,7 @@ package up
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -19,10 +20,20 @@ func (b *builder) installation(more ...string) []string {
 }
 
 func (b *builder) install(ctx context.Context) error {
-	return b.run(ctx, b.installation("--without-mgmt")...)
+	allowed, err := b.gitAllowed()
+	if err != nil {
+		return err
+	}
+	return b.run(ctx, b.installation(append(allowed, "--without-mgmt")...)...)
 }
 
-func (b *builder) connect(ctx context.Context) error { return b.run(ctx, b.installation()...) }
+func (b *builder) connect(ctx context.Context) error {
+	allowed, err := b.gitAllowed()
+	if err != nil {
+		return err
+	}
+	return b.run(ctx, b.installation(allowed...)...)
+}
 
 // bootstrap hands the fleet to the repository: the operator may write all that it
 // declares, the hub reads it, and the root service applies it.
@@ -45,6 +56,12 @@ func (b *builder) bootstrap(ctx context.Context) error {
 
 // register gives the repository to the hub, with its login, unless the hub can read it.
 func (b *builder) register(ctx context.Context, client *sdk.Client) error {
+	if b.login.password != "" {
+		if err := os.Setenv(passwordVariable, b.login.password); err != nil {
+			return err
+		}
+		defer os.Unsetenv(passwordVariable)
+	}
 	have, err := client.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: b.answers.Name}))
 	switch {
 	case errcode.Is(err, errcode.NotFound):
@@ -53,7 +70,7 @@ func (b *builder) register(ctx context.Context, client *sdk.Client) error {
 		return err
 	case !repourl.Same("git", have.Msg.GetUrl(), b.answers.Repository):
 		return errcode.New(errcode.Conflict, "the hub has a repository %s with another URL, %s: if it is of no use, axle repos delete %s; else begin in another folder with another --name", b.answers.Name, repourl.Shown(have.Msg.GetUrl()), b.answers.Name)
-	case have.Msg.GetHealth() == "Failed" && len(b.login.flags()) > 0:
+	case len(b.login.flags()) > 0 && (have.Msg.GetHealth() == "Failed" || b.answers.Git == inCluster && b.run(ctx, "repos", "refresh", b.answers.Name, "--wait") != nil):
 		return b.run(ctx, slices.Concat([]string{"repos", "update", b.answers.Name, "--take-over"}, b.login.flags())...)
 	}
 	return nil

@@ -61,7 +61,10 @@ func (b *builder) decide() error {
 	if err := have.check(); err != nil {
 		return err
 	}
-	if have.Login && !b.login.given() {
+	if have.Git == inCluster && b.login.given() {
+		return errcode.New(errcode.Invalid, "the repository is on the Git server of the cluster, whose login axle up makes there: leave --username, --password-file and --ssh-key-file out, or give --repo in another folder")
+	}
+	if have.Login && have.Git == "" && !b.login.given() {
 		return errcode.New(errcode.Invalid, "%s asks for a login, which is stored in no file here: give --username and --password-file, or --ssh-key-file, again", have.Repository)
 	}
 	b.answers, b.begun = have, have != &b.given
@@ -101,16 +104,50 @@ func (b *builder) lookFolder(ctx context.Context) error {
 
 // lookUpstream refuses a repository that others have filled.
 func (b *builder) lookUpstream(ctx context.Context) error {
-	env, err := b.login.env(b.app, b.answers.Repository)
+	if b.answers.Git == inCluster {
+		return b.lookServed(ctx)
+	}
+	env, err := b.login.env(b.app, b.answers.Repository, b.answers.Repository)
 	if err != nil {
 		return err
 	}
 	b.git.env = env
+	return b.lookRefs(ctx)
+}
+
+// lookServed looks at the Git server of the cluster, if it runs; the step that runs it looks
+// again.
+func (b *builder) lookServed(ctx context.Context) error {
+	b.remote = upstream{empty: true}
+	if err := b.reach(); err != nil {
+		return err
+	}
+	if err := b.claimStays(ctx); err != nil {
+		return err
+	}
+	if pod, err := b.gitPod(ctx); err != nil || pod == "" {
+		return err
+	}
+	err := b.openGit(ctx)
+	if err == nil {
+		err = b.lookRefs(ctx)
+	}
+	if errcode.Is(err, errcode.Conflict) {
+		return err
+	}
+	return nil
+}
+
+// lookRefs looks at the branches upstream.
+func (b *builder) lookRefs(ctx context.Context) error {
 	ask := b.git
 	if _, err := os.Stat(b.dir); err != nil {
 		ask.dir = ""
 	}
 	refs, err := ask.run(ctx, "ls-remote", b.answers.Repository)
+	if err != nil && b.answers.Git == inCluster {
+		return errcode.New(errcode.Unavailable, "the Git server of the cluster does not answer: %w; kubectl -n %s logs deployment/%s shows the reason", err, namespace, gitServer)
+	}
 	if err != nil {
 		return errcode.New(errcode.Unavailable, "the repository %s cannot be read: %w; create it, empty, and give --username and --password-file, or --ssh-key-file", repourl.Shown(b.answers.Repository), err)
 	}
@@ -146,16 +183,28 @@ func (b *builder) lookBranch(ctx context.Context, id string) error {
 }
 
 func (b *builder) filled() error {
+	if b.answers.Git == inCluster {
+		return errcode.New(errcode.Conflict, "the Git server of the cluster has a repository of another axle up, with other commits than this folder: run the command in the folder of that one; if it is lost, clone the repository (docs/install/up.md) and run the command in the clone")
+	}
 	return errcode.New(errcode.Conflict, "the repository %s has other commits than this folder, and nothing of it is overwritten: create an empty one (without a README); if axle up made its commits, clone it and run the same command in the clone", repourl.Shown(b.answers.Repository))
 }
 
-// lookCluster checks the cluster as axle preflight does, with the values to be used.
-func (b *builder) lookCluster(ctx context.Context) error {
+// reach makes the client of the cluster.
+func (b *builder) reach() error {
+	if b.kube != nil {
+		return nil
+	}
 	config, err := command.Kubeconfig(b.kubeconfig, b.kubeContext)
 	if err != nil {
 		return err
 	}
-	if b.kube, err = kubeapply.New(config); err != nil {
+	b.kube, err = kubeapply.New(config)
+	return err
+}
+
+// lookCluster checks the cluster as axle preflight does, with the values to be used.
+func (b *builder) lookCluster(ctx context.Context) error {
+	if err := b.reach(); err != nil {
 		return err
 	}
 	file, err := os.CreateTemp("", "axle-up-*.yaml")

@@ -130,11 +130,11 @@ func (r *remover) existing(ctx context.Context) error {
 }
 
 // live is an object as the cluster has it, nil if it does not.
-func (r *remover) live(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if known, err := r.kube.Knows(object); err != nil || !known {
+func (b *builder) live(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if known, err := b.kube.Knows(object); err != nil || !known {
 		return nil, err
 	}
-	resource, err := r.kube.Resource(object)
+	resource, err := b.kube.Resource(object)
 	if err != nil {
 		return nil, err
 	}
@@ -267,6 +267,90 @@ func (r *remover) uninstall(ctx context.Context) error {
 	return r.run(ctx, slices.Concat([]string{"uninstall", "--delete-data", "--force", "--yes", "--release", release, "--namespace", namespace}, r.inCluster())...)
 }
 
+// gitKinds are the objects of the Git server, in the order in which they are deleted. The
+// volume is first: that it is being deleted is how a later run knows the decision.
+var gitKinds = [][2]string{{"v1", "PersistentVolumeClaim"}, {"apps/v1", "Deployment"}, {"v1", "Service"}, {"networking.k8s.io/v1", "NetworkPolicy"}, {"v1", "Secret"}}
+
+// unserve removes the Git server of the cluster.
+func (r *remover) unserve(ctx context.Context) error {
+	if r.answers.Git != inCluster {
+		return nil
+	}
+	if err := r.pushedElsewhere(ctx); err != nil {
+		return err
+	}
+	r.close()
+	var objects []*unstructured.Unstructured
+	for _, kind := range gitKinds {
+		have, err := r.live(ctx, gitObject(kind[0], kind[1]))
+		if err != nil {
+			return err
+		}
+		if have != nil {
+			objects = append(objects, have)
+		}
+	}
+	return r.remove(ctx, objects)
+}
+
+// holds reports whether the cluster has a volume with the repository that nobody has
+// begun to delete.
+func (r *remover) holds(ctx context.Context) (bool, error) {
+	if r.answers.Git != inCluster {
+		return false, nil
+	}
+	claim, err := r.live(ctx, gitObject("v1", "PersistentVolumeClaim"))
+	return claim != nil && claim.GetDeletionTimestamp() == nil, err
+}
+
+// pushedElsewhere refuses to remove the Git server of the cluster while it has commits that
+// no other repository has.
+func (r *remover) pushedElsewhere(ctx context.Context) error {
+	if there, err := r.holds(ctx); err != nil || !there || r.discard {
+		return err
+	}
+	r.git = git{dir: r.dir}
+	refs, err := "", r.openGit(ctx)
+	if err == nil {
+		refs, err = r.git.run(ctx, "ls-remote", "--heads", "--tags", r.answers.Repository)
+	}
+	if err != nil {
+		return errcode.New(errcode.Conflict, "the Git server of the cluster goes too, and whether another repository has its commits cannot be found out: %w; axle up local runs it again, and --delete-repository deletes the repository as it is", err)
+	}
+	var only []string
+	for line := range strings.Lines(refs) {
+		id, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		if elsewhere, err := r.elsewhere(ctx, id); err != nil {
+			return err
+		} else if !elsewhere {
+			only = append(only, strings.TrimPrefix(name, "refs/heads/"))
+		}
+	}
+	if len(only) == 0 {
+		return nil
+	}
+	return errcode.New(errcode.Conflict, "the Git server of the cluster goes too, and has commits that were pushed nowhere else (%s): get them (git pull), and push them to another repository (git remote add elsewhere URL; git push elsewhere --all); or give --delete-repository, and only clones, such as %s, have what they have", strings.Join(only, ", "), r.dir)
+}
+
+// elsewhere reports whether a branch of another remote of the folder has a commit.
+func (r *remover) elsewhere(ctx context.Context, id string) (bool, error) {
+	if !r.git.is(ctx, "cat-file", "-e", id+"^{commit}") {
+		return false, nil
+	}
+	remotes, err := r.git.run(ctx, "remote")
+	for _, name := range strings.Fields(remotes) {
+		at, err := r.git.run(ctx, "config", "--get", "remote."+name+".url")
+		if err != nil || repourl.Same("git", at, r.answers.Repository) {
+			continue
+		}
+		found, err := r.git.run(ctx, "for-each-ref", "--count=1", "--contains", id, "refs/remotes/"+name)
+		if err != nil || found != "" {
+			return err == nil, err
+		}
+	}
+	return false, err
+}
+
 // mayHold are the kinds of which an object in the namespace of the control plane is
 // somebody's, once the release is gone.
 var mayHold = []string{"Secret", "ConfigMap", "PersistentVolumeClaim", "Pod", "Service"}
@@ -316,7 +400,11 @@ func (r *remover) inNamespace(ctx context.Context) (found []string, err error) {
 
 // stays prints what is not removed.
 func (r *remover) stays(out io.Writer) {
-	fmt.Fprintf(out, "what stays:\n  the repository %s, and this folder: axle up local makes the fleet again\n  the cluster at %s\n  the custom resource definitions: kubectl get crds -o name lists them\n", repourl.Shown(r.answers.Repository), r.kube.Config.Host)
+	stays := "the repository " + repourl.Shown(r.answers.Repository) + ", and this folder"
+	if r.answers.Git == inCluster {
+		stays = "this folder, with the commits that it has"
+	}
+	fmt.Fprintf(out, "what stays:\n  %s: axle up local makes the fleet again\n  the cluster at %s\n  the custom resource definitions: kubectl get crds -o name lists them\n", stays, r.kube.Config.Host)
 	for _, name := range r.kept {
 		if strings.HasPrefix(name, cluster+"/") {
 			name = "the objects of service " + name + ", which this repository does not declare"

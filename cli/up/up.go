@@ -50,6 +50,8 @@ type builder struct {
 	git    git
 	remote upstream
 	kube   *kubeapply.Applier
+	// way is how this run reaches the Git server of the cluster, if it does.
+	way *way
 	// rows are what runs in the end.
 	rows []row
 }
@@ -62,7 +64,7 @@ func Command(a *command.App, run install.Runner) *cobra.Command {
 func local(a *command.App, run install.Runner) *cobra.Command {
 	b := &builder{app: a, run: run}
 	c := &cobra.Command{
-		Use:   "local --url URL --email EMAIL --repo URL",
+		Use:   "local --url URL --email EMAIL [--repo URL]",
 		Short: "Generate a GitOps repository, and bring a cluster under it",
 		Long: `From an empty folder to a fleet: generate a repository that declares it, commit and
 push it, install the hub and its operator into the cluster of a kubeconfig (kind, k3d or
@@ -71,7 +73,9 @@ rest of the repository. From then on, commits change the fleet. It ends with a t
 what runs, as the cluster reports it.
 
 The repository is an empty one that you may push to. Its login comes from files and is
-stored at the hub, never in the repository. Missing answers are asked for on a terminal.
+stored at the hub, never in the repository. Without --repo, one pod of the cluster serves
+it, which is enough for a trial; README.md of the repository describes how to push to it, and
+how to move to a Git host. Missing answers are asked for on a terminal.
 
 Each step looks at what is there: a run that was interrupted goes on when the same command
 is run again. Nothing that exists is overwritten, and a folder or a repository with
@@ -81,6 +85,7 @@ Other clusters are connected with axle clusters connect. Making clusters beside 
 management cluster (--workload) is not built yet.`,
 		Example: `  axle up local --url https://axle.example.com --email you@example.com --repo https://git.example.com/you/fleet.git --username you --password-file ../token
   axle up local --url https://axle.example.com --email you@example.com --repo ssh://git@git.example.com/you/fleet.git --ssh-key-file id_ed25519 --known-hosts-file known_hosts
+  axle up local --url https://axle.example.com --email you@example.com
   axle up local --dry-run --url https://axle.example.com --email you@example.com --repo https://git.example.com/you/fleet.git
   axle up local --password-file ../token`,
 		Args: command.NoArgs,
@@ -92,8 +97,9 @@ management cluster (--workload) is not built yet.`,
 	flags.StringVar(&b.kubeContext, "kube-context", "", "context in the kubeconfig")
 	flags.StringVar(&b.given.URL, "url", "", "address at which people and agents reach the hub, such as https://axle.example.com")
 	flags.StringVar(&b.given.Email, "email", "", "e-mail of the first administrator, as whom to log in")
-	flags.StringVar(&b.given.Repository, "repo", "", "URL of an empty Git repository, https or ssh")
+	flags.StringVar(&b.given.Repository, "repo", "", "URL of an empty Git repository, https or ssh (default: one pod of the cluster serves it)")
 	_ = c.RegisterFlagCompletionFunc("repo", cobra.NoFileCompletions) // the hub does not know it yet
+	flags.StringVar(&b.given.address, "git-address", "", "without --repo, HOST:PORT at which the hub reaches the Git server of the cluster (default: axle-git.axle.svc:8443)")
 	flags.StringVar(&b.given.Name, "name", "", "name of the repository at the hub (default: fleet)")
 	flags.StringVar(&b.given.Branch, "branch", "", "branch that is followed (default: main)")
 	flags.StringVarP(&b.values, "values", "f", "", "file with values of the chart; it becomes values/axle.yaml of the repository (default: an authority of its own, and a load balancer)")
@@ -117,6 +123,7 @@ func (b *builder) steps() []step {
 	return []step{
 		{"preflight", "look at the folder, the repository and the cluster", b.preflight},
 		{"generate", "write the files that are missing", b.generate},
+		{"git", "run a Git server in the cluster, if the repository is nowhere else", b.serveGit},
 		{"commit", "commit them, and push the branch", b.commit},
 		{"install", "install the hub and its operator, and log in", b.install},
 		{"connect", "connect the cluster itself as mgmt", b.connect},
@@ -126,6 +133,7 @@ func (b *builder) steps() []step {
 }
 
 func (b *builder) local(ctx context.Context) error {
+	defer b.close()
 	steps := b.steps()
 	if b.dryRun {
 		if err := b.through(ctx, steps[:1], len(steps)); err != nil {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -79,7 +80,7 @@ func Documents(text []byte) ([]*unstructured.Unstructured, error) {
 // Resource returns the client for an object's kind and namespace.
 func (a *Applier) Resource(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	kind := object.GroupVersionKind()
-	mapping, err := a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := a.mapping(kind)
 	if meta.IsNoMatchError(err) {
 		return nil, errcode.New(errcode.Unavailable, "the cluster at %s does not know the kind %s of %s: install what defines it first", a.Config.Host, kind.Kind, kind.GroupVersion())
 	}
@@ -92,10 +93,20 @@ func (a *Applier) Resource(object *unstructured.Unstructured) (dynamic.ResourceI
 	return a.Client.Resource(mapping.Resource), nil
 }
 
+// mapping finds the resource of a kind. A kind that was not there may have been defined
+// since, so it is asked for again.
+func (a *Applier) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	mapping, err := a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		a.mapper.Reset()
+		return a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	}
+	return mapping, err
+}
+
 // Knows reports whether the cluster has the kind of an object.
 func (a *Applier) Knows(object *unstructured.Unstructured) (bool, error) {
-	kind := object.GroupVersionKind()
-	_, err := a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	_, err := a.mapping(object.GroupVersionKind())
 	if meta.IsNoMatchError(err) {
 		return false, nil
 	}

@@ -133,9 +133,11 @@ func (b *bed) axle(args ...string) (out, errs string, code int) {
 	return stdout.String(), stderr.String(), code
 }
 
-// env is the environment of commands that this bed's logins are for.
+// env is the environment of commands that this bed's logins are for. The machine's
+// authorities for Git would count before those of a repository's own settings.
 func (b *bed) env(more ...string) []string {
-	return slices.Concat(os.Environ(), []string{"AXLE_CONFIG=" + b.config, "KUBECACHEDIR=" + filepath.Join(filepath.Dir(b.config), "kubecache")}, b.environ, more)
+	machine := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_SSL_CAINFO=") })
+	return slices.Concat(machine, []string{"AXLE_CONFIG=" + b.config, "KUBECACHEDIR=" + filepath.Join(filepath.Dir(b.config), "kubecache")}, b.environ, more)
 }
 
 // must is axle that succeeds.

@@ -26,6 +26,10 @@ type story struct {
 	repo string
 	// flags are those of axle up local.
 	flags []string
+	// port is that of the Git server of the cluster.
+	port string
+	// replace are more texts of pages, and what stands for them here.
+	replace []string
 }
 
 // beginStory has a Git server that asks for a login, and speaks TLS with an authority of
@@ -162,11 +166,11 @@ func (s *story) page(page string, n int) string {
 		dir = s.repo
 	}
 	block := blocks[n]
-	block.Text = strings.NewReplacer(
+	block.Text = strings.NewReplacer(append(s.replace,
 		"https://axle.example.com", s.url, "you@example.com", "you@example.test",
 		"https://git.example.com/you/fleet.git", s.git.URL("fleet")+" --ca-cert-file ../ca.pem --values ../hub.yaml",
 		"--url https://git.example.com/new/fleet.git", "--ca-cert-file ../ca.pem --url "+s.git.URL("moved"), "https://git.example.com/new/fleet.git", s.git.URL("moved"),
-	).Replace(block.Text)
+	)...).Replace(block.Text)
 	return s.shell(dir, page, block, "", "")
 }
 
@@ -249,7 +253,7 @@ func (s *story) goesDown() {
 	}
 	began := time.Now()
 	s.killedAfter("services", s.down("--confirm", "fleet")...)
-	out := s.page("../../docs/install/up.md", 1)
+	out := s.page("../../docs/install/up.md", 2)
 	s.t.Logf("down: %.0f s", time.Since(began).Seconds())
 	if !strings.Contains(out, "the repository "+s.git.URL("moved")) {
 		s.t.Errorf("it ends with %s", out)
