@@ -68,7 +68,7 @@ stringData: {password: planted-4711}
 )
 
 // chartTakes are the versions of Kubernetes that the charts of releases take.
-var chartTakes = map[string]string{"fine": ">=1.21.0-0", "odd": "<1.37 " + strings.Repeat("é", 300), "shop": ">=1.21.0-0 <1.37.0-0"}
+var chartTakes = map[string]string{"fine": ">=1.21.0-0", "odd": "<1.37" + strings.Repeat("é", 300), "shop": ">=1.21.0-0 <1.37.0-0"}
 
 // readied is a hub, an agent and an API server that serves what the next version removes.
 type readied struct {
