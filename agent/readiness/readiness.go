@@ -63,6 +63,9 @@ type asked struct {
 	to       *version.Version
 	// owners are the services by their objects.
 	owners map[kubeobj.Ref]string
+	// ofReleases is the check of releases, and charts are those that it found.
+	ofReleases *agentv1.ReadinessCheck
+	charts     []*agentv1.ReadinessAddon
 }
 
 // ask begins a question.
@@ -93,6 +96,7 @@ var checks = []check{
 	{"applied", (*asked).applied},
 	{"requested", (*asked).requested},
 	{"releases", (*asked).releases},
+	{"addons", (*asked).addons}, // of what releases found
 	{"budgets", (*asked).budgets},
 	{"nodes", (*asked).nodes},
 }

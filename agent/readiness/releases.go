@@ -39,8 +39,18 @@ const (
 type release struct {
 	Name     string `json:"name"`
 	Manifest string `json:"manifest"`
+	Chart    struct {
+		Metadata chart `json:"metadata"`
+	} `json:"chart"`
 	// Hooks are not in the manifest.
 	Hooks []hook `json:"hooks"`
+}
+
+// chart is what a release says of the one that it was made of.
+type chart struct {
+	Name        string `json:"name"`
+	Version     string `json:"version"`
+	KubeVersion string `json:"kubeVersion"`
 }
 
 // hook is a manifest that Helm applies at an event, and its file.
@@ -51,6 +61,7 @@ type hook struct {
 
 // releases looks at the manifests of live Helm releases.
 func (a *asked) releases(ctx context.Context, r *result) error {
+	a.ofReleases = r.check
 	live, err := a.liveReleases(ctx)
 	if err != nil {
 		return err
@@ -156,6 +167,9 @@ func (a *asked) release(ctx context.Context, r *result, at place, packed []byte)
 	a.unpacking.Lock()
 	defer a.unpacking.Unlock()
 	record, err := unpack(packed)
+	if err == nil {
+		err = a.addon(ctx, at, record.Chart.Metadata, path)
+	}
 	if err == nil {
 		err = record.each(func(o *manifest.Object, file string) error {
 			key := o.Key("")

@@ -24,8 +24,9 @@ func readinessCommand(a *command.App) *cobra.Command {
 		Use: "readiness NAME --to VERSION", Short: "Check whether a cluster is ready for a version of Kubernetes", Args: command.Exactly(1),
 		Long: `Check whether a cluster is ready for a version of Kubernetes. Its agent looks for API
 versions that the version removes (in the objects of services, in live releases of Helm, and
-among what clients have requested from the API server), for PodDisruptionBudgets that let no
-pod go, and for nodes that are too old. It changes nothing.
+among what clients have requested from the API server), for charts of live releases that do
+not take the version, for PodDisruptionBudgets that let no pod go, and for nodes that are too
+old. It changes nothing.
 
 Findings about services that you may not read, and about other objects that you may not list
 in the cluster, are counted and not shown. The exit code is 0 for Ready, and 1 for NotReady

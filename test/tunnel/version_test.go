@@ -122,6 +122,29 @@ func (f flushing) Write(p []byte) (int, error) {
 	return n, errors.Join(err, f.control.Flush())
 }
 
+// TestAnAgentOfTheFourthVersionHasNoCredentials: it answers questions about readiness, and would
+// take one about a credential for a request to its API server.
+func TestAnAgentOfTheFourthVersionHasNoCredentials(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, newDirectory("old"), nil)
+	a := &firstAgent{t: t, version: 4, serve: func(head *agentv1.StreamHead, _ io.Reader, answer func(*agentv1.StreamAnswer) io.Writer) {
+		_, _ = io.WriteString(answer(&agentv1.StreamAnswer{Status: 200}), "canary")
+	}}
+	a.run(h, "old")
+	up(t, h, "old")
+	credential := head("ann", 0, "")
+	credential.Credential = &agentv1.CredentialQuestion{ServiceId: "svc-1"}
+	s, err := h.Open(t.Context(), "old", credential)
+	if !errcode.Is(err, errcode.Unprocessable) || !strings.Contains(err.Error(), "is of version 0.1.0 and does not answer credentials of clusters yet; upgrade it") {
+		t.Errorf("the answer is %v, %v", s, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.headers) > 0 {
+		t.Errorf("the agent was asked: %v", a.headers)
+	}
+}
+
 // TestAgentsOfOlderVersions: a GET, a short one, a watch and a command through an
 // agent that does not support later features, also besides one that does.
 func TestAgentsOfOlderVersions(t *testing.T) {

@@ -127,7 +127,7 @@ func (x *ReadinessReport) GetChecks() []*ReadinessCheck {
 // ReadinessCheck is one of the checks, with all that speaks against the version.
 type ReadinessCheck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// version, applied, requested, releases, budgets or nodes.
+	// version, applied, requested, releases, addons, budgets or nodes.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The number of objects that were looked at.
 	Examined int32 `protobuf:"varint,2,opt,name=examined,proto3" json:"examined,omitempty"`
@@ -139,7 +139,9 @@ type ReadinessCheck struct {
 	// The number of findings that did not fit.
 	LeftOut int32 `protobuf:"varint,5,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// Why not all was looked at; empty if it was.
-	Incomplete    string `protobuf:"bytes,6,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
+	Incomplete string `protobuf:"bytes,6,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
+	// Of the check addons, at most 500: the agent judges none of them.
+	Addons        []*ReadinessAddon `protobuf:"bytes,7,rep,name=addons,proto3" json:"addons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -216,6 +218,101 @@ func (x *ReadinessCheck) GetIncomplete() string {
 	return ""
 }
 
+func (x *ReadinessCheck) GetAddons() []*ReadinessAddon {
+	if x != nil {
+		return x.Addons
+	}
+	return nil
+}
+
+// ReadinessAddon is a chart that a live release of Helm was made of.
+type ReadinessAddon struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Release   string                 `protobuf:"bytes,1,opt,name=release,proto3" json:"release,omitempty"`
+	Namespace string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Chart     string                 `protobuf:"bytes,3,opt,name=chart,proto3" json:"chart,omitempty"`
+	Version   string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
+	// The versions of Kubernetes that the chart itself takes, as a constraint of Helm;
+	// empty if it names none.
+	KubeVersion string `protobuf:"bytes,5,opt,name=kube_version,json=kubeVersion,proto3" json:"kube_version,omitempty"`
+	// Set when the caller may not see in the cluster that the release is there.
+	Hidden        bool `protobuf:"varint,6,opt,name=hidden,proto3" json:"hidden,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadinessAddon) Reset() {
+	*x = ReadinessAddon{}
+	mi := &file_agent_v1_readiness_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadinessAddon) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadinessAddon) ProtoMessage() {}
+
+func (x *ReadinessAddon) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_readiness_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadinessAddon.ProtoReflect.Descriptor instead.
+func (*ReadinessAddon) Descriptor() ([]byte, []int) {
+	return file_agent_v1_readiness_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ReadinessAddon) GetRelease() string {
+	if x != nil {
+		return x.Release
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetChart() string {
+	if x != nil {
+		return x.Chart
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetKubeVersion() string {
+	if x != nil {
+		return x.KubeVersion
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetHidden() bool {
+	if x != nil {
+		return x.Hidden
+	}
+	return false
+}
+
 // ReadinessFinding is one thing that speaks against the version.
 type ReadinessFinding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -244,7 +341,7 @@ type ReadinessFinding struct {
 
 func (x *ReadinessFinding) Reset() {
 	*x = ReadinessFinding{}
-	mi := &file_agent_v1_readiness_proto_msgTypes[3]
+	mi := &file_agent_v1_readiness_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -256,7 +353,7 @@ func (x *ReadinessFinding) String() string {
 func (*ReadinessFinding) ProtoMessage() {}
 
 func (x *ReadinessFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_readiness_proto_msgTypes[3]
+	mi := &file_agent_v1_readiness_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -269,7 +366,7 @@ func (x *ReadinessFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadinessFinding.ProtoReflect.Descriptor instead.
 func (*ReadinessFinding) Descriptor() ([]byte, []int) {
-	return file_agent_v1_readiness_proto_rawDescGZIP(), []int{3}
+	return file_agent_v1_readiness_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ReadinessFinding) GetServiceId() string {
@@ -358,7 +455,7 @@ const file_agent_v1_readiness_proto_rawDesc = "" +
 	"\x02to\x18\x01 \x01(\tR\x02to\"w\n" +
 	"\x0fReadinessReport\x12-\n" +
 	"\x12kubernetes_version\x18\x01 \x01(\tR\x11kubernetesVersion\x125\n" +
-	"\x06checks\x18\x02 \x03(\v2\x1d.axle.agent.v1.ReadinessCheckR\x06checks\"\xd4\x01\n" +
+	"\x06checks\x18\x02 \x03(\v2\x1d.axle.agent.v1.ReadinessCheckR\x06checks\"\x8b\x02\n" +
 	"\x0eReadinessCheck\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bexamined\x18\x02 \x01(\x05R\bexamined\x12;\n" +
@@ -367,7 +464,15 @@ const file_agent_v1_readiness_proto_rawDesc = "" +
 	"\bleft_out\x18\x05 \x01(\x05R\aleftOut\x12\x1e\n" +
 	"\n" +
 	"incomplete\x18\x06 \x01(\tR\n" +
-	"incomplete\"\xb0\x02\n" +
+	"incomplete\x125\n" +
+	"\x06addons\x18\a \x03(\v2\x1d.axle.agent.v1.ReadinessAddonR\x06addons\"\xb3\x01\n" +
+	"\x0eReadinessAddon\x12\x18\n" +
+	"\arelease\x18\x01 \x01(\tR\arelease\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x14\n" +
+	"\x05chart\x18\x03 \x01(\tR\x05chart\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\tR\aversion\x12!\n" +
+	"\fkube_version\x18\x05 \x01(\tR\vkubeVersion\x12\x16\n" +
+	"\x06hidden\x18\x06 \x01(\bR\x06hidden\"\xb0\x02\n" +
 	"\x10ReadinessFinding\x12\x1d\n" +
 	"\n" +
 	"service_id\x18\x01 \x01(\tR\tserviceId\x12\x18\n" +
@@ -396,21 +501,23 @@ func file_agent_v1_readiness_proto_rawDescGZIP() []byte {
 	return file_agent_v1_readiness_proto_rawDescData
 }
 
-var file_agent_v1_readiness_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_agent_v1_readiness_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_agent_v1_readiness_proto_goTypes = []any{
 	(*ReadinessQuestion)(nil), // 0: axle.agent.v1.ReadinessQuestion
 	(*ReadinessReport)(nil),   // 1: axle.agent.v1.ReadinessReport
 	(*ReadinessCheck)(nil),    // 2: axle.agent.v1.ReadinessCheck
-	(*ReadinessFinding)(nil),  // 3: axle.agent.v1.ReadinessFinding
+	(*ReadinessAddon)(nil),    // 3: axle.agent.v1.ReadinessAddon
+	(*ReadinessFinding)(nil),  // 4: axle.agent.v1.ReadinessFinding
 }
 var file_agent_v1_readiness_proto_depIdxs = []int32{
 	2, // 0: axle.agent.v1.ReadinessReport.checks:type_name -> axle.agent.v1.ReadinessCheck
-	3, // 1: axle.agent.v1.ReadinessCheck.findings:type_name -> axle.agent.v1.ReadinessFinding
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	4, // 1: axle.agent.v1.ReadinessCheck.findings:type_name -> axle.agent.v1.ReadinessFinding
+	3, // 2: axle.agent.v1.ReadinessCheck.addons:type_name -> axle.agent.v1.ReadinessAddon
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_readiness_proto_init() }
@@ -424,7 +531,7 @@ func file_agent_v1_readiness_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_readiness_proto_rawDesc), len(file_agent_v1_readiness_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

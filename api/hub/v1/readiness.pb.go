@@ -163,10 +163,10 @@ type ReadinessCheck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// version (the version itself), applied (objects of services), requested (APIs
 	// that clients request), releases (Helm), budgets (PodDisruptionBudgets), nodes
-	// (kubelet and kube-proxy) or addons.
+	// (kubelet and kube-proxy) or addons (charts of live releases).
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Passed, Failed, Unknown when not all could be looked at, or NotChecked when
-	// this hub does not check it at all: such a check does not count in the result.
+	// the hub knows nothing to compare with: such a check does not count in the result.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	// Why the state is Unknown or NotChecked, and which findings are not shown.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`

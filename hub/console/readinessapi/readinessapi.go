@@ -2,8 +2,8 @@
 // against a version of Kubernetes, and translates the report for the caller.
 //
 // It looks at no cluster itself: agent/readiness does, and already leaves out what the caller
-// may not list there. Here the findings of services that the caller may not read are left
-// out. hub/console calls it.
+// may not list there, or marks it. Here the findings of services that the caller may not read
+// are left out, and add-ons are compared with the version. hub/console calls it.
 //
 // Invariants: a finding that is not shown still counts, so that no caller takes a cluster for
 // ready that is not; a check that the agent does not answer is Unknown.
@@ -51,9 +51,6 @@ const (
 // names are the checks that each report has, in this order.
 var names = []string{"version", "applied", "requested", "releases", "budgets", "nodes"}
 
-// addons is the check that no hub makes yet.
-const addons = "addons"
-
 // API answers the call.
 type API struct {
 	// Live reaches the clusters.
@@ -89,7 +86,11 @@ func (a *API) Readiness(ctx context.Context, r *connect.Request[hubv1.ReadinessR
 	if err != nil {
 		return nil, err
 	}
-	out := shown(report, readable)
+	services, err := a.Services(ctx, fleet.ServiceFilter{Cluster: cluster.Name, PageSize: 1})
+	if err != nil {
+		return nil, err
+	}
+	out := shown(report, readable, addonsFor{to: r.Msg.GetTo(), services: len(services.Services) > 0})
 	out.Cluster, out.To = cluster.Name, r.Msg.GetTo()
 	plain.Message(out, func(_, text string) string { return plain.Line(text, maxText) })
 	return connect.NewResponse(out), nil
@@ -128,23 +129,24 @@ func (a *API) readable(ctx context.Context, cluster string, report *agentv1.Read
 }
 
 // shown is a report as the caller sees it.
-func shown(report *agentv1.ReadinessReport, readable map[string]string) *hubv1.ReadinessResponse {
+func shown(report *agentv1.ReadinessReport, readable map[string]string, of addonsFor) *hubv1.ReadinessResponse {
 	by := map[string]*agentv1.ReadinessCheck{}
 	for _, c := range report.GetChecks() {
 		by[c.GetName()] = c
 	}
 	out := &hubv1.ReadinessResponse{KubernetesVersion: report.GetKubernetesVersion(), Result: ready}
 	for _, name := range names {
-		c := checkOf(name, by[name], readable)
+		out.Checks = append(out.Checks, checkOf(name, by[name], readable))
+	}
+	out.Checks = append(out.Checks, of.check(by[addons]))
+	for _, c := range out.GetChecks() {
 		switch {
 		case c.GetState() == failed:
 			out.Result = notReady
 		case c.GetState() == unknown && out.GetResult() == ready:
 			out.Result = unknown
 		}
-		out.Checks = append(out.Checks, c)
 	}
-	out.Checks = append(out.Checks, &hubv1.ReadinessCheck{Name: addons, State: notChecked, Message: "this hub does not compare add-ons with the versions that they support; look at their own notes"})
 	return out
 }
 

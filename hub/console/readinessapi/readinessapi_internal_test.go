@@ -21,7 +21,7 @@ func TestResultsOfReports(t *testing.T) {
 	finding := &agentv1.ReadinessFinding{ServiceId: "svc_1", Name: "web"}
 	report := func(change func(applied *agentv1.ReadinessCheck)) *agentv1.ReadinessReport {
 		out := &agentv1.ReadinessReport{}
-		for _, name := range names {
+		for _, name := range append(slices.Clone(names), addons) {
 			c := &agentv1.ReadinessCheck{Name: name, Examined: 1}
 			if name == "applied" {
 				change(c)
@@ -47,11 +47,11 @@ func TestResultsOfReports(t *testing.T) {
 			c.Incomplete, c.Findings = "no rights", []*agentv1.ReadinessFinding{finding}
 		}, notReady, failed},
 	} {
-		got := shown(report(tc.change), map[string]string{"svc_1": "web"})
+		got := shown(report(tc.change), map[string]string{"svc_1": "web"}, addonsFor{to: "1.37"})
 		if c := got.GetChecks()[1]; got.GetResult() != tc.result || c.GetState() != tc.state {
 			t.Errorf("%s: %s, %v", name, got.GetResult(), c)
 		}
-		if last := got.GetChecks()[len(got.GetChecks())-1]; last.GetName() != addons || last.GetState() != notChecked {
+		if last := got.GetChecks()[len(got.GetChecks())-1]; last.GetName() != addons || last.GetState() != passed {
 			t.Errorf("%s: add-ons are %v", name, last)
 		}
 	}
@@ -86,6 +86,7 @@ func TestAReportOfStrangersIsBounded(t *testing.T) {
 				Find: func(context.Context, string) (fleet.Cluster, error) { return fleet.Cluster{Name: "edge"}, nil },
 			},
 			Readable: func(context.Context) (identity.Reach, error) { return identity.Reach{}, nil },
+			Services: func(context.Context, fleet.ServiceFilter) (fleet.ServicePage, error) { return fleet.ServicePage{}, nil },
 		}
 		answer, err := a.Readiness(t.Context(), connect.NewRequest(&hubv1.ReadinessRequest{Name: "edge", To: "1.37"}))
 		switch {
