@@ -171,6 +171,9 @@ screenshots: deps kubedev web ## pictures of every page of the console in dist/s
 	@for profile in small empty broken real; do OUT=$(CURDIR)/dist/screenshots go run ./cmd/dev console $$profile --run screenshots.mjs; done
 	@OUT=$(CURDIR)/docs/images go run ./cmd/dev console broken --run readme.mjs
 
+bench-shares: ## an administrator's call and another project's delivery while every pool of a hub is full
+	@go run ./cmd/dev bench shares $(ARGS)
+
 bench-fanout: ## a change of a global service on thousands of clusters (CLUSTERS NAME)
 	@go run ./cmd/dev bench-fanout --clusters $(or $(CLUSTERS),1000) $(if $(NAME),--name $(NAME)) $(ARGS)
 
@@ -233,4 +236,4 @@ flakes: deps kubedev capidev web ## run the tests that start processes 5 times i
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test quick gofmt attack programs suite race-all build pages docs web release image-lock deps kubedev capidev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-capi bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean capi template
+.PHONY: help demo node test quick gofmt attack programs suite race-all build pages docs web release image-lock deps kubedev capidev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-shares bench-fanout bench-terraform bench-capi bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean capi template

@@ -174,7 +174,12 @@ func BenchmarkFullPools(b *testing.B) {
 		for name, call := range calls {
 			empty[name] = p99(call)
 		}
-		h.Pools().Each(func(name string, one any) { fillings[name].fill(one) })
+		pools := 0.0
+		h.Pools().Each(func(name string, one any) {
+			pools++
+			fillings[name].fill(one)
+		})
+		b.ReportMetric(pools, "pools/hub")
 		for name, call := range calls {
 			full := p99(call)
 			b.ReportMetric(empty[name], name+"-empty-us")

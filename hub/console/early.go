@@ -3,9 +3,11 @@ package console
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"connectrpc.com/connect"
 
+	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/console/liveapi"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
@@ -17,6 +19,20 @@ import (
 // maxOpen limits one message of a call that needs no identity, and of callers who lack
 // the right to the call, in bytes, also after decompression.
 const maxOpen = 64 << 10
+
+const (
+	// callsAtOnce are the calls that one replica answers at once, without streams, which
+	// have pools of their own; a tenth is for administrators.
+	callsAtOnce = 2000
+	// answerWithin bounds a call with its answer: whoever does not read one leaves its
+	// place then.
+	answerWithin = fetchTimeout + 2*time.Minute
+)
+
+// streams are the calls whose answers go on for as long as the caller wants.
+var streams = map[string]bool{
+	hubv1connect.FleetWatchProcedure: true, hubv1connect.ClusterAPIWatchObjectsProcedure: true, hubv1connect.ClusterAPIReadLogsProcedure: true,
+}
 
 // Open reports whether a path is a call that needs no identity.
 func Open(path string) bool { return access[path] == open }
@@ -51,6 +67,16 @@ func (e early) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		e.refuse(ctx, w, r, p, err)
 		return
+	}
+	if !streams[procedure] {
+		held, err := e.calls.Take(p.Sharing())
+		if err != nil {
+			e.refuse(ctx, w, r, p, err)
+			return
+		}
+		defer held.Leave()
+		// Writers without deadlines (in tests) do not need one.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerWithin))
 	}
 	next := e.known
 	if err := e.withoutObject(ctx, p, procedure); err != nil || ofSelf(access[procedure]) {

@@ -176,6 +176,8 @@ type Server struct {
 	startedAt time.Time
 	// trees limits how many object trees are read at once.
 	trees *pool.Places
+	// calls limits how many calls of those who are known are answered at once.
+	calls *pool.Places
 }
 
 // New returns an error when a required part is missing.
@@ -189,9 +191,11 @@ func New(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{config: c, startedAt: c.Clock.Now(), trees: c.Pools.Places(pool.Spec{
-		Name: "object_trees", Of: "object trees", Size: treesAtOnce, Reserve: 1, Queue: treesWaiting, Within: treeWait, Retry: 5 * time.Second,
-	})}, nil
+	return &Server{
+		config: c, startedAt: c.Clock.Now(),
+		trees: c.Pools.Places(pool.Spec{Name: "object_trees", Of: "object trees", Size: treesAtOnce, Reserve: 1, Queue: treesWaiting, Within: treeWait, Retry: 5 * time.Second}),
+		calls: c.Pools.Places(pool.Spec{Name: "calls", Of: "calls at once", Size: callsAtOnce, Reserve: callsAtOnce / 10, Retry: time.Second}),
+	}, nil
 }
 
 // clusterID returns a cluster's id by name; the id of a deleted cluster is
