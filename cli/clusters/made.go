@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/flagvalue"
+	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -68,14 +69,11 @@ func poolsOf(c *hubv1.Cluster) string {
 	return strings.Join(all, "; ")
 }
 
-// usuallyFalse are the conditions whose truth means that something goes on.
-var usuallyFalse = []string{"Deleting", "Paused", "RollingOut", "ScalingUp", "ScalingDown", "Remediating"}
-
 // conditionsOf are the conditions that are not as they are to be, with their ages.
 func conditionsOf(a *command.App, c *hubv1.Cluster) string {
 	var all []string
 	for _, one := range c.GetOrigin().GetState().GetConditions() {
-		if (one.GetStatus() == "True") == slices.Contains(usuallyFalse, one.GetType()) {
+		if (one.GetStatus() == "True") == slices.Contains(rule.UsuallyFalse, one.GetType()) {
 			all = append(all, fmt.Sprintf("%s is %s since %s: %s", one.GetType(), one.GetStatus(), a.Age(one.GetSince()), cmp.Or(one.GetMessage(), one.GetReason())))
 		}
 	}

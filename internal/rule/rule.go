@@ -79,6 +79,9 @@ var (
 	// SinkTypes and Priorities are those of notification sinks.
 	SinkTypes  = []string{"SLACK", "TEAMS", "DISCORD", "WEBHOOK", "PLURAL"}
 	Priorities = []string{"LOW", "MEDIUM", "HIGH"}
+	// UsuallyFalse are the conditions of Cluster API whose truth means that something goes on;
+	// the others are to be true.
+	UsuallyFalse = []string{"Deleting", "Paused", "RollingOut", "ScalingUp", "ScalingDown", "Remediating"}
 )
 
 // Or lists words as people read them: A, B or C.

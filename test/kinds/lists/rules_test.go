@@ -20,11 +20,11 @@ var rules = map[string]*rule.Text{
 var words = map[string][]string{
 	"distros": rule.Distros, "renderers": rule.Renderers, "cascades": rule.Cascades, "actions": rule.Actions,
 	"repositoryTypes": rule.RepositoryTypes, "repositoryAuth": rule.RepositoryAuth, "verifications": rule.Verifications,
-	"webhookProviders": rule.WebhookProviders, "sinkTypes": rule.SinkTypes, "priorities": rule.Priorities,
+	"webhookProviders": rule.WebhookProviders, "sinkTypes": rule.SinkTypes, "priorities": rule.Priorities, "usuallyFalse": rule.UsuallyFalse,
 }
 
-// inConsole are the lists that a form of the console shows.
-var inConsole = []string{"actions", "priorities", "repositoryTypes", "sinkTypes", "webhookProviders"}
+// inConsole are the lists that the console has.
+var inConsole = []string{"actions", "priorities", "repositoryTypes", "sinkTypes", "usuallyFalse", "webhookProviders"}
 
 func sorted[V any](m map[string]V) []string {
 	return slices.SortedFunc(func(yield func(string) bool) {

@@ -18,5 +18,6 @@ export const words = {
   priorities: ['LOW', 'MEDIUM', 'HIGH'],
   repositoryTypes: ['git', 'helm', 'oci', 'bucket'],
   sinkTypes: ['SLACK', 'TEAMS', 'DISCORD', 'WEBHOOK', 'PLURAL'],
+  usuallyFalse: ['Deleting', 'Paused', 'RollingOut', 'ScalingUp', 'ScalingDown', 'Remediating'],
   webhookProviders: ['github', 'gitlab', 'gitea', 'bitbucket', 'azure', 'generic'],
 } as const

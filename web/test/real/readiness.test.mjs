@@ -17,7 +17,7 @@ test('a budget that lets no pod go is found, and the cluster is ready without it
   const page = await logIn(context, stack.email, '/clusters/edge-1');
   const main = page.getByRole('main');
   await main.getByRole('navigation', { name: 'Cluster' }).getByRole('link', { name: 'Readiness' }).click();
-  await main.getByLabel('Version').fill(to);
+  await main.getByLabel('Version', { exact: true }).fill(to);
   await page.keyboard.press('Enter');
   await main.getByText(`edge-1 is ready for ${to}`).waitFor();
   assert.equal(new URL(page.url()).searchParams.get('to'), to);

@@ -1,4 +1,5 @@
 import type { Cluster, MadeCondition, MadeMachines, MadeState } from '#/api/gen/hub/v1/hub_pb'
+import { words } from '#/api/rules'
 
 type Made = Pick<Cluster, 'registered' | 'pending' | 'origin'>
 
@@ -22,8 +23,7 @@ export function wordOfPhase(phase: string): string {
   }
 }
 
-// The conditions whose truth means that something goes on; the others are to be true.
-const usuallyFalse = new Set(['Deleting', 'Paused', 'RollingOut', 'ScalingUp', 'ScalingDown', 'Remediating'])
+const usuallyFalse = new Set<string>(words.usuallyFalse)
 
 // wordOfCondition is the status word of a condition: Good where it is as it is to be.
 export function wordOfCondition({ type, status }: Pick<MadeCondition, 'type' | 'status'>): string {
