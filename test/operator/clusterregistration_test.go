@@ -283,10 +283,14 @@ func TestAClusterRegistrationOfATenant(t *testing.T) {
 		}
 	}
 	// Its own project's limits hold, and the template's list of management clusters.
-	ask(b, b.people.ClusterTemplates.Apply, &hubv1.ApplyClusterTemplateRequest{Name: "mine", Settings: &hubv1.ClusterTemplateSettings{
-		Repository: "fleet", Ref: "main", Folder: "clusters/play", ManagementClusters: []string{"mgmt"}, Projects: []string{"lab"},
-		Kinds: []string{"Cluster.cluster.x-k8s.io", "ClusterClass.cluster.x-k8s.io", "PlayClusterTemplate.infrastructure.cluster.x-k8s.io"},
-	}})
+	mine := func(project string) {
+		t.Helper()
+		ask(b, b.people.ClusterTemplates.Apply, &hubv1.ApplyClusterTemplateRequest{Name: "mine", Settings: &hubv1.ClusterTemplateSettings{
+			Repository: "fleet", Ref: "main", Folder: "clusters/play", ManagementClusters: []string{"mgmt"}, Projects: []string{project},
+			Kinds: []string{"Cluster.cluster.x-k8s.io", "ClusterClass.cluster.x-k8s.io", "PlayClusterTemplate.infrastructure.cluster.x-k8s.io"},
+		}})
+	}
+	mine("lab")
 	ask(b, b.people.Projects.Update, &hubv1.UpdateProjectRequest{Name: "lab", Limits: &hubv1.ProjectLimits{Machines: 3}})
 	b.want(declare("on-other", "{project: lab, templateRef: {name: mine}, managementCluster: other}"), "Synchronized", "False", "Error", `management_cluster: "other" is not one of template mine`)
 	b.want(declare("on-none", "{project: lab, templateRef: {name: mine}, managementCluster: none}"), "Synchronized", "False", "Error", `management_cluster: "none" is not one of template mine`)
@@ -298,4 +302,11 @@ func TestAClusterRegistrationOfATenant(t *testing.T) {
 	if got := fmt.Sprint(b.variable("three", "nodePools")); got != "[map[count:2 name:a]]" {
 		t.Errorf("the pools are %s", got)
 	}
+	// A template that is no longer for the project makes no more machines there.
+	mine("shop")
+	declare("three", "{project: lab, templateRef: {name: mine}, variables: {nodePools: [{name: a, count: 3}]}}")
+	b.want(three, "Synchronized", "False", "Error", "template: mine is not for project lab")
+	mine("lab")
+	declare("three", "{project: lab, templateRef: {name: mine}, variables: {nodePools: [{name: a, count: 1}]}}")
+	b.synchronized(three)
 }
