@@ -12,10 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
-	yamlv2 "go.yaml.in/yaml/v2"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
 
@@ -30,6 +28,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/strictyaml"
+	"github.com/axle-cd/axle/internal/yamltext"
 )
 
 // ErrArgument marks errors of RenderDir and HealthOf about a named file or folder
@@ -126,8 +125,7 @@ func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []
 }
 
 // yamlOf is the YAML of an object. Its numbers stay whole, or fractions, as they were
-// written; the YAML library's own way reads the JSON as YAML, which takes longer than
-// rendering it.
+// written.
 func yamlOf(text []byte) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -135,33 +133,7 @@ func yamlOf(text []byte) ([]byte, error) {
 	if err := decoder.Decode(&object); err != nil {
 		return nil, err
 	}
-	return yamlv2.Marshal(plainNumbers(object))
-}
-
-// plainNumbers gives numbers the types that the YAML library writes.
-func plainNumbers(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for key := range v {
-			v[key] = plainNumbers(v[key])
-		}
-	case []any:
-		for i := range v {
-			v[i] = plainNumbers(v[i])
-		}
-	case json.Number:
-		if whole, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
-			return whole
-		}
-		if whole, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
-			return whole
-		}
-		if fraction, err := v.Float64(); err == nil {
-			return fraction
-		}
-		return v.String()
-	}
-	return value
+	return yamltext.Marshal(object)
 }
 
 // newestKubernetes is the version that templates see if no version is given.

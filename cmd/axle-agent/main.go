@@ -23,15 +23,23 @@ const (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "run" {
+	if serves() {
 		timerslack.Widen()
 	}
 	os.Exit(run())
 }
 
+// serves reports whether the program lives as long as its cluster, and not as long as one
+// question of a person.
+func serves() bool { return len(os.Args) > 1 && os.Args[1] == "run" }
+
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	wait := gctuning.Start(ctx)
+	tune := gctuning.Start
+	if !serves() {
+		tune = gctuning.Brief
+	}
+	wait := tune(ctx)
 	defer wait()
 	defer stop()
 	err := newRoot().ExecuteContext(ctx)

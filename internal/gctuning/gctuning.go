@@ -1,6 +1,7 @@
 // Package gctuning collects a program's garbage earlier than Go does by default:
 // a program that holds much and allocates little would else hold the same again
-// in garbage all day. The hub and the agent call it once, at their start.
+// in garbage all day. The hub and the agent call it once, at their start; their short
+// commands collect later instead.
 //
 // It sets GOGC's percentage, and once a busy time is over it gives back what
 // that left: Go collects by allocation, so that an agent which installed 100
@@ -48,6 +49,19 @@ const (
 	worthwhile      = 2 << 20
 	worthwhileShare = 16
 )
+
+// briefly is how much the heap of a command may grow between two collections, in percent of
+// what is held: it ends before most of its garbage matters.
+const briefly = 400
+
+// Brief collects later than Go's default, unless GOGC says otherwise, for a command that ends
+// soon. It has Start's form.
+func Brief(context.Context) (wait func()) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(briefly)
+	}
+	return func() {}
+}
 
 // Start collects earlier than Go's default until the context ends, unless
 // GOGC says otherwise. The function that it returns waits for its end.
