@@ -3,7 +3,6 @@ package clusters
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -61,6 +61,9 @@ func (p pool) bounds() string {
 	return ""
 }
 
+// maxVariables bounds what the variables of a cluster become in memory.
+const maxVariables = 4 << 20
+
 // poolsIn are the pools of a cluster in the order of their names: those of its variables, and
 // others that are still there.
 func poolsIn(o *hubv1.ClusterOrigin) ([]pool, error) {
@@ -72,7 +75,7 @@ func poolsIn(o *hubv1.ClusterOrigin) ([]pool, error) {
 			Max   *int64 `json:"maxSize"`
 		} `json:"nodePools"`
 	}
-	if err := json.Unmarshal([]byte(cmp.Or(o.GetVariables(), "{}")), &variables); err != nil {
+	if err := bounded.JSON([]byte(cmp.Or(o.GetVariables(), "{}")), &variables, maxVariables); err != nil {
 		return nil, errcode.New(errcode.Unprocessable, "the pools in the variables of the cluster cannot be read: %w", err)
 	}
 	all := map[string]pool{}
