@@ -122,6 +122,8 @@ var listCalls = []struct{ line, method, fields, short string }{
 	{"providers list", "Providers/List", `{}`, "a few for each hub"},
 	{"federation list", "Federation/List", `{}`, "a few for each hub"},
 	{"hub sync-windows list", "Hub/GetSyncWindows", `{}`, "a few for each hub"},
+	{"clusters pools list --quiet edge-1", "Clusters/Get", `{"name":"edge-1"}`, "those of one cluster, at most 50"},
+	{"clusters machines list --quiet edge-1", "Clusters/Get", `{"name":"edge-1"}`, "those of one cluster, at most 100"},
 	{"context list", "", "", "of the settings file"},
 }
 

@@ -16,6 +16,6 @@
 // Invariants: an agent that makes no clusters does nothing. A kubeconfig runs no program and
 // reads no file here. Nothing is kept on disk: what is to be done is read in the new cluster,
 // whose Deployment of the agent is written last, so a kill at any point is repaired by the
-// next start. While nothing changes, one list of each of three kinds a minute is all that is
+// next start. While nothing changes, one list of each of four kinds a minute is all that is
 // asked of the API server. A cluster whose agent has an identity is never written to.
 package clusterapi

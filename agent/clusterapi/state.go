@@ -1,6 +1,7 @@
 package clusterapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -22,6 +23,7 @@ import (
 var (
 	clusters    = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "clusters"}
 	deployments = schema.GroupVersionResource{Group: clusters.Group, Version: clusters.Version, Resource: "machinedeployments"}
+	instances   = schema.GroupVersionResource{Group: clusters.Group, Version: clusters.Version, Resource: "machines"}
 	pools       = schema.GroupVersionResource{Group: clusters.Group, Version: clusters.Version, Resource: "machinepools"}
 )
 
@@ -36,11 +38,15 @@ const (
 type object struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
-		Replicas int32 `json:"replicas"`
+		Replicas int32  `json:"replicas"`
+		Version  string `json:"version"`
 	} `json:"spec"`
 	Status struct {
 		machines
-		Phase        string             `json:"phase"`
+		Phase   string `json:"phase"`
+		NodeRef struct {
+			Name string `json:"name"`
+		} `json:"nodeRef"`
 		ControlPlane machines           `json:"controlPlane"`
 		Conditions   []metav1.Condition `json:"conditions"`
 	} `json:"status"`
@@ -99,7 +105,16 @@ func (c *Clusters) observe(ctx context.Context, of map[place]*child) (map[place]
 			return nil, err
 		}
 	}
+	err = c.each(ctx, instances, func(o object) {
+		if s := states[place{o.Namespace, o.Labels[clusterLabel]}]; s != nil {
+			s.Machines = append(s.Machines, o.machine())
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
 	for _, s := range states {
+		keepMachines(s)
 		slices.SortFunc(s.GetPools(), func(a, b *agentv1.ChildMachines) int { return strings.Compare(a.GetName(), b.GetName()) })
 	}
 	return states, nil
@@ -112,6 +127,38 @@ func (one *child) is(uid types.UID) {
 		one.connected, one.next = false, time.Time{}
 	}
 	one.uid = uid
+}
+
+// reportedMachines is how many machines of a cluster are reported.
+const reportedMachines = 100
+
+// machine is what is reported of a Machine.
+func (o object) machine() *agentv1.ChildMachine {
+	m := &agentv1.ChildMachine{
+		Name: o.Name, Uid: string(o.UID), Pool: cmp.Or(o.Labels[deploymentLabel], o.Labels[poolLabel]), Phase: o.Status.Phase,
+		Node: o.Status.NodeRef.Name, Version: o.Spec.Version, CreatedAt: clock.Micros(o.CreationTimestamp.Time),
+	}
+	for _, c := range o.Status.Conditions {
+		if c.Type == "Ready" && c.Status != metav1.ConditionTrue {
+			m.Message = cmp.Or(c.Message, c.Reason)
+		}
+	}
+	return m
+}
+
+// keepMachines leaves those that a report has, the ones first that are not ready.
+func keepMachines(s *agentv1.ChildState) {
+	slices.SortFunc(s.GetMachines(), func(a, b *agentv1.ChildMachine) int {
+		if unready := a.GetMessage() != ""; unready != (b.GetMessage() != "") {
+			if unready {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(strings.Compare(a.GetPool(), b.GetPool()), strings.Compare(a.GetName(), b.GetName()))
+	})
+	kept := s.GetMachines()[:min(len(s.GetMachines()), reportedMachines)]
+	s.MoreMachines, s.Machines = int32(len(s.GetMachines())-len(kept)), kept
 }
 
 func (m machines) message(name, phase string) *agentv1.ChildMachines {

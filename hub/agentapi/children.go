@@ -102,6 +102,12 @@ func madeState(m *agentv1.ChildState) fleet.MadeState {
 	for _, pool := range m.GetPools() {
 		s.Pools = append(s.Pools, machines(pool))
 	}
+	s.MoreMachines = int(m.GetMoreMachines())
+	for _, o := range m.GetMachines() {
+		s.Machines = append(s.Machines, fleet.Machine{
+			Name: o.GetName(), UID: o.GetUid(), Pool: o.GetPool(), Phase: o.GetPhase(), Node: o.GetNode(), Version: o.GetVersion(), Message: o.GetMessage(), CreatedAt: o.GetCreatedAt(),
+		})
+	}
 	for _, c := range m.GetConditions() {
 		s.Conditions = append(s.Conditions, fleet.MadeCondition{Type: c.GetType(), Status: c.GetStatus(), Reason: c.GetReason(), Message: c.GetMessage(), Since: c.GetSince()})
 	}

@@ -62,6 +62,10 @@ func madeState(s fleet.MadeState) *hubv1.MadeState {
 	for _, pool := range s.Pools {
 		out.Pools = append(out.Pools, madeMachines(pool))
 	}
+	out.MoreMachines = int32(s.MoreMachines)
+	for _, m := range s.Machines {
+		out.Machines = append(out.Machines, &hubv1.MadeMachine{Name: m.Name, Uid: m.UID, Pool: m.Pool, Phase: m.Phase, Node: m.Node, Version: m.Version, Message: m.Message, CreatedAt: m.CreatedAt})
+	}
 	for _, c := range s.Conditions {
 		out.Conditions = append(out.Conditions, &hubv1.MadeCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Since: c.Since})
 	}

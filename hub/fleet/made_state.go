@@ -14,10 +14,13 @@ import (
 const (
 	maxChildren   = 100
 	maxPools      = 50
+	maxMachines   = 100
 	maxConditions = 30
 	maxVersions   = 5
 	maxStateWord  = 100
 	maxStateText  = 500
+	// maxObjectName is what Kubernetes allows.
+	maxObjectName = 253
 )
 
 // MadeState is the state of a cluster that was made from a template, as its management
@@ -27,6 +30,9 @@ type MadeState struct {
 	ControlPlane Machines        `json:"controlPlane,omitzero"`
 	Pools        []Machines      `json:"pools,omitempty"`
 	Conditions   []MadeCondition `json:"conditions,omitempty"`
+	// Machines are at most 100, those first that are not ready; MoreMachines counts the others.
+	Machines     []Machine `json:"machines,omitempty"`
+	MoreMachines int       `json:"moreMachines,omitempty"`
 	// Message is why it is not connected yet, or why nothing is known.
 	Message string `json:"message,omitempty"`
 	// ReportedAt is when a report last changed it.
@@ -45,6 +51,22 @@ type Machines struct {
 	UpToDate int    `json:"upToDate,omitempty"`
 	// Versions of Kubernetes that they run.
 	Versions []string `json:"versions,omitempty"`
+}
+
+// Machine is one machine of a cluster.
+type Machine struct {
+	Name string `json:"name,omitempty"`
+	// UID is that of its Machine object.
+	UID string `json:"uid,omitempty"`
+	// Pool is empty for one of the control plane.
+	Pool  string `json:"pool,omitempty"`
+	Phase string `json:"phase,omitempty"`
+	// Node is empty before it has joined.
+	Node    string `json:"node,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Message is why it is not ready.
+	Message   string `json:"message,omitempty"`
+	CreatedAt int64  `json:"createdAt,omitempty"`
 }
 
 // MadeCondition is a condition of the Cluster object.
@@ -79,6 +101,13 @@ func (s *MadeState) bound() {
 		c := &s.Conditions[i]
 		word(&c.Type, &c.Status, &c.Reason)
 		c.Message = plain.Line(c.Message, maxStateText)
+	}
+	s.MoreMachines = max(0, s.MoreMachines) + max(0, len(s.Machines)-maxMachines)
+	s.Machines = s.Machines[:min(len(s.Machines), maxMachines)]
+	for i := range s.Machines {
+		m := &s.Machines[i]
+		word(&m.UID, &m.Pool, &m.Phase, &m.Version)
+		m.Name, m.Node, m.Message = plain.Line(m.Name, maxObjectName), plain.Line(m.Node, maxObjectName), plain.Line(m.Message, maxStateText)
 	}
 	word(&s.Phase)
 	s.Message = plain.Line(s.Message, maxStateText)

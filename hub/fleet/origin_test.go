@@ -133,7 +133,8 @@ func TestStatesOfMadeClustersAreTheirManagementClusters(t *testing.T) {
 			Phase: "Provisioning", ControlPlane: fleet.Machines{Desired: 3, Ready: 1, Versions: []string{"v1.37.0"}}, Message: long,
 			Conditions: []fleet.MadeCondition{{Type: "Available", Status: "False", Reason: "NotAvailable", Message: "two\x1b[31m\nlines", Since: 7}},
 		}
-		for range 200 {
+		for i := range 200 {
+			state.Machines = append(state.Machines, fleet.Machine{Name: fmt.Sprint("m", i), UID: long, Message: long, CreatedAt: 7})
 			state.Pools = append(state.Pools, fleet.Machines{Name: long, Phase: "Running", Desired: 2})
 		}
 		for _, by := range []string{"other", "shop-1"} {
@@ -147,6 +148,9 @@ func TestStatesOfMadeClustersAreTheirManagementClusters(t *testing.T) {
 		have := now()
 		if have.Phase != "Provisioning" || have.ControlPlane.Ready != 1 || len(have.Pools) != 50 || len(have.Pools[0].Name) > 110 || len(have.Message) > 510 || have.ReportedAt == 0 {
 			t.Errorf("it is %+v", have)
+		}
+		if m := have.Machines; len(m) != 100 || have.MoreMachines != 100 || m[0].Name != "m0" || len(m[0].UID) > 110 || len(m[0].Message) > 510 || m[0].CreatedAt != 7 {
+			t.Errorf("of its machines it has %d and %d more: %+v", len(m), have.MoreMachines, m[0])
 		}
 		if c := have.Conditions[0]; strings.ContainsAny(c.Message, "\x1b\n") || c.Since != 7 {
 			t.Errorf("the condition is %+v", c)

@@ -4464,7 +4464,10 @@ type ChildState struct {
 	Pools        []*ChildMachines       `protobuf:"bytes,4,rep,name=pools,proto3" json:"pools,omitempty"`
 	Conditions   []*ChildCondition      `protobuf:"bytes,5,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	// What the agent waits for before it is connected, or why nothing is known.
-	Message       string `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
+	Message string `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
+	// At most 100, those first that are not ready, and how many there are besides.
+	Machines      []*ChildMachine `protobuf:"bytes,7,rep,name=machines,proto3" json:"machines,omitempty"`
+	MoreMachines  int32           `protobuf:"varint,8,opt,name=more_machines,json=moreMachines,proto3" json:"more_machines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4541,6 +4544,126 @@ func (x *ChildState) GetMessage() string {
 	return ""
 }
 
+func (x *ChildState) GetMachines() []*ChildMachine {
+	if x != nil {
+		return x.Machines
+	}
+	return nil
+}
+
+func (x *ChildState) GetMoreMachines() int32 {
+	if x != nil {
+		return x.MoreMachines
+	}
+	return 0
+}
+
+// ChildMachine is a machine of a cluster that a service makes.
+type ChildMachine struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// That of its Machine object.
+	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	// Empty for one of the control plane.
+	Pool  string `protobuf:"bytes,3,opt,name=pool,proto3" json:"pool,omitempty"`
+	Phase string `protobuf:"bytes,4,opt,name=phase,proto3" json:"phase,omitempty"`
+	// The name of its node, once it has joined.
+	Node    string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	Version string `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
+	// Why it is not ready.
+	Message string `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"`
+	// Microseconds since 1970 UTC.
+	CreatedAt     int64 `protobuf:"varint,8,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildMachine) Reset() {
+	*x = ChildMachine{}
+	mi := &file_agent_v1_agent_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildMachine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildMachine) ProtoMessage() {}
+
+func (x *ChildMachine) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildMachine.ProtoReflect.Descriptor instead.
+func (*ChildMachine) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *ChildMachine) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ChildMachine) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+func (x *ChildMachine) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *ChildMachine) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *ChildMachine) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ChildMachine) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *ChildMachine) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *ChildMachine) GetCreatedAt() int64 {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return 0
+}
+
 // ChildMachines are those of a pool, or of the control plane.
 type ChildMachines struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -4557,7 +4680,7 @@ type ChildMachines struct {
 
 func (x *ChildMachines) Reset() {
 	*x = ChildMachines{}
-	mi := &file_agent_v1_agent_proto_msgTypes[54]
+	mi := &file_agent_v1_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4569,7 +4692,7 @@ func (x *ChildMachines) String() string {
 func (*ChildMachines) ProtoMessage() {}
 
 func (x *ChildMachines) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[54]
+	mi := &file_agent_v1_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4582,7 +4705,7 @@ func (x *ChildMachines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildMachines.ProtoReflect.Descriptor instead.
 func (*ChildMachines) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{54}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ChildMachines) GetName() string {
@@ -4641,7 +4764,7 @@ type ChildCondition struct {
 
 func (x *ChildCondition) Reset() {
 	*x = ChildCondition{}
-	mi := &file_agent_v1_agent_proto_msgTypes[55]
+	mi := &file_agent_v1_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4653,7 +4776,7 @@ func (x *ChildCondition) String() string {
 func (*ChildCondition) ProtoMessage() {}
 
 func (x *ChildCondition) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[55]
+	mi := &file_agent_v1_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4666,7 +4789,7 @@ func (x *ChildCondition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildCondition.ProtoReflect.Descriptor instead.
 func (*ChildCondition) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{55}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ChildCondition) GetType() string {
@@ -5116,7 +5239,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
 	"\amessage\x18\x04 \x01(\tR\amessage\x12\x14\n" +
-	"\x05since\x18\x05 \x01(\x03R\x05since\"\x91\x02\n" +
+	"\x05since\x18\x05 \x01(\x03R\x05since\"\xef\x02\n" +
 	"\n" +
 	"ChildState\x12\x1d\n" +
 	"\n" +
@@ -5127,7 +5250,19 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
 	"conditions\x18\x05 \x03(\v2\x1d.axle.agent.v1.ChildConditionR\n" +
 	"conditions\x12\x18\n" +
-	"\amessage\x18\x06 \x01(\tR\amessage\"\xa3\x01\n" +
+	"\amessage\x18\x06 \x01(\tR\amessage\x127\n" +
+	"\bmachines\x18\a \x03(\v2\x1b.axle.agent.v1.ChildMachineR\bmachines\x12#\n" +
+	"\rmore_machines\x18\b \x01(\x05R\fmoreMachines\"\xc5\x01\n" +
+	"\fChildMachine\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
+	"\x04pool\x18\x03 \x01(\tR\x04pool\x12\x14\n" +
+	"\x05phase\x18\x04 \x01(\tR\x05phase\x12\x12\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\x12\x18\n" +
+	"\aversion\x18\x06 \x01(\tR\aversion\x12\x18\n" +
+	"\amessage\x18\a \x01(\tR\amessage\x12\x1d\n" +
+	"\n" +
+	"created_at\x18\b \x01(\x03R\tcreatedAt\"\xa3\x01\n" +
 	"\rChildMachines\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05phase\x18\x02 \x01(\tR\x05phase\x12\x18\n" +
@@ -5167,7 +5302,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*Position)(nil),               // 0: axle.agent.v1.Position
 	(*RegisterRequest)(nil),        // 1: axle.agent.v1.RegisterRequest
@@ -5223,23 +5358,24 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*ReportCleanupResponse)(nil),  // 51: axle.agent.v1.ReportCleanupResponse
 	(*CleanupObject)(nil),          // 52: axle.agent.v1.CleanupObject
 	(*ChildState)(nil),             // 53: axle.agent.v1.ChildState
-	(*ChildMachines)(nil),          // 54: axle.agent.v1.ChildMachines
-	(*ChildCondition)(nil),         // 55: axle.agent.v1.ChildCondition
-	nil,                            // 56: axle.agent.v1.RegisterRequest.TagsEntry
-	nil,                            // 57: axle.agent.v1.ServiceSpec.ConfigurationEntry
-	nil,                            // 58: axle.agent.v1.ServiceSpec.SecretsEntry
-	nil,                            // 59: axle.agent.v1.ServiceSpec.HiddenEntry
-	nil,                            // 60: axle.agent.v1.ClusterData.TagsEntry
-	(*SyncConfig)(nil),             // 61: axle.agent.v1.SyncConfig
-	(*Dependency)(nil),             // 62: axle.agent.v1.Dependency
-	(*SyncWindow)(nil),             // 63: axle.agent.v1.SyncWindow
-	(*Settings)(nil),               // 64: axle.agent.v1.Settings
-	(*Helm)(nil),                   // 65: axle.agent.v1.Helm
-	(*Kustomize)(nil),              // 66: axle.agent.v1.Kustomize
-	(*Renderer)(nil),               // 67: axle.agent.v1.Renderer
+	(*ChildMachine)(nil),           // 54: axle.agent.v1.ChildMachine
+	(*ChildMachines)(nil),          // 55: axle.agent.v1.ChildMachines
+	(*ChildCondition)(nil),         // 56: axle.agent.v1.ChildCondition
+	nil,                            // 57: axle.agent.v1.RegisterRequest.TagsEntry
+	nil,                            // 58: axle.agent.v1.ServiceSpec.ConfigurationEntry
+	nil,                            // 59: axle.agent.v1.ServiceSpec.SecretsEntry
+	nil,                            // 60: axle.agent.v1.ServiceSpec.HiddenEntry
+	nil,                            // 61: axle.agent.v1.ClusterData.TagsEntry
+	(*SyncConfig)(nil),             // 62: axle.agent.v1.SyncConfig
+	(*Dependency)(nil),             // 63: axle.agent.v1.Dependency
+	(*SyncWindow)(nil),             // 64: axle.agent.v1.SyncWindow
+	(*Settings)(nil),               // 65: axle.agent.v1.Settings
+	(*Helm)(nil),                   // 66: axle.agent.v1.Helm
+	(*Kustomize)(nil),              // 67: axle.agent.v1.Kustomize
+	(*Renderer)(nil),               // 68: axle.agent.v1.Renderer
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	56, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
+	57, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	6,  // 2: axle.agent.v1.RegisterResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
 	3,  // 3: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
@@ -5254,23 +5390,23 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	16, // 12: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
 	0,  // 13: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
 	20, // 14: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
-	61, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	57, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	58, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
-	62, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
+	62, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
+	58, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	59, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	63, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
 	21, // 19: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
 	19, // 20: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
-	63, // 21: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
-	59, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
+	64, // 21: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
+	60, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
 	18, // 23: axle.agent.v1.ServiceSpec.tenancy:type_name -> axle.agent.v1.Tenancy
 	17, // 24: axle.agent.v1.ServiceSpec.previews:type_name -> axle.agent.v1.Preview
-	64, // 25: axle.agent.v1.ServiceSpec.settings:type_name -> axle.agent.v1.Settings
+	65, // 25: axle.agent.v1.ServiceSpec.settings:type_name -> axle.agent.v1.Settings
 	16, // 26: axle.agent.v1.Preview.spec:type_name -> axle.agent.v1.ServiceSpec
 	12, // 27: axle.agent.v1.Preview.parts:type_name -> axle.agent.v1.Part
-	65, // 28: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
-	66, // 29: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
-	67, // 30: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
-	60, // 31: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	66, // 28: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
+	67, // 29: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
+	68, // 30: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
+	61, // 31: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
 	25, // 32: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
 	23, // 33: axle.agent.v1.ReportRequest.heals:type_name -> axle.agent.v1.Heal
 	24, // 34: axle.agent.v1.Heal.fields:type_name -> axle.agent.v1.DriftedField
@@ -5287,34 +5423,35 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	46, // 45: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
 	53, // 46: axle.agent.v1.ReportChildrenRequest.children:type_name -> axle.agent.v1.ChildState
 	52, // 47: axle.agent.v1.ReportCleanupRequest.left:type_name -> axle.agent.v1.CleanupObject
-	54, // 48: axle.agent.v1.ChildState.control_plane:type_name -> axle.agent.v1.ChildMachines
-	54, // 49: axle.agent.v1.ChildState.pools:type_name -> axle.agent.v1.ChildMachines
-	55, // 50: axle.agent.v1.ChildState.conditions:type_name -> axle.agent.v1.ChildCondition
-	1,  // 51: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
-	4,  // 52: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
-	14, // 53: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
-	22, // 54: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
-	32, // 55: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
-	44, // 56: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
-	41, // 57: axle.agent.v1.AgentService.EnrollChild:input_type -> axle.agent.v1.EnrollChildRequest
-	48, // 58: axle.agent.v1.AgentService.ReportChildren:input_type -> axle.agent.v1.ReportChildrenRequest
-	50, // 59: axle.agent.v1.AgentService.ReportCleanup:input_type -> axle.agent.v1.ReportCleanupRequest
-	38, // 60: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 61: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 62: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	15, // 63: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	26, // 64: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	33, // 65: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
-	45, // 66: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
-	42, // 67: axle.agent.v1.AgentService.EnrollChild:output_type -> axle.agent.v1.EnrollChildResponse
-	49, // 68: axle.agent.v1.AgentService.ReportChildren:output_type -> axle.agent.v1.ReportChildrenResponse
-	51, // 69: axle.agent.v1.AgentService.ReportCleanup:output_type -> axle.agent.v1.ReportCleanupResponse
-	40, // 70: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	61, // [61:71] is the sub-list for method output_type
-	51, // [51:61] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	55, // 48: axle.agent.v1.ChildState.control_plane:type_name -> axle.agent.v1.ChildMachines
+	55, // 49: axle.agent.v1.ChildState.pools:type_name -> axle.agent.v1.ChildMachines
+	56, // 50: axle.agent.v1.ChildState.conditions:type_name -> axle.agent.v1.ChildCondition
+	54, // 51: axle.agent.v1.ChildState.machines:type_name -> axle.agent.v1.ChildMachine
+	1,  // 52: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
+	4,  // 53: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
+	14, // 54: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
+	22, // 55: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
+	32, // 56: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
+	44, // 57: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
+	41, // 58: axle.agent.v1.AgentService.EnrollChild:input_type -> axle.agent.v1.EnrollChildRequest
+	48, // 59: axle.agent.v1.AgentService.ReportChildren:input_type -> axle.agent.v1.ReportChildrenRequest
+	50, // 60: axle.agent.v1.AgentService.ReportCleanup:input_type -> axle.agent.v1.ReportCleanupRequest
+	38, // 61: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 62: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 63: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	15, // 64: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	26, // 65: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	33, // 66: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
+	45, // 67: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
+	42, // 68: axle.agent.v1.AgentService.EnrollChild:output_type -> axle.agent.v1.EnrollChildResponse
+	49, // 69: axle.agent.v1.AgentService.ReportChildren:output_type -> axle.agent.v1.ReportChildrenResponse
+	51, // 70: axle.agent.v1.AgentService.ReportCleanup:output_type -> axle.agent.v1.ReportCleanupResponse
+	40, // 71: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	62, // [62:72] is the sub-list for method output_type
+	52, // [52:62] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -5330,7 +5467,7 @@ func file_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   61,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -71,6 +71,20 @@ func byTheHub(t *testing.T, b *bed) {
 	}
 	shows("the cluster in the hub", "State: Fresh", "Phase: Provisioned", "Pools: workers: 1/1 ready, 1 up to date, v1.36.3",
 		"Checks: There are too few workers. (check crowd of the template) ") // and no other
+	if pools := strings.Fields(axle("clusters", "pools", "list", "edge")); !strings.Contains(strings.Join(pools, " "), " workers 1 1 1 1 Running v1.36.3") {
+		t.Errorf("its pools are %q", pools)
+	}
+	machine, err := b.client.Resource(machines).Namespace(b.namespace).List(ctx, metav1.ListOptions{})
+	b.must(err)
+	eventually.For(t, time.Minute, "the machine in the hub", func() error {
+		text := axle("clusters", "machines", "list", "edge", "-o", "json")
+		for _, one := range []string{machine.Items[0].GetName(), string(machine.Items[0].GetUID()), `"Running"`, `"workers"`} {
+			if !strings.Contains(text, one) {
+				return fmt.Errorf("it lacks %q: %s", one, text)
+			}
+		}
+		return nil
+	})
 	axle("services", "create", "edge/web", "--repo", "fleet", "--ref", "main", "--folder", "app", "--namespace", "web")
 	axle("services", "wait", "edge/web", "--timeout", "3m")
 	workload, err := kubernetes.NewForConfig(b.provider.Cluster(b.namespace, "edge").Config())

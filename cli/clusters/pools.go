@@ -1,0 +1,158 @@
+package clusters
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/internal/bounded"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
+)
+
+func poolsCommand(a *command.App) *cobra.Command {
+	return command.Noun("pools", "Show the node pools of a cluster that was made from a template", []string{"pool"}, listPoolsCommand(a))
+}
+
+func machinesCommand(a *command.App) *cobra.Command {
+	return command.Noun("machines", "Show the machines of a cluster that was made from a template", []string{"machine"}, listMachinesCommand(a))
+}
+
+// made returns how a cluster was made, empty for one that has no machines of Cluster API.
+func made(ctx context.Context, a *command.App, client *sdk.Client, name string) (*hubv1.ClusterOrigin, error) {
+	got, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
+	if err != nil {
+		return nil, err
+	}
+	if got.Msg.GetOrigin() == nil {
+		fmt.Fprintf(a.Err, "cluster %s was not made from a template, so the hub knows no machines of it; axle kubectl --clusters %s -- get nodes shows its nodes\n", name, name)
+	}
+	return got.Msg.GetOrigin(), nil
+}
+
+// pool is a node pool: what the variables ask for, and what there is.
+type pool struct {
+	Name     string   `json:"name"`
+	Count    *int64   `json:"count,omitempty"`
+	Min      *int64   `json:"min,omitempty"`
+	Max      *int64   `json:"max,omitempty"`
+	Desired  int32    `json:"desired"`
+	Ready    int32    `json:"ready"`
+	UpToDate int32    `json:"upToDate"`
+	Phase    string   `json:"phase,omitempty"`
+	Versions []string `json:"versions,omitempty"`
+}
+
+// bounds are how many machines a pool is to have.
+func (p pool) bounds() string {
+	switch {
+	case p.Min != nil && p.Max != nil:
+		return fmt.Sprintf("%d to %d", *p.Min, *p.Max)
+	case p.Count != nil:
+		return fmt.Sprint(*p.Count)
+	}
+	return ""
+}
+
+// maxVariables bounds what the variables of a cluster become in memory.
+const maxVariables = 4 << 20
+
+// poolsIn are the pools of a cluster in the order of their names: those of its variables, and
+// others that are still there.
+func poolsIn(o *hubv1.ClusterOrigin) ([]pool, error) {
+	var variables struct {
+		Pools []struct {
+			Name  string `json:"name"`
+			Count *int64 `json:"count"`
+			Min   *int64 `json:"minSize"`
+			Max   *int64 `json:"maxSize"`
+		} `json:"nodePools"`
+	}
+	if err := bounded.JSON([]byte(cmp.Or(o.GetVariables(), "{}")), &variables, maxVariables); err != nil {
+		return nil, errcode.New(errcode.Unprocessable, "the pools in the variables of the cluster cannot be read: %w", err)
+	}
+	all := map[string]pool{}
+	for _, p := range variables.Pools {
+		all[p.Name] = pool{Name: p.Name, Count: p.Count, Min: p.Min, Max: p.Max}
+	}
+	for _, m := range o.GetState().GetPools() {
+		p := all[m.GetName()]
+		p.Name, p.Desired, p.Ready, p.UpToDate, p.Phase, p.Versions = m.GetName(), m.GetDesired(), m.GetReady(), m.GetUpToDate(), m.GetPhase(), m.GetVersions()
+		all[p.Name] = p
+	}
+	var list []pool
+	for _, name := range command.SortedKeys(all) {
+		list = append(list, all[name])
+	}
+	return list, nil
+}
+
+func listPoolsCommand(a *command.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "list NAME", Short: "List the node pools of a cluster",
+		Long: `List the node pools of a cluster that was made from a template: how many machines its
+variables ask for, a number or the bounds of the autoscaler, and how many there are, as
+its management cluster last reported them.`,
+		Example: "  axle clusters pools list shop-1",
+		Args:    command.Exactly(1),
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			o, err := made(c.Context(), a, client, args[0])
+			if err != nil {
+				return err
+			}
+			list, err := poolsIn(o)
+			if err != nil {
+				return err
+			}
+			return command.PrintList(a, list, func(p pool) string { return p.Name },
+				command.Col("NAME", func(p pool) string { return p.Name }),
+				command.Col("MACHINES", pool.bounds),
+				command.Col("DESIRED", func(p pool) string { return fmt.Sprint(p.Desired) }),
+				command.Col("READY", func(p pool) string { return fmt.Sprint(p.Ready) }),
+				command.Col("UP TO DATE", func(p pool) string { return fmt.Sprint(p.UpToDate) }),
+				command.Col("PHASE", func(p pool) string { return p.Phase }),
+				command.Col("VERSIONS", func(p pool) string { return strings.Join(p.Versions, ",") }),
+			)
+		}),
+	}
+}
+
+func listMachinesCommand(a *command.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "list NAME", Short: "List the machines of a cluster",
+		Long: `List the machines of a cluster that was made from a template, as its management cluster
+last reported them, in Cluster API's words. Of a cluster with more than 100 machines,
+those are listed that are not ready, and then others.`,
+		Example: "  axle clusters machines list shop-1",
+		Args:    command.Exactly(1),
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			o, err := made(c.Context(), a, client, args[0])
+			if err != nil {
+				return err
+			}
+			list := slices.Clone(o.GetState().GetMachines())
+			slices.SortFunc(list, func(a, b *hubv1.MadeMachine) int {
+				return cmp.Or(strings.Compare(a.GetPool(), b.GetPool()), strings.Compare(a.GetName(), b.GetName()))
+			})
+			if more := o.GetState().GetMoreMachines(); more > 0 {
+				fmt.Fprintf(a.Err, "%d more machines are not listed\n", more)
+			}
+			return command.PrintList(a, list, (*hubv1.MadeMachine).GetName,
+				command.Col("NAME", (*hubv1.MadeMachine).GetName),
+				command.Col("POOL", func(m *hubv1.MadeMachine) string { return cmp.Or(m.GetPool(), "control plane") }),
+				command.Col("PHASE", (*hubv1.MadeMachine).GetPhase),
+				command.Col("NODE", (*hubv1.MadeMachine).GetNode),
+				command.Col("VERSION", (*hubv1.MadeMachine).GetVersion),
+				command.Ages("AGE", func(m *hubv1.MadeMachine) string { return a.Age(m.GetCreatedAt()) }),
+				command.Col("MESSAGE", (*hubv1.MadeMachine).GetMessage),
+			)
+		}),
+	}
+}
