@@ -90,6 +90,9 @@ func addDescribed(a *command.App, root *cobra.Command) {
 			parent = root
 		}
 		parent.AddCommand(noun)
+		if k.Name == object.ClusterTemplate.Name {
+			noun.AddCommand(clusters.VariablesCommand(a))
+		}
 	}
 }
 

@@ -47,8 +47,8 @@ operator must be there to let go of what was declared.
 
 The repository and the cluster stay. A repository on the Git server of the cluster goes
 last, and while it has commits that were pushed nowhere else, nothing goes, unless
---delete-repository is given. What the repository does not declare stays: a
-service that somebody created at the hub leaves its objects where they are.
+--delete-repository is given. Objects that the repository does not declare stay: those
+of a service that somebody created at the hub are left where they are.
 
 While other clusters are connected, or a service is protected, it refuses and names
 each with the command. It asks for the name of the repository; --confirm gives it. A

@@ -2,8 +2,10 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
@@ -102,9 +104,14 @@ func (d *Directory) known(ctx context.Context, bearer string) (Token, error) {
 		return Token{}, errLoading
 	case now-goodAt > withoutDatabase.Microseconds():
 		return Token{}, errBlind
+	case !found && d.refused.has(hash):
+		return Token{}, errInvalidToken
 	case !found:
 		var err error
 		if t, err = d.lookUp(ctx, hash[:], now); err != nil {
+			if errors.Is(err, errInvalidToken) {
+				d.refused.add(hash)
+			}
 			return Token{}, err
 		}
 	}
@@ -120,6 +127,47 @@ func (d *Directory) used(t Token, now int64) {
 	if d.tokens.touch(t, now, coarseUse.Microseconds()) && (coarse || t.LastUsedAt == 0) {
 		d.uses.add(t, now)
 	}
+}
+
+// maxRefused bounds the bearers that are remembered as refused, with 32 bytes each.
+const maxRefused = 4096
+
+// refusedBearers are those that the database did not have, by their hashes: what was revoked
+// never becomes valid, and is not asked about again. One that comes to be after all is found
+// among the tokens, before these are looked at.
+type refusedBearers struct {
+	mu  sync.Mutex
+	all map[[32]byte]struct{}
+}
+
+func (r *refusedBearers) has(hash [32]byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, refused := r.all[hash]
+	return refused
+}
+
+// add remembers one, and forgets any other when there are too many.
+func (r *refusedBearers) add(hash [32]byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for other := range r.all {
+		if len(r.all) < maxRefused {
+			break
+		}
+		delete(r.all, other)
+	}
+	if r.all == nil {
+		r.all = map[[32]byte]struct{}{}
+	}
+	r.all[hash] = struct{}{}
+}
+
+// forget forgets all: the database may be another one.
+func (r *refusedBearers) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = nil
 }
 
 // newLookUps makes the pools of look-ups in the database.
@@ -205,6 +253,7 @@ func (d *Directory) principal(t Token) Principal {
 func (d *Directory) Rebuild(ctx context.Context) error {
 	var tokens []Token
 	now := d.now()
+	d.refused.forget()
 	err := d.stores.Index.EachToken(ctx, now, func(t Token) error {
 		tokens = append(tokens, t)
 		return nil

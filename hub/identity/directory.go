@@ -47,6 +47,7 @@ type Directory struct {
 	// unknown are look-ups of what strangers show, and absent those of tokens that the hub
 	// itself has named.
 	unknown, absent *pool.Rates
+	refused         refusedBearers
 }
 
 // New returns a Directory, which knows tokens only after Rebuild, and the
