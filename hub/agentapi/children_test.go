@@ -219,7 +219,7 @@ func TestAClusterIsCleanedUpByItsOwnAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cleanup := func() fleet.Cleanup {
+	cleanup := func() *fleet.Cleanup {
 		t.Helper()
 		c, err := b.Parts().Fleet.ClusterNamed(ctx, "shop-1")
 		if err != nil {

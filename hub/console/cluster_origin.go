@@ -34,7 +34,7 @@ func origin(v fleet.ClusterView) *hubv1.ClusterOrigin {
 // cleanup is nil for a cluster that has none. An agent that is away is what it waits for.
 func cleanup(v fleet.ClusterView) *hubv1.ClusterCleanup {
 	c := v.Cleanup
-	if c.StartedAt == 0 {
+	if c == nil {
 		return nil
 	}
 	out := &hubv1.ClusterCleanup{StartedAt: c.StartedAt, ReportedAt: c.ReportedAt, EndedAt: c.EndedAt, More: int32(c.More), Message: c.Message, Forced: c.Forced}

@@ -38,8 +38,8 @@ type Leftover struct {
 	Since   int64  `json:"since,omitempty"`
 }
 
-// Running reports whether machines wait for it.
-func (c Cleanup) Running() bool { return c.StartedAt != 0 && c.EndedAt == 0 }
+// Running reports whether machines wait for it; nil is none.
+func (c *Cleanup) Running() bool { return c != nil && c.StartedAt != 0 && c.EndedAt == 0 }
 
 // bound cuts what an agent reported to what is stored.
 func (c *Cleanup) bound() {
@@ -67,7 +67,7 @@ func (f *clusters) StoreCleanup(ctx context.Context, clusterID string, r Cleanup
 		}
 		now := r
 		now.StartedAt, now.ReportedAt, now.EndedAt, now.Forced = c.Cleanup.StartedAt, c.Cleanup.ReportedAt, 0, false
-		if !done && c.Cleanup.ReportedAt != 0 && reflect.DeepEqual(now, c.Cleanup) {
+		if !done && c.Cleanup.ReportedAt != 0 && reflect.DeepEqual(now, *c.Cleanup) {
 			return nil
 		}
 		if now.ReportedAt = f.now(); done {
@@ -87,7 +87,7 @@ func (f *clusters) endCleanup(ctx context.Context, c Cluster, now Cleanup, by st
 }
 
 func (f *clusters) putCleanup(ctx context.Context, c Cluster, now Cleanup) error {
-	c.Cleanup = now
+	c.Cleanup = &now
 	if err := f.store.UpdateCluster(ctx, c); err != nil {
 		return err
 	}

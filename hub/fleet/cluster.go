@@ -42,12 +42,12 @@ type Cluster struct {
 	// cannot replace itself.
 	Installation installed.Agent
 	// Origin is zero for a cluster that somebody else made; ManagementID is the cluster that
-	// holds its objects, and MadeState what that one last reported. Cleanup is zero unless it
+	// holds its objects, and MadeState what that one last reported. Cleanup is nil unless it
 	// is being destroyed.
 	Origin       Origin
 	ManagementID string
 	MadeState    MadeState
-	Cleanup      Cleanup
+	Cleanup      *Cleanup
 	PingedAt     int64
 	CreatedAt    int64
 	UpdatedAt    int64

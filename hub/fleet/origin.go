@@ -202,8 +202,9 @@ func (f *clusters) DestroyCluster(ctx context.Context, by, name string, force bo
 			if !force || !c.Cleanup.Running() {
 				return nil
 			}
-			c.Cleanup.Forced = true
-			return f.endCleanup(ctx, c, c.Cleanup, by)
+			forced := *c.Cleanup
+			forced.Forced = true
+			return f.endCleanup(ctx, c, forced, by)
 		}
 		before := c
 		if c.ManagedBy, err = managed.Write(ctx, "cluster "+name, c.ManagedBy, true); err != nil {
@@ -226,7 +227,7 @@ func (f *clusters) DestroyCluster(ctx context.Context, by, name string, force bo
 		}
 		c.Origin.Destroying = true
 		if c.Registered() && !force {
-			c.Cleanup.StartedAt = f.now()
+			c.Cleanup = &Cleanup{StartedAt: f.now()}
 			return f.putCluster(ctx, before, &c, "cluster.destroying", by, "its agent removes load balancers and volumes first")
 		}
 		if err := f.leaveMaker(ctx, c, by, Drain); err != nil {

@@ -37,7 +37,7 @@ var (
 		rows.Col(c, "management_id", &v.ManagementID)
 		rows.Flag(c, "destroying", &v.Origin.Destroying)
 		rows.Sparse(c, "made_state", &v.MadeState, "{}")
-		rows.Sparse(c, "cleanup", &v.Cleanup, "{}")
+		rows.Sparse(c, "cleanup", &v.Cleanup, "null")
 		rows.Col(c, "managed_by_tool", &v.ManagedBy.Tool)
 		rows.Col(c, "managed_by_id", &v.ManagedBy.ID)
 	})
