@@ -12,7 +12,7 @@
 // permit as for a pass. This package does not fetch; Sources does, under the
 // limits of all fetches.
 //
-// Invariants: at most 5 previews of a service and 1,000 of a cluster are open,
-// 8 of these with files; files have at most 4 MiB packed, 32 MiB and 10,000 of
+// Invariants: at most 5 previews of a service and 2,000 of a cluster are open,
+// 15 of these with files, and of both a project has a half of what the others leave; files have at most 4 MiB packed, 32 MiB and 10,000 of
 // them unpacked; a row is deleted an hour after it was created.
 package preview

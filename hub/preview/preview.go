@@ -3,6 +3,7 @@ package preview
 import (
 	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/axle-cd/axle/hub/fleet"
@@ -17,8 +18,8 @@ const (
 	maxUnpacked = 32 << 20
 	maxEntries  = 10_000
 	maxService  = 5
-	maxCluster  = 1_000
-	maxHeavy    = 8
+	maxCluster  = 2_000
+	maxHeavy    = 15
 	kept        = time.Hour
 )
 
@@ -53,6 +54,8 @@ type Store interface {
 	// OpenPreviews returns a cluster's unanswered previews that are younger
 	// than a time, in order of request, without their files.
 	OpenPreviews(ctx context.Context, clusterID string, since int64) ([]Preview, error)
+	// PreviewedOn returns the services of a project with open previews on a cluster.
+	PreviewedOn(ctx context.Context, clusterID, projectID string, since int64) ([]string, error)
 	// OpenPreviewsOf counts those of all services of a project.
 	OpenPreviewsOf(ctx context.Context, projectID string, since int64) (int, error)
 	// PreviewFiles returns the files of an open preview of a cluster. NotFound.
@@ -139,7 +142,7 @@ func (p *Previews) Ask(ctx context.Context, by string, ref fleet.Ref, want Want)
 		return asked, err
 	}
 	err = p.Writer.Write(ctx, func(ctx context.Context) error {
-		if err := p.room(ctx, one); err != nil {
+		if err := p.room(ctx, s.ProjectID, one); err != nil {
 			return err
 		}
 		err := p.Fleet.RoomForPreview(ctx, s.ProjectID, func(ctx context.Context, projectID string) (int, error) {
@@ -240,25 +243,38 @@ func (p *Previews) ofFiles(ctx context.Context, s fleet.Service, files []byte, o
 	return nil
 }
 
-// room refuses a preview while too many are open.
-func (p *Previews) room(ctx context.Context, one Preview) error {
+// room refuses a preview while too many are open, or too many of its project: that has a
+// half of what the others on the cluster leave, as of the pools of internal/pool. The rows
+// are what counts here, so that it holds over all replicas.
+func (p *Previews) room(ctx context.Context, projectID string, one Preview) error {
 	open, err := p.Store.OpenPreviews(ctx, one.ClusterID, p.since())
 	if err != nil {
 		return err
 	}
-	ofService, heavy := 0, 0
-	for _, o := range open {
-		if o.ServiceID == one.ServiceID {
-			ofService++
-		}
-		if o.FilesDigest != "" {
-			heavy++
-		}
+	ofProject, err := p.Store.PreviewedOn(ctx, one.ClusterID, projectID, p.since())
+	if err != nil {
+		return err
 	}
-	if ofService >= maxService || len(open) >= maxCluster || one.FilesDigest != "" && heavy >= maxHeavy {
-		return errcode.New(errcode.Exhausted, "%d previews of the cluster wait for its agent, %d of this service; check that it is online (axle clusters list), or try again later", len(open), ofService).After(time.Minute)
+	ofService, own, heavy, ownHeavy := 0, 0, 0, 0
+	for _, o := range open {
+		ours, files := slices.Contains(ofProject, o.ServiceID), o.FilesDigest != ""
+		ofService += count(o.ServiceID == one.ServiceID)
+		own, heavy, ownHeavy = own+count(ours), heavy+count(files), ownHeavy+count(ours && files)
+	}
+	if ofService >= maxService || own >= share(maxCluster, len(open)-own) || one.FilesDigest != "" && ownHeavy >= share(maxHeavy, heavy-ownHeavy) {
+		return errcode.New(errcode.Exhausted, "%d previews of the cluster wait for its agent, %d of this service, %d of its project; check that it is online (axle clusters list), or try again later", len(open), ofService, own).After(time.Minute)
 	}
 	return nil
+}
+
+// share is a half of what the others leave.
+func share(size, others int) int { return (size - others + 1) / 2 }
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 func (p *Previews) since() int64 { return clock.Micros(p.Clock.Now().Add(-kept)) }

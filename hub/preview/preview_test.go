@@ -3,6 +3,7 @@ package preview_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -199,6 +200,39 @@ func TestPreviewsOfAProjectAreCounted(t *testing.T) {
 		}
 		if _, err := ask(api); err != nil {
 			t.Errorf("after one was answered: %v", err)
+		}
+	})
+}
+
+// However many previews of a guest wait for a cluster's agent, another project gets one.
+func TestPreviewsOfAProjectHoldNobodyUp(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env, ctx := fleettest.New(t, d), t.Context()
+		env.AddCluster("edge-1")
+		if _, err := env.CreateProject(ctx, "ann", fleet.NewProject{Name: "guest"}); err != nil {
+			t.Fatal(err)
+		}
+		p := &preview.Previews{Store: env.Store, Writer: env.Store, Fleet: previewed{env.Fleet}, Clock: env.Clock}
+		files := preview.Want{Files: packedFiles(t, "a")}
+		given := 0
+		var err error
+		for n := range 5 {
+			v := env.Must(env.CreateService(ctx, "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "edge-1", Name: fmt.Sprintf("guest-%d", n)}, Spec: fleettest.Spec("web"), Project: "guest"}))
+			for range 4 {
+				if _, err = p.Ask(ctx, "ann", v.Ref(), files); err != nil {
+					break
+				}
+				given++
+			}
+		}
+		if given != 8 || !errcode.Is(err, errcode.Exhausted) || !strings.Contains(err.Error(), "8 of its project") {
+			t.Errorf("a project by itself got %d, then %v", given, err)
+		}
+		web := env.AddService("edge-1", "web")
+		for n := range 4 {
+			if _, err := p.Ask(ctx, "ann", web.Ref(), files); err != nil {
+				t.Errorf("preview %d of another project: %v", n+1, err)
+			}
 		}
 	})
 }

@@ -91,6 +91,15 @@ func (t *Table) OpenPreviews(ctx context.Context, clusterID string, since int64)
 	return query.All(ctx, t.db, Previews.Reader(), Open, clusterID, since)
 }
 
+// On is the statement for the services of a project with open previews on a cluster.
+const On = `SELECT DISTINCT p.service_id FROM previews p JOIN services s ON s.id = p.service_id
+	WHERE p.cluster_id = $1 AND p.answered = 0 AND p.created_at >= $2 AND s.project_id = $3`
+
+// PreviewedOn implements preview.Store.
+func (t *Table) PreviewedOn(ctx context.Context, clusterID, projectID string, since int64) ([]string, error) {
+	return query.All(ctx, t.db, query.Value[string], On, clusterID, since, projectID)
+}
+
 // OpenPreviewsOf implements preview.Store.
 func (t *Table) OpenPreviewsOf(ctx context.Context, projectID string, since int64) (int, error) {
 	n, _, err := query.One(ctx, t.db, query.Value[int], `SELECT count(*) FROM previews p JOIN services s ON s.id = p.service_id
