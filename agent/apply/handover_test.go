@@ -40,6 +40,7 @@ func TestPruneWaitsForWhoMayTakeOver(t *testing.T) {
 	if result.Sync != apply.SyncApplying || !strings.Contains(result.Message, "waits for service web (its chart is broken)") || !result.Awaits || result.Again > 2*time.Second {
 		t.Errorf("at first: %+v", result)
 	}
+	b.called(s, "d2")
 	for _, later := range []time.Duration{121 * time.Second, 24 * time.Hour, 2000 * time.Hour} {
 		now.Advance(later)
 		result = b.pass(s, own)

@@ -104,19 +104,19 @@ func (d *decoder) value(value any, line int) error {
 	case apiVersion == "" || kind == "":
 		return d.fail(line, "the manifest needs both apiVersion and kind")
 	}
-	if items, listed := data["items"]; kind == "List" && apiVersion == "v1" && (items == nil || listed && len(asList(items)) == 0) {
-		d.warn(line, "the List's items are empty: it has no objects")
-		return nil
-	}
-	if items, ok := data["items"].([]any); ok && strings.HasSuffix(kind, "List") {
-		for _, item := range items {
-			if err := d.value(item, line); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	metadata, _ := data["metadata"].(map[string]any)
+	items, listed := data["items"]
+	of, ok := items.([]any)
+	switch list := kind == "List" && apiVersion == "v1"; {
+	case !strings.HasSuffix(kind, "List"):
+	case list && items != nil && !ok:
+		return d.fail(line, "the List's items must be a list of objects")
+	case ok && (len(of) > 0 || !list):
+		return d.items(of, line)
+	case list || listed && items == nil && metadata["name"] == nil:
+		d.warn(line, "the %s's items are empty: it has no objects", kind)
+		return nil
+	}
 	for _, field := range []string{"name", "generateName", "namespace"} {
 		if _, text := metadata[field].(string); !text && metadata[field] != nil {
 			return d.fail(line, "metadata.%s of the %s must be text: write it in quotes", field, kind)
@@ -133,9 +133,14 @@ func (d *decoder) value(value any, line int) error {
 	return nil
 }
 
-func asList(v any) []any {
-	list, _ := v.([]any)
-	return list
+// items adds the objects of a list.
+func (d *decoder) items(items []any, line int) error {
+	for _, item := range items {
+		if err := d.value(item, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // parse converts one YAML document to decoded JSON. If a key is set twice, it reports

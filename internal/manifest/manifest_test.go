@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,22 +21,24 @@ func TestDecode(t *testing.T) {
 		want     []string // "line kind name"
 		warnings int
 	}{
-		"one":                {text: object, want: []string{"1 ConfigMap a"}},
-		"two":                {text: object + "---\n" + strings.Replace(object, "a}", "b}", 1), want: []string{"1 ConfigMap a", "5 ConfigMap b"}},
-		"empty documents":    {text: "---\n---\n# only a comment\n---\n" + object + "---\n", want: []string{"5 ConfigMap a"}},
-		"marker and comment": {text: "--- # first\n" + object + "...\n---\n" + object, want: []string{"2 ConfigMap a", "7 ConfigMap a"}},
-		"windows":            {text: strings.ReplaceAll("---\n"+object+"---\n"+object, "\n", "\r\n"), want: []string{"2 ConfigMap a", "6 ConfigMap a"}},
-		"byte order mark":    {text: "\ufeff" + object, want: []string{"1 ConfigMap a"}},
-		"marker in a text":   {text: object + "data:\n  x: |\n    ---\n    a\n", want: []string{"1 ConfigMap a"}},
-		"list":               {text: "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(object, "\n", "\n  ") + "\n", want: []string{"1 ConfigMap a"}},
-		"json":               {text: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`, want: []string{"1 Secret s"}},
-		"json in a row":      {text: `{"apiVersion":"v1","kind":"A","metadata":{"name":"s"}} {"apiVersion":"v1","kind":"B","metadata":{"name":"s"}}`, want: []string{"1 A s", "1 B s"}},
-		"not a manifest":     {text: "replicas: 3\nimage: x\n", warnings: 1},
-		"key set twice":      {text: object + "data: {x: a}\ndata: {x: b}\n", want: []string{"1 ConfigMap a"}, warnings: 1},
-		"merged and set":     {text: object + "x: &x {x: a}\ndata:\n  <<: *x\n  x: b\n", want: []string{"1 ConfigMap a"}},
-		"merged, set twice":  {text: object + "x: &x {x: a}\ndata:\n  <<: *x\n  x: b\n  x: c\n", want: []string{"1 ConfigMap a"}, warnings: 1},
-		"List of nothing":    {text: "apiVersion: v1\nkind: List\nitems:\n---\napiVersion: v1\nkind: List\nitems: []\n---\napiVersion: v1\nkind: List\n", warnings: 3},
-		"nothing":            {text: ""},
+		"one":                 {text: object, want: []string{"1 ConfigMap a"}},
+		"two":                 {text: object + "---\n" + strings.Replace(object, "a}", "b}", 1), want: []string{"1 ConfigMap a", "5 ConfigMap b"}},
+		"empty documents":     {text: "---\n---\n# only a comment\n---\n" + object + "---\n", want: []string{"5 ConfigMap a"}},
+		"marker and comment":  {text: "--- # first\n" + object + "...\n---\n" + object, want: []string{"2 ConfigMap a", "7 ConfigMap a"}},
+		"windows":             {text: strings.ReplaceAll("---\n"+object+"---\n"+object, "\n", "\r\n"), want: []string{"2 ConfigMap a", "6 ConfigMap a"}},
+		"byte order mark":     {text: "\ufeff" + object, want: []string{"1 ConfigMap a"}},
+		"marker in a text":    {text: object + "data:\n  x: |\n    ---\n    a\n", want: []string{"1 ConfigMap a"}},
+		"list":                {text: "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(object, "\n", "\n  ") + "\n", want: []string{"1 ConfigMap a"}},
+		"json":                {text: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`, want: []string{"1 Secret s"}},
+		"json in a row":       {text: `{"apiVersion":"v1","kind":"A","metadata":{"name":"s"}} {"apiVersion":"v1","kind":"B","metadata":{"name":"s"}}`, want: []string{"1 A s", "1 B s"}},
+		"not a manifest":      {text: "replicas: 3\nimage: x\n", warnings: 1},
+		"key set twice":       {text: object + "data: {x: a}\ndata: {x: b}\n", want: []string{"1 ConfigMap a"}, warnings: 1},
+		"merged and set":      {text: object + "x: &x {x: a}\ndata:\n  <<: *x\n  x: b\n", want: []string{"1 ConfigMap a"}},
+		"merged, set twice":   {text: object + "x: &x {x: a}\ndata:\n  <<: *x\n  x: b\n  x: c\n", want: []string{"1 ConfigMap a"}, warnings: 1},
+		"List of nothing":     {text: "apiVersion: v1\nkind: List\nitems:\n---\napiVersion: v1\nkind: List\nitems: []\n---\napiVersion: v1\nkind: List\n", warnings: 3},
+		"a list of no maps":   {text: "apiVersion: v1\nkind: ConfigMapList\nitems: []\n---\napiVersion: v1\nkind: ConfigMapList\nitems:\n", warnings: 1},
+		"a kind that ends so": {text: "apiVersion: example.org/v1\nkind: AllowList\nmetadata: {name: a}\nitems:\n", want: []string{"1 AllowList a"}},
+		"nothing":             {text: ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -57,6 +60,20 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// An empty List was refused because it had no name.
+func TestEmptyListsAreNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"apiVersion: v1\nkind: List\nitems: []\n":                "a.yaml:1: the List's items are empty: it has no objects",
+		object + "---\napiVersion: v1\nkind: List\nitems:\n":     "a.yaml:5: the List's items are empty: it has no objects",
+		`{"apiVersion":"v1","kind":"List"}`:                      "a.yaml:1: the List's items are empty: it has no objects",
+		"---\n\napiVersion: v1\nkind: SecretList\nitems: null\n": "a.yaml:3: the SecretList's items are empty: it has no objects",
+	} {
+		if _, warnings, err := manifest.Decode("a.yaml", []byte(text)); err != nil || !slices.Equal(warnings, []string{want}) {
+			t.Errorf("%q: %q, %v; want %q", text, warnings, err, want)
+		}
+	}
+}
+
 func TestErrorsHaveTheirPlace(t *testing.T) {
 	tests := map[string]struct {
 		text string
@@ -75,6 +92,7 @@ func TestErrorsHaveTheirPlace(t *testing.T) {
 		"no kind":           {text: "---\n\napiVersion: v1\n", line: 3, want: "needs both apiVersion and kind"},
 		"a number as name":  {text: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 20240101}\n", line: 1, want: "metadata.name of the ConfigMap must be text: write it in quotes"},
 		"no name":           {text: "apiVersion: v1\nkind: ConfigMap\n", line: 1, want: "the ConfigMap needs metadata.name"},
+		"items of a text":   {text: "apiVersion: v1\nkind: List\nitems: none\n", line: 1, want: "the List's items must be a list of objects"},
 		"text":              {text: object + "---\njust text\n", line: 5, want: "not an object"},
 		"a list of objects": {text: "- " + strings.ReplaceAll(object, "\n", "\n  "), line: 1, want: "not an object"},
 	}

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -138,6 +139,9 @@ func literal(s *hubv1.ServiceSpec) {
 func rollout(in *v1alpha1.GlobalRollout) (out *hubv1.RolloutPlan, err error) {
 	if in == nil {
 		return nil, nil
+	}
+	if len(in.Waves) == 0 {
+		return nil, errors.New("waves: name at least one; a change reaches all clusters at once without spec.rollout")
 	}
 	out = &hubv1.RolloutPlan{Waves: in.Waves, MaxUnavailable: value(in.MaxUnavailable)}
 	for name, of := range map[string]struct {

@@ -186,7 +186,7 @@ func builtIn(group string) bool {
 	switch group {
 	case "rbac.authorization.k8s.io", "networking.k8s.io", "storage.k8s.io", "policy", "extensions", "scheduling.k8s.io", "admissionregistration.k8s.io",
 		"certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io", "node.k8s.io", "settings.k8s.io",
-		"auditregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "resource.k8s.io", "authentication.k8s.io", "authorization.k8s.io":
+		"auditregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "resource.k8s.io", "internal.apiserver.k8s.io", "authentication.k8s.io", "authorization.k8s.io":
 		return true
 	}
 	return !strings.Contains(group, ".")

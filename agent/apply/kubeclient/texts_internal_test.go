@@ -47,6 +47,48 @@ func TestUnknownKindSaysWhatToDo(t *testing.T) {
 	}
 }
 
+// TestRemovedKindsNeedNoDefinition goes through the kinds and versions that Kubernetes' deprecation
+// guide lists as removed, on a cluster that serves nothing like them: whoever reads that a
+// CustomResourceDefinition is missing looks for one that does not exist.
+func TestRemovedKindsNeedNoDefinition(t *testing.T) {
+	for api, kinds := range map[string]string{
+		"extensions/v1beta1":                   "DaemonSet Deployment ReplicaSet NetworkPolicy PodSecurityPolicy Ingress",
+		"apps/v1beta1":                         "Deployment StatefulSet",
+		"apps/v1beta2":                         "DaemonSet Deployment ReplicaSet StatefulSet",
+		"admissionregistration.k8s.io/v1beta1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration ValidatingAdmissionPolicy",
+		"apiextensions.k8s.io/v1beta1":         "CustomResourceDefinition",
+		"apiregistration.k8s.io/v1beta1":       "APIService",
+		"auditregistration.k8s.io/v1alpha1":    "AuditSink",
+		"authentication.k8s.io/v1beta1":        "TokenReview SelfSubjectReview",
+		"authorization.k8s.io/v1beta1":         "LocalSubjectAccessReview SelfSubjectAccessReview SubjectAccessReview SelfSubjectRulesReview",
+		"autoscaling/v2beta1":                  "HorizontalPodAutoscaler",
+		"autoscaling/v2beta2":                  "HorizontalPodAutoscaler",
+		"batch/v1beta1":                        "CronJob",
+		"certificates.k8s.io/v1beta1":          "CertificateSigningRequest",
+		"coordination.k8s.io/v1beta1":          "Lease",
+		"discovery.k8s.io/v1beta1":             "EndpointSlice",
+		"events.k8s.io/v1beta1":                "Event",
+		"flowcontrol.apiserver.k8s.io/v1beta3": "FlowSchema PriorityLevelConfiguration",
+		"internal.apiserver.k8s.io/v1alpha1":   "StorageVersion",
+		"networking.k8s.io/v1beta1":            "Ingress IngressClass",
+		"networking.k8s.io/v1alpha1":           "ClusterCIDR",
+		"node.k8s.io/v1beta1":                  "RuntimeClass",
+		"policy/v1beta1":                       "PodDisruptionBudget PodSecurityPolicy",
+		"rbac.authorization.k8s.io/v1beta1":    "ClusterRole ClusterRoleBinding Role RoleBinding",
+		"resource.k8s.io/v1alpha2":             "PodSchedulingContext ResourceClass ResourceClaimParameters ResourceClassParameters",
+		"scheduling.k8s.io/v1beta1":            "PriorityClass",
+		"settings.k8s.io/v1alpha1":             "PodPreset",
+		"storage.k8s.io/v1beta1":               "CSIDriver CSINode StorageClass VolumeAttachment CSIStorageCapacity",
+	} {
+		for kind := range strings.FieldsSeq(kinds) {
+			text := (&Kinds{}).unknown(schema.FromAPIVersionAndKind(api, kind)).Error()
+			if strings.Contains(text, "CustomResourceDefinition first") || !strings.Contains(text, "removed in Kubernetes") && !strings.Contains(text, "Kubernetes' own") {
+				t.Errorf("%s of %s: %s", kind, api, text)
+			}
+		}
+	}
+}
+
 // TestRefusalSaysWhatToDo has answers of API servers as they are.
 func TestRefusalSaysWhatToDo(t *testing.T) {
 	pods := "core.PodTemplateSpec{ObjectMeta:v1.ObjectMeta{Name:\"\", Labels:map[string]string{\"a\":\"b\"}}, Spec:core.PodSpec{Volumes:[]core.Volume(nil), Note:\"}: \"}}"
