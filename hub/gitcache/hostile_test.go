@@ -106,6 +106,23 @@ func TestWrongCredentials(t *testing.T) {
 	}
 }
 
+// TestATokenAsUserReachesTheServer holds for the listing and for git's own fetch: a token that
+// is given as the user, without a password, is sent as a password, and never without a user.
+func TestATokenAsUserReachesTheServer(t *testing.T) {
+	t.Parallel()
+	for token, user := range map[string]string{"ghp_0123456789abcdef": "x-access-token", "glpat-0123456789": "x-access-token", strings.Repeat("0a", 20): "x-access-token", "ATCTT3xFf": "x-token-auth"} {
+		w := &world{t: t, git: newGit(t, gitserver.Config{}), store: newStore(), dir: t.TempDir()}
+		w.git.SetPassword(user, token)
+		w.commit("main", map[string]gitserver.Content{"a/cm.yaml": "1"})
+		w.start(gitcache.ShortenGap)
+		w.repo = w.create(gitcache.Credentials{Username: token})
+		s := w.track("main", "a")
+		if got := w.content(w.head(s, good), "cm.yaml"); got != "1" || w.repo.Auth != record.AuthBasic {
+			t.Errorf("%s: %q, %s", user, got, w.repo.Auth)
+		}
+	}
+}
+
 // TestHTTPSWithCredentialsAndCA goes the way of most repositories.
 func TestHTTPSWithCredentialsAndCA(t *testing.T) {
 	t.Parallel()

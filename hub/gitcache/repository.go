@@ -111,8 +111,12 @@ func (c *repositories) settle(r *Repository, creds *Credentials, given bool) err
 		creds.Username = user
 	}
 	if creds.Password == "" && tokenText.MatchString(creds.Username) {
-		// Git takes a token as the user, without a password. Every server takes it as one.
-		creds.Username, creds.Password = "", creds.Username
+		// Git takes a token as the user, without a password. Every server takes it as a password:
+		// GitHub and Gitea whatever the user is, GitLab with any but none, Bitbucket with its own.
+		creds.Username, creds.Password = "x-access-token", creds.Username
+		if strings.HasPrefix(creds.Password, "ATCTT") {
+			creds.Username = "x-token-auth"
+		}
 	}
 	switch {
 	case loc.Scheme == "ssh":

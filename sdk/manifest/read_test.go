@@ -162,6 +162,8 @@ func TestBadManifestsSayWhere(t *testing.T) {
 		"no name":        {head + "kind: Cluster\nspec: {}\n", "no metadata.name"},
 		"no cluster":     {head + "kind: ServiceDeployment\nmetadata: {name: a}\nspec: {}\n", "spec.cluster"},
 		"missing secret": {head + "kind: GitRepository\nmetadata: {name: a}\nspec: {url: x, credentialsRef: {name: s, namespace: ns}}\n", "Secret ns/s is not among the files"},
+		"no previews":    {"apiVersion: axle-cd.github.io/v1alpha1\nkind: ProjectLimits\nmetadata: {name: a}\nspec: {project: shop, services: 2, previews: 0}\n", "spec.previews: 0 is no limit; give 1 or more, or leave it out"},
+		"no services":    {"apiVersion: axle-cd.github.io/v1alpha1\nkind: ProjectLimits\nmetadata: {name: a}\nspec: {project: shop, services: -1}\n", "spec.services: -1 is no limit"},
 		"not yaml":       {"a: b: c\n", "not valid YAML"},
 	}
 	for name, tc := range tests {

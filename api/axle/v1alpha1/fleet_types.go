@@ -193,19 +193,19 @@ type ProjectLimitsSpec struct {
 	// SyncWindows apply in addition to those of the hub and of the service.
 	SyncWindows []v1alpha1.SyncWindow `json:"syncWindows,omitempty"`
 	// Clusters is how many clusters the project may have; unset means no limit.
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	Clusters *int32 `json:"clusters,omitempty"`
 	// Machines is how many machines its clusters from templates may have together,
 	// those of pools with bounds at their most; unset means no limit.
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	Machines *int32 `json:"machines,omitempty"`
 	// Services is how many services it may have, without those that global services
 	// of the whole hub place; unset means no limit.
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	Services *int32 `json:"services,omitempty"`
 	// Previews is how many previews of its services may be open at once; unset means
 	// no limit.
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	Previews *int32 `json:"previews,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *v1alpha1.Reconciliation `json:"reconciliation,omitempty"`

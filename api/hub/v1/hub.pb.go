@@ -525,15 +525,15 @@ type ProjectLimits struct {
 	// Service accounts that its services may act as, as NAMESPACE/NAME with * and ?,
 	// beside all those in namespaces. Without either, a service may begin to use none.
 	Accounts []string `protobuf:"bytes,6,rep,name=accounts,proto3" json:"accounts,omitempty"`
-	// How many clusters the project may have; unset is no limit. Those that exist stay.
+	// How many clusters the project may have; 0, as unset, is no limit. Those that exist stay.
 	Clusters int32 `protobuf:"varint,7,opt,name=clusters,proto3" json:"clusters,omitempty"`
 	// How many services it may have, without those that global services of the whole
-	// hub place; unset is no limit. Those that exist stay.
+	// hub place; 0, as unset, is no limit. Those that exist stay.
 	Services int32 `protobuf:"varint,8,opt,name=services,proto3" json:"services,omitempty"`
-	// How many previews of its services may be open at once; unset is no limit.
+	// How many previews of its services may be open at once; 0, as unset, is no limit.
 	Previews int32 `protobuf:"varint,9,opt,name=previews,proto3" json:"previews,omitempty"`
 	// How many machines its clusters from templates may have together, those of pools with
-	// bounds at their most; unset is no limit. Those that exist stay.
+	// bounds at their most; 0, as unset, is no limit. Those that exist stay.
 	Machines      int32 `protobuf:"varint,10,opt,name=machines,proto3" json:"machines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
