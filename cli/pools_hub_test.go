@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -31,7 +32,7 @@ spec:
 
 // newPools is a shell with clusters of those templates: shop-1, which has the pools of its
 // template, bare-1 without any, and plain, which somebody else made.
-func newPools(t *testing.T) *shell {
+func newPools(t *testing.T, config hubtest.HubConfig) *shell {
 	t.Helper()
 	git, err := gitserver.Start(t.Context(), gitserver.Config{})
 	if err != nil {
@@ -45,7 +46,8 @@ func newPools(t *testing.T) *shell {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := shellOf(t, hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{AllowHTTPUpstreams: true}}))
+	config.AllowHTTPUpstreams = true
+	s := shellOf(t, hubtest.New(t, hubtest.Config{Hub: config}))
 	for _, line := range []string{"repos add fleet " + git.URL("fleet"), "clusters create mgmt", "clusters create plain", "projects create shop"} {
 		s.exits(0, line)
 	}
@@ -65,7 +67,7 @@ func (s *shell) given() string {
 
 // A pool is scaled by a number or by the bounds of an autoscaler, and nothing else changes.
 func TestAPoolIsScaled(t *testing.T) {
-	s := newPools(t)
+	s := newPools(t, hubtest.HubConfig{})
 	const scale = "clusters pools scale shop-1 "
 	for _, step := range []struct {
 		line, says, given string
@@ -92,7 +94,7 @@ func TestAPoolIsScaled(t *testing.T) {
 
 // A size that cannot be is refused by what is wrong with it, and changes nothing.
 func TestAPoolThatCannotBeScaled(t *testing.T) {
-	s := newPools(t)
+	s := newPools(t, hubtest.HubConfig{})
 	s.exits(0, "projects update shop --max-machines 5")
 	const scale = "clusters pools scale "
 	for _, c := range []struct {
@@ -133,7 +135,14 @@ func TestAPoolThatCannotBeScaled(t *testing.T) {
 // Whoever scales one pool undoes nothing of who scales another one, or changes another
 // variable, at the same time.
 func TestPoolsAreScaledAtOnce(t *testing.T) {
-	s := newPools(t)
+	t.Run("SQLite", func(t *testing.T) { scaledAtOnce(t, hubtest.HubConfig{}) })
+	t.Run("Postgres", func(t *testing.T) {
+		scaledAtOnce(t, hubtest.HubConfig{DatabaseURL: hubtest.Postgres(t), KeyFile: filepath.Join(t.TempDir(), "hub.key")})
+	})
+}
+
+func scaledAtOnce(t *testing.T, config hubtest.HubConfig) {
+	s := newPools(t, config)
 	s.exits(0, `clusters update shop-1 --set nodePools=[{"name":"a"},{"name":"b"},{"name":"c"},{"name":"d"}]`)
 	lines := []string{"clusters update shop-1 --set version=v1.37.1"}
 	var want []string
