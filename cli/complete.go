@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/axle-cd/axle/cli/clusters"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/completion"
 )
@@ -16,12 +17,22 @@ import (
 // completeWithin bounds how long a key pressed at the prompt waits for the hub.
 const completeWithin = 5 * time.Second
 
+// second are the words for the second argument of the commands that name something there.
+var second = map[string]completion.Words{
+	"clusters pools scale": func(ctx context.Context, r completion.Request) ([]string, error) {
+		return clusters.PoolNames(ctx, r.Client, r.Args[0])
+	},
+}
+
 // completes asks the hub for the words that fit in one position: an argument,
 // or the value of a flag. On an error it offers nothing.
 func completes(a *command.App, argument bool, words completion.Words) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		words := words
 		if argument && len(args) > 0 && !takesSeveral(c) {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+			if words = second[path(c)]; words == nil || len(args) > 1 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
 		}
 		client, err := a.Client()
 		if err != nil {
@@ -38,7 +49,7 @@ func completes(a *command.App, argument bool, words completion.Words) cobra.Comp
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		if argument {
+		if argument && takesSeveral(c) {
 			all = slices.DeleteFunc(all, func(word string) bool {
 				name, _, _ := strings.Cut(word, "\t") // what it is follows the tab
 				return slices.Contains(args, name)
@@ -47,6 +58,9 @@ func completes(a *command.App, argument bool, words completion.Words) cobra.Comp
 		return all, cobra.ShellCompDirectiveNoFileComp
 	}
 }
+
+// path is the name of a command without "axle".
+func path(c *cobra.Command) string { return strings.TrimPrefix(c.CommandPath(), "axle ") }
 
 // takesSeveral reports whether the first argument of a command may be repeated:
 // "get NAME…".
@@ -62,7 +76,7 @@ func completeNames(a *command.App, c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		completeNames(a, sub)
 	}
-	path, _ := strings.CutPrefix(c.CommandPath(), "axle ")
+	path := path(c)
 	flag := func(f *pflag.Flag) {
 		if words := completion.Flag(path, f.Name); words != nil {
 			// It fails if the command has registered one itself.

@@ -35,8 +35,12 @@ func shellOf(t *testing.T, h *hubtest.Hub) *shell {
 }
 
 func (s *shell) run(line string) (code int, out, errs string) {
+	return s.runs(strings.Fields(line)...)
+}
+
+func (s *shell) runs(args ...string) (code int, out, errs string) {
 	var stdout, stderr bytes.Buffer
-	code = cli.Run(s.Context(), strings.Fields(line), cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
+	code = cli.Run(s.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
 	return code, stdout.String(), stderr.String()
 }
 

@@ -61,7 +61,7 @@ func wantsJSON(args []string) bool {
 // of flags. Errors about single flags and arguments are wrapped where they are
 // declared.
 func isCobraUsage(err error) bool {
-	return slices.ContainsFunc([]string{"unknown command", "required flag", "if any flags in the group"}, func(begin string) bool { return strings.HasPrefix(err.Error(), begin) })
+	return slices.ContainsFunc([]string{"unknown command", "required flag", "if any flags in the group", "at least one of the flags in the group"}, func(begin string) bool { return strings.HasPrefix(err.Error(), begin) })
 }
 
 // hint suggests the next step when the hub's message cannot know it.

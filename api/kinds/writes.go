@@ -30,7 +30,7 @@ var Writes = append([]Write{
 	{"Clusters/Create", "ClusterRegistration", nil, "spec", map[string]string{"name": "spec.name", "handle": "spec.handle", "project": "spec.project",
 		"tags": "spec.tags", "metadata": "spec.metadata", "renew_token": "spec.tokenSecretRef", "from_template": "spec.templateRef", "management": OfTheCall}},
 	{"Clusters/Update", "Cluster", nil, "spec", map[string]string{"name": "metadata.name", "handle": "spec.handle", "tags": "spec.tags", "set_tags": "spec.tags",
-		"metadata": "spec.metadata", "set_metadata": "spec.metadata", "variables": "ClusterRegistration:spec.variables", "set": OfTheCall, "management": OfTheCall}},
+		"metadata": "spec.metadata", "set_metadata": "spec.metadata", "variables": "ClusterRegistration:spec.variables", "set": OfTheCall, "pool": OfTheCall, "dry_run": OfTheCall, "management": OfTheCall}},
 	{"Clusters/Move", "Cluster", nil, "spec", map[string]string{"name": "metadata.name", "project": "spec.projectRef", "plan": OfTheCall, "confirm": OfTheCall, "management": OfTheCall}},
 	{"Clusters/Delete", "ClusterRegistration", nil, "", map[string]string{"name": "spec.name", "detach": "spec.detach", "management": OfTheCall}},
 

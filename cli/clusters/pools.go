@@ -18,7 +18,7 @@ import (
 )
 
 func poolsCommand(a *command.App) *cobra.Command {
-	return command.Noun("pools", "Show the node pools of a cluster that was made from a template", []string{"pool"}, listPoolsCommand(a))
+	return command.Noun("pools", "Show and scale the node pools of a cluster that was made from a template", []string{"pool"}, listPoolsCommand(a), scalePoolCommand(a))
 }
 
 func machinesCommand(a *command.App) *cobra.Command {
@@ -94,6 +94,20 @@ func poolsIn(o *hubv1.ClusterOrigin) ([]pool, error) {
 	return list, nil
 }
 
+// PoolNames returns the names of the node pools of a cluster.
+func PoolNames(ctx context.Context, client *sdk.Client, cluster string) ([]string, error) {
+	got, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: cluster}))
+	if err != nil {
+		return nil, err
+	}
+	list, err := poolsIn(got.Msg.GetOrigin())
+	var names []string
+	for _, p := range list {
+		names = append(names, p.Name)
+	}
+	return names, err
+}
+
 func listPoolsCommand(a *command.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "list NAME", Short: "List the node pools of a cluster",
@@ -111,17 +125,78 @@ its management cluster last reported them.`,
 			if err != nil {
 				return err
 			}
-			return command.PrintList(a, list, func(p pool) string { return p.Name },
-				command.Col("NAME", func(p pool) string { return p.Name }),
-				command.Col("MACHINES", pool.bounds),
-				command.Col("DESIRED", func(p pool) string { return fmt.Sprint(p.Desired) }),
-				command.Col("READY", func(p pool) string { return fmt.Sprint(p.Ready) }),
-				command.Col("UP TO DATE", func(p pool) string { return fmt.Sprint(p.UpToDate) }),
-				command.Col("PHASE", func(p pool) string { return p.Phase }),
-				command.Col("VERSIONS", func(p pool) string { return strings.Join(p.Versions, ",") }),
-			)
+			return command.PrintList(a, list, pool.name, poolColumns("NAME", "MACHINES", "DESIRED", "READY", "UP TO DATE", "PHASE", "VERSIONS")...)
 		}),
 	}
+}
+
+func (p pool) name() string { return p.Name }
+
+// poolColumns are what is shown of a pool, under titles of a list or of one pool.
+func poolColumns(name, machines, desired, ready, upToDate, phase, versions string) []command.Column[pool] {
+	return []command.Column[pool]{
+		command.Col(name, pool.name),
+		command.Col(machines, pool.bounds),
+		command.Col(desired, func(p pool) string { return fmt.Sprint(p.Desired) }),
+		command.Col(ready, func(p pool) string { return fmt.Sprint(p.Ready) }),
+		command.Col(upToDate, func(p pool) string { return fmt.Sprint(p.UpToDate) }),
+		command.Col(phase, func(p pool) string { return p.Phase }),
+		command.Col(versions, func(p pool) string { return strings.Join(p.Versions, ",") }),
+	}
+}
+
+func scalePoolCommand(a *command.App) *cobra.Command {
+	var replicas, least, most uint32
+	request := &hubv1.UpdateClusterRequest{Pool: &hubv1.PoolSize{}, Management: command.Management()}
+	c := &cobra.Command{
+		Use: "scale NAME POOL", Short: "Change how many machines a node pool has",
+		Long: `Change how many machines a node pool has: a number, or the bounds within which an
+autoscaler chooses. It is a change of the variable nodePools of the cluster, which must
+fit the template and the limits of the project as with axle clusters update; the hub
+changes only that pool, so others may be scaled at the same time. A number ends the
+bounds of the pool; of the bounds, one that is not given stays as it is.`,
+		Example: `  axle clusters pools scale shop-1 default --replicas 5
+  axle clusters pools scale shop-1 default --min 2 --max 10
+  axle clusters pools scale shop-1 default --max 20 --dry-run`,
+		Args: command.Exactly(2),
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			request.Name, request.Pool.Name = args[0], args[1]
+			for flag, to := range map[string]struct {
+				value *uint32
+				field **uint32
+			}{"replicas": {&replicas, &request.Pool.Replicas}, "min": {&least, &request.Pool.Min}, "max": {&most, &request.Pool.Max}} {
+				if c.Flags().Changed(flag) {
+					*to.field = to.value
+				}
+			}
+			changed, err := client.Clusters.Update(c.Context(), connect.NewRequest(request))
+			if err != nil {
+				return err
+			}
+			list, err := poolsIn(changed.Msg.GetOrigin())
+			if err != nil {
+				return err
+			}
+			if request.GetDryRun() {
+				fmt.Fprintf(a.Err, "node pool %s of cluster %s scaled (dry run, nothing stored)\n", args[1], args[0])
+			}
+			at := slices.IndexFunc(list, func(p pool) bool { return p.Name == args[1] })
+			if at < 0 {
+				return errcode.New(errcode.Unprocessable, "the hub took the size, but its answer has no node pool %s; axle clusters pools list %s shows them", args[1], args[0])
+			}
+			return command.PrintOne(a, list[at], pool.name, poolColumns("Name", "Machines", "Desired", "Ready", "Up to date", "Phase", "Versions")...)
+		}),
+	}
+	c.Flags().Uint32Var(&replicas, "replicas", 0, "number of machines")
+	c.Flags().Uint32Var(&least, "min", 0, "fewest machines, for an autoscaler")
+	c.Flags().Uint32Var(&most, "max", 0, "most machines, for an autoscaler")
+	c.Flags().BoolVar(&request.DryRun, "dry-run", false, "check everything, store nothing")
+	command.TakeOverFlag(c, request.GetManagement())
+	for _, bound := range []string{"min", "max"} {
+		c.MarkFlagsMutuallyExclusive("replicas", bound)
+	}
+	c.MarkFlagsOneRequired("replicas", "min", "max")
+	return c
 }
 
 func listMachinesCommand(a *command.App) *cobra.Command {

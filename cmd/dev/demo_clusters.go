@@ -185,9 +185,8 @@ func (s *step) agreed(ctx context.Context, c *made) (string, error) {
 func nothing(context.Context, *made) error { return nil }
 
 func (d *templates) create(ctx context.Context, c *made) error {
-	// With bounds, the size of a pool is an autoscaler's, and neither the hub's nor Cluster API's.
 	_, err := d.axle(ctx, "clusters", "create", c.name, "--template", template, "--on", management, "--tag", "made=dev",
-		"--set", "region=us", "--set", `nodePools=[{"name": "workers", "minSize": 1, "maxSize": 5}]`)
+		"--set", "region=us", "--set", `nodePools=[{"name": "workers", "count": 1}]`)
 	if err != nil {
 		return err
 	}
@@ -196,9 +195,8 @@ func (d *templates) create(ctx context.Context, c *made) error {
 	return err
 }
 
-// scale does what an autoscaler does.
 func (d *templates) scale(ctx context.Context, c *made) error {
-	_, err := d.kubectl(ctx, "scale", "machinedeployments", "--namespace", c.namespace, "--selector", "topology.cluster.x-k8s.io/deployment-name=workers", "--replicas", "3")
+	_, err := d.axle(ctx, "clusters", "pools", "scale", c.name, "workers", "--replicas", "3")
 	return err
 }
 

@@ -145,17 +145,41 @@ func (s *Clusters) compose(ctx context.Context, t Registered, w Wish, origin fle
 	return origin, fleet.Builtin{Name: origin.Service, Namespace: origin.Namespace, Version: t.Commit, Digest: d.String(), Size: int64(len(data)), Contained: true}, nil
 }
 
+// maxTries bounds how often a change of single variables is made anew.
+const maxTries = 10
+
 // Change changes the variables of a cluster that was made from a template, of which it keeps
-// the commit: those of w.Variables, or without them the given ones of before, and w.Texts in
-// place of single ones. also is called in the same transaction. Unprocessable for a cluster
-// that was not made from a template. The same variables are no change.
+// the commit: those of w.Variables, or without them the given ones of before, and w.Texts and
+// w.Pool in place of single ones. also is called in the same transaction, after it; an error
+// of it ends that. Unprocessable for a cluster that was not made from a template. The same
+// variables are no change, and a wish without any only calls also.
+//
+// A change of single variables is made anew of what somebody else stored meanwhile, so it
+// undoes nothing. One of all variables is a Conflict then.
 func (s *Clusters) Change(ctx context.Context, by, name string, w Wish, also func(ctx context.Context) error) error {
-	c, err := s.config.Fleet.ClusterNamed(ctx, name)
-	if err != nil {
-		return err
+	if w.Pool != nil && (w.Variables != "" || len(w.Texts) > 0) {
+		return errcode.New(errcode.Invalid, "pool: is changed without other variables; leave variables and set out")
 	}
+	if w.Pool == nil && w.Variables == "" && len(w.Texts) == 0 {
+		return s.config.Write(ctx, also)
+	}
+	c, err := s.config.Fleet.ClusterNamed(ctx, name)
+	for try := 1; err == nil; try++ {
+		if err = s.change(ctx, by, c, w, also); !errcode.Is(err, errcode.Conflict) || w.Variables != "" || try == maxTries {
+			return err
+		}
+		before, refused := c.Origin, err
+		if c, err = s.config.Fleet.ClusterNamed(ctx, name); err == nil && c.Origin == before {
+			return refused
+		}
+	}
+	return err
+}
+
+// change changes the variables of a cluster as it was read.
+func (s *Clusters) change(ctx context.Context, by string, c fleet.Cluster, w Wish, also func(ctx context.Context) error) error {
 	if !c.Origin.Known() {
-		return errcode.New(errcode.Unprocessable, "variables: cluster %s was not made from a template, so it has none", name)
+		return errcode.New(errcode.Unprocessable, "variables: cluster %s was not made from a template, so it has none", c.Name)
 	}
 	t, err := s.config.TemplateOf(ctx, c.Origin)
 	if err != nil {
@@ -172,15 +196,19 @@ func (s *Clusters) Change(ctx context.Context, by, name string, w Wish, also fun
 		return errcode.New(errcode.Invalid, "variables.version: %s is lower than %s, which the cluster has; Cluster API makes no version lower", origin.Version, c.Origin.Version)
 	}
 	return s.config.Write(ctx, func(ctx context.Context) error {
-		if err := also(ctx); err != nil || origin == c.Origin {
-			return err
+		if origin == c.Origin {
+			return also(ctx)
 		}
-		return s.config.Fleet.RemakeCluster(ctx, by, c.Name, fleet.Remade{
+		err := s.config.Fleet.RemakeCluster(ctx, by, c.Name, fleet.Remade{
 			Before: c.Origin, After: origin, Builtin: service,
 			Also: func(ctx context.Context, c fleet.Cluster) error {
 				return s.admitted(ctx, origin, c.ProjectID, c.Project)
 			},
 		})
+		if err != nil {
+			return err
+		}
+		return also(ctx)
 	})
 }
 

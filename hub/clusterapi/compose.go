@@ -19,6 +19,8 @@ type Wish struct {
 	Texts     map[string]string
 	// Replaces says that texts may be in place of variables, and not only beside them.
 	Replaces bool
+	// Pool is a change of one node pool of Variables, or nil.
+	Pool *PoolSize
 }
 
 // LongestCluster is the longest name of a cluster of a template: a namespace and names of

@@ -176,6 +176,11 @@ func (s *schema) given(w Wish) (map[string]any, error) {
 		}
 		values[name] = value
 	}
+	if w.Pool != nil {
+		if err := s.scale(values, *w.Pool); err != nil {
+			return nil, err
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !s.has(name) {
 			return nil, unknown(name, "variables."+name, "a variable", s.properties)

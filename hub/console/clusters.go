@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"connectrpc.com/connect"
 
@@ -173,21 +174,34 @@ func (s *clusters) Update(ctx context.Context, r *connect.Request[hubv1.UpdateCl
 	if metadata := r.Msg.GetMetadata(); r.Msg.GetSetMetadata() {
 		change.Metadata = &metadata
 	}
-	update := func(ctx context.Context) error {
-		_, err := s.config.Fleet.UpdateCluster(ctx, caller(ctx).By(), r.Msg.GetName(), change)
-		return err
+	wish := clusterapi.Wish{Variables: r.Msg.GetVariables(), Texts: r.Msg.GetSet()}
+	if p := r.Msg.GetPool(); p != nil {
+		wish.Pool = &clusterapi.PoolSize{Name: p.GetName(), Replicas: p.Replicas, Min: p.Min, Max: p.Max}
 	}
-	err := error(nil)
-	if wish := (clusterapi.Wish{Variables: r.Msg.GetVariables(), Texts: r.Msg.GetSet()}); wish.Variables == "" && len(wish.Texts) == 0 {
-		err = update(ctx)
-	} else {
-		err = s.config.Made.Change(ctx, caller(ctx).By(), r.Msg.GetName(), wish, update)
+	var answer *connect.Response[hubv1.Cluster]
+	err := s.config.Made.Change(ctx, caller(ctx).By(), r.Msg.GetName(), wish, func(ctx context.Context) (err error) {
+		if _, err = s.config.Fleet.UpdateCluster(ctx, caller(ctx).By(), r.Msg.GetName(), change); err != nil {
+			return err
+		}
+		if !r.Msg.GetDryRun() {
+			return nil
+		}
+		if answer, err = s.answer(ctx, r.Msg.GetName()); err == nil {
+			err = errDryRun
+		}
+		return err
+	})
+	if errors.Is(err, errDryRun) {
+		return answer, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	return s.answer(ctx, r.Msg.GetName())
 }
+
+// errDryRun rolls back a transaction whose result was only requested.
+var errDryRun = errors.New("dry run")
 
 func (s *clusters) Approve(ctx context.Context, r *connect.Request[hubv1.ApproveClusterRequest]) (*connect.Response[hubv1.Cluster], error) {
 	if _, err := s.config.Fleet.ApproveCluster(ctx, caller(ctx).By(), r.Msg.GetName()); err != nil {

@@ -2849,7 +2849,13 @@ type UpdateClusterRequest struct {
 	Variables string `protobuf:"bytes,8,opt,name=variables,proto3" json:"variables,omitempty"`
 	// Single variables as texts, each read as the type that the template's schema gives it, in
 	// place of those of that name.
-	Set           map[string]string `protobuf:"bytes,9,rep,name=set,proto3" json:"set,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Set map[string]string `protobuf:"bytes,9,rep,name=set,proto3" json:"set,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// How many machines one node pool of such a cluster has, without variables and set. It is put
+	// into the variables that the cluster has when it is stored, so whoever changes another pool
+	// at the same time undoes nothing.
+	Pool *PoolSize `protobuf:"bytes,10,opt,name=pool,proto3" json:"pool,omitempty"`
+	// Check everything, store nothing, and return the cluster as it would be.
+	DryRun        bool `protobuf:"varint,11,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2947,6 +2953,90 @@ func (x *UpdateClusterRequest) GetSet() map[string]string {
 	return nil
 }
 
+func (x *UpdateClusterRequest) GetPool() *PoolSize {
+	if x != nil {
+		return x.Pool
+	}
+	return nil
+}
+
+func (x *UpdateClusterRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+// PoolSize is how many machines a node pool is to have: a number, or the bounds of an
+// autoscaler. A bound that is not set stays as it is.
+type PoolSize struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Replicas      *uint32                `protobuf:"varint,2,opt,name=replicas,proto3,oneof" json:"replicas,omitempty"`
+	Min           *uint32                `protobuf:"varint,3,opt,name=min,proto3,oneof" json:"min,omitempty"`
+	Max           *uint32                `protobuf:"varint,4,opt,name=max,proto3,oneof" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PoolSize) Reset() {
+	*x = PoolSize{}
+	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PoolSize) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PoolSize) ProtoMessage() {}
+
+func (x *PoolSize) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PoolSize.ProtoReflect.Descriptor instead.
+func (*PoolSize) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *PoolSize) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PoolSize) GetReplicas() uint32 {
+	if x != nil && x.Replicas != nil {
+		return *x.Replicas
+	}
+	return 0
+}
+
+func (x *PoolSize) GetMin() uint32 {
+	if x != nil && x.Min != nil {
+		return *x.Min
+	}
+	return 0
+}
+
+func (x *PoolSize) GetMax() uint32 {
+	if x != nil && x.Max != nil {
+		return *x.Max
+	}
+	return 0
+}
+
 type MoveClusterRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -2963,7 +3053,7 @@ type MoveClusterRequest struct {
 
 func (x *MoveClusterRequest) Reset() {
 	*x = MoveClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	mi := &file_hub_v1_hub_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2975,7 +3065,7 @@ func (x *MoveClusterRequest) String() string {
 func (*MoveClusterRequest) ProtoMessage() {}
 
 func (x *MoveClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	mi := &file_hub_v1_hub_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2988,7 +3078,7 @@ func (x *MoveClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveClusterRequest.ProtoReflect.Descriptor instead.
 func (*MoveClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{37}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *MoveClusterRequest) GetName() string {
@@ -3037,7 +3127,7 @@ type MoveClusterResponse struct {
 
 func (x *MoveClusterResponse) Reset() {
 	*x = MoveClusterResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[38]
+	mi := &file_hub_v1_hub_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3049,7 +3139,7 @@ func (x *MoveClusterResponse) String() string {
 func (*MoveClusterResponse) ProtoMessage() {}
 
 func (x *MoveClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[38]
+	mi := &file_hub_v1_hub_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3062,7 +3152,7 @@ func (x *MoveClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveClusterResponse.ProtoReflect.Descriptor instead.
 func (*MoveClusterResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{38}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *MoveClusterResponse) GetCluster() *Cluster {
@@ -3095,7 +3185,7 @@ type MoveChange struct {
 
 func (x *MoveChange) Reset() {
 	*x = MoveChange{}
-	mi := &file_hub_v1_hub_proto_msgTypes[39]
+	mi := &file_hub_v1_hub_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +3197,7 @@ func (x *MoveChange) String() string {
 func (*MoveChange) ProtoMessage() {}
 
 func (x *MoveChange) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[39]
+	mi := &file_hub_v1_hub_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +3210,7 @@ func (x *MoveChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveChange.ProtoReflect.Descriptor instead.
 func (*MoveChange) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{39}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MoveChange) GetKind() string {
@@ -3160,7 +3250,7 @@ type EnrollmentRequest struct {
 
 func (x *EnrollmentRequest) Reset() {
 	*x = EnrollmentRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[40]
+	mi := &file_hub_v1_hub_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3172,7 +3262,7 @@ func (x *EnrollmentRequest) String() string {
 func (*EnrollmentRequest) ProtoMessage() {}
 
 func (x *EnrollmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[40]
+	mi := &file_hub_v1_hub_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3185,7 +3275,7 @@ func (x *EnrollmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollmentRequest.ProtoReflect.Descriptor instead.
 func (*EnrollmentRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{40}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *EnrollmentRequest) GetName() string {
@@ -3207,7 +3297,7 @@ type EnrollmentResponse struct {
 
 func (x *EnrollmentResponse) Reset() {
 	*x = EnrollmentResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[41]
+	mi := &file_hub_v1_hub_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3219,7 +3309,7 @@ func (x *EnrollmentResponse) String() string {
 func (*EnrollmentResponse) ProtoMessage() {}
 
 func (x *EnrollmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[41]
+	mi := &file_hub_v1_hub_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3232,7 +3322,7 @@ func (x *EnrollmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollmentResponse.ProtoReflect.Descriptor instead.
 func (*EnrollmentResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{41}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *EnrollmentResponse) GetSteps() []*EnrollmentStep {
@@ -3266,7 +3356,7 @@ type EnrollmentStep struct {
 
 func (x *EnrollmentStep) Reset() {
 	*x = EnrollmentStep{}
-	mi := &file_hub_v1_hub_proto_msgTypes[42]
+	mi := &file_hub_v1_hub_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3278,7 +3368,7 @@ func (x *EnrollmentStep) String() string {
 func (*EnrollmentStep) ProtoMessage() {}
 
 func (x *EnrollmentStep) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[42]
+	mi := &file_hub_v1_hub_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3291,7 +3381,7 @@ func (x *EnrollmentStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollmentStep.ProtoReflect.Descriptor instead.
 func (*EnrollmentStep) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{42}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *EnrollmentStep) GetName() string {
@@ -3338,7 +3428,7 @@ type ApproveClusterRequest struct {
 
 func (x *ApproveClusterRequest) Reset() {
 	*x = ApproveClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[43]
+	mi := &file_hub_v1_hub_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3350,7 +3440,7 @@ func (x *ApproveClusterRequest) String() string {
 func (*ApproveClusterRequest) ProtoMessage() {}
 
 func (x *ApproveClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[43]
+	mi := &file_hub_v1_hub_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3363,7 +3453,7 @@ func (x *ApproveClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveClusterRequest.ProtoReflect.Descriptor instead.
 func (*ApproveClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{43}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ApproveClusterRequest) GetName() string {
@@ -3384,7 +3474,7 @@ type DeleteClusterRequest struct {
 
 func (x *DeleteClusterRequest) Reset() {
 	*x = DeleteClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[44]
+	mi := &file_hub_v1_hub_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3396,7 +3486,7 @@ func (x *DeleteClusterRequest) String() string {
 func (*DeleteClusterRequest) ProtoMessage() {}
 
 func (x *DeleteClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[44]
+	mi := &file_hub_v1_hub_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3409,7 +3499,7 @@ func (x *DeleteClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteClusterRequest.ProtoReflect.Descriptor instead.
 func (*DeleteClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{44}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DeleteClusterRequest) GetName() string {
@@ -3441,7 +3531,7 @@ type DeleteClusterResponse struct {
 
 func (x *DeleteClusterResponse) Reset() {
 	*x = DeleteClusterResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[45]
+	mi := &file_hub_v1_hub_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3453,7 +3543,7 @@ func (x *DeleteClusterResponse) String() string {
 func (*DeleteClusterResponse) ProtoMessage() {}
 
 func (x *DeleteClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[45]
+	mi := &file_hub_v1_hub_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3466,7 +3556,7 @@ func (x *DeleteClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteClusterResponse.ProtoReflect.Descriptor instead.
 func (*DeleteClusterResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{45}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{46}
 }
 
 type Repository struct {
@@ -3509,7 +3599,7 @@ type Repository struct {
 
 func (x *Repository) Reset() {
 	*x = Repository{}
-	mi := &file_hub_v1_hub_proto_msgTypes[46]
+	mi := &file_hub_v1_hub_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +3611,7 @@ func (x *Repository) String() string {
 func (*Repository) ProtoMessage() {}
 
 func (x *Repository) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[46]
+	mi := &file_hub_v1_hub_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3534,7 +3624,7 @@ func (x *Repository) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Repository.ProtoReflect.Descriptor instead.
 func (*Repository) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{46}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Repository) GetId() string {
@@ -3728,7 +3818,7 @@ type RepositoryOptions struct {
 
 func (x *RepositoryOptions) Reset() {
 	*x = RepositoryOptions{}
-	mi := &file_hub_v1_hub_proto_msgTypes[47]
+	mi := &file_hub_v1_hub_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3740,7 +3830,7 @@ func (x *RepositoryOptions) String() string {
 func (*RepositoryOptions) ProtoMessage() {}
 
 func (x *RepositoryOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[47]
+	mi := &file_hub_v1_hub_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3753,7 +3843,7 @@ func (x *RepositoryOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepositoryOptions.ProtoReflect.Descriptor instead.
 func (*RepositoryOptions) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{47}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RepositoryOptions) GetProxy() string {
@@ -3834,7 +3924,7 @@ type Verification struct {
 
 func (x *Verification) Reset() {
 	*x = Verification{}
-	mi := &file_hub_v1_hub_proto_msgTypes[48]
+	mi := &file_hub_v1_hub_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3846,7 +3936,7 @@ func (x *Verification) String() string {
 func (*Verification) ProtoMessage() {}
 
 func (x *Verification) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[48]
+	mi := &file_hub_v1_hub_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3859,7 +3949,7 @@ func (x *Verification) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verification.ProtoReflect.Descriptor instead.
 func (*Verification) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{48}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Verification) GetMode() string {
@@ -3894,7 +3984,7 @@ type Head struct {
 
 func (x *Head) Reset() {
 	*x = Head{}
-	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	mi := &file_hub_v1_hub_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3906,7 +3996,7 @@ func (x *Head) String() string {
 func (*Head) ProtoMessage() {}
 
 func (x *Head) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	mi := &file_hub_v1_hub_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3919,7 +4009,7 @@ func (x *Head) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Head.ProtoReflect.Descriptor instead.
 func (*Head) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{49}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Head) GetRef() string {
@@ -3992,7 +4082,7 @@ type ListRepositoriesRequest struct {
 
 func (x *ListRepositoriesRequest) Reset() {
 	*x = ListRepositoriesRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	mi := &file_hub_v1_hub_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4004,7 +4094,7 @@ func (x *ListRepositoriesRequest) String() string {
 func (*ListRepositoriesRequest) ProtoMessage() {}
 
 func (x *ListRepositoriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	mi := &file_hub_v1_hub_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4017,7 +4107,7 @@ func (x *ListRepositoriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRepositoriesRequest.ProtoReflect.Descriptor instead.
 func (*ListRepositoriesRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{50}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ListRepositoriesRequest) GetProject() string {
@@ -4058,7 +4148,7 @@ type ListRepositoriesResponse struct {
 
 func (x *ListRepositoriesResponse) Reset() {
 	*x = ListRepositoriesResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	mi := &file_hub_v1_hub_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4070,7 +4160,7 @@ func (x *ListRepositoriesResponse) String() string {
 func (*ListRepositoriesResponse) ProtoMessage() {}
 
 func (x *ListRepositoriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	mi := &file_hub_v1_hub_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4083,7 +4173,7 @@ func (x *ListRepositoriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRepositoriesResponse.ProtoReflect.Descriptor instead.
 func (*ListRepositoriesResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{51}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ListRepositoriesResponse) GetRepositories() []*Repository {
@@ -4109,7 +4199,7 @@ type GetRepositoryRequest struct {
 
 func (x *GetRepositoryRequest) Reset() {
 	*x = GetRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[52]
+	mi := &file_hub_v1_hub_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4121,7 +4211,7 @@ func (x *GetRepositoryRequest) String() string {
 func (*GetRepositoryRequest) ProtoMessage() {}
 
 func (x *GetRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[52]
+	mi := &file_hub_v1_hub_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4134,7 +4224,7 @@ func (x *GetRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*GetRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{52}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *GetRepositoryRequest) GetName() string {
@@ -4178,7 +4268,7 @@ type RepositoryCredentials struct {
 
 func (x *RepositoryCredentials) Reset() {
 	*x = RepositoryCredentials{}
-	mi := &file_hub_v1_hub_proto_msgTypes[53]
+	mi := &file_hub_v1_hub_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4190,7 +4280,7 @@ func (x *RepositoryCredentials) String() string {
 func (*RepositoryCredentials) ProtoMessage() {}
 
 func (x *RepositoryCredentials) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[53]
+	mi := &file_hub_v1_hub_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4203,7 +4293,7 @@ func (x *RepositoryCredentials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepositoryCredentials.ProtoReflect.Descriptor instead.
 func (*RepositoryCredentials) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{53}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RepositoryCredentials) GetUsername() string {
@@ -4363,7 +4453,7 @@ type CreateRepositoryRequest struct {
 
 func (x *CreateRepositoryRequest) Reset() {
 	*x = CreateRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[54]
+	mi := &file_hub_v1_hub_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4375,7 +4465,7 @@ func (x *CreateRepositoryRequest) String() string {
 func (*CreateRepositoryRequest) ProtoMessage() {}
 
 func (x *CreateRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[54]
+	mi := &file_hub_v1_hub_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4388,7 +4478,7 @@ func (x *CreateRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*CreateRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{54}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CreateRepositoryRequest) GetName() string {
@@ -4468,7 +4558,7 @@ type UpdateRepositoryRequest struct {
 
 func (x *UpdateRepositoryRequest) Reset() {
 	*x = UpdateRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[55]
+	mi := &file_hub_v1_hub_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4480,7 +4570,7 @@ func (x *UpdateRepositoryRequest) String() string {
 func (*UpdateRepositoryRequest) ProtoMessage() {}
 
 func (x *UpdateRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[55]
+	mi := &file_hub_v1_hub_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4493,7 +4583,7 @@ func (x *UpdateRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{55}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *UpdateRepositoryRequest) GetName() string {
@@ -4549,7 +4639,7 @@ type RefreshRepositoryRequest struct {
 
 func (x *RefreshRepositoryRequest) Reset() {
 	*x = RefreshRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[56]
+	mi := &file_hub_v1_hub_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4561,7 +4651,7 @@ func (x *RefreshRepositoryRequest) String() string {
 func (*RefreshRepositoryRequest) ProtoMessage() {}
 
 func (x *RefreshRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[56]
+	mi := &file_hub_v1_hub_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4574,7 +4664,7 @@ func (x *RefreshRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*RefreshRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{56}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *RefreshRepositoryRequest) GetName() string {
@@ -4601,7 +4691,7 @@ type DeleteRepositoryRequest struct {
 
 func (x *DeleteRepositoryRequest) Reset() {
 	*x = DeleteRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[57]
+	mi := &file_hub_v1_hub_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4613,7 +4703,7 @@ func (x *DeleteRepositoryRequest) String() string {
 func (*DeleteRepositoryRequest) ProtoMessage() {}
 
 func (x *DeleteRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[57]
+	mi := &file_hub_v1_hub_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4626,7 +4716,7 @@ func (x *DeleteRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{57}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *DeleteRepositoryRequest) GetName() string {
@@ -4651,7 +4741,7 @@ type DeleteRepositoryResponse struct {
 
 func (x *DeleteRepositoryResponse) Reset() {
 	*x = DeleteRepositoryResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[58]
+	mi := &file_hub_v1_hub_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4663,7 +4753,7 @@ func (x *DeleteRepositoryResponse) String() string {
 func (*DeleteRepositoryResponse) ProtoMessage() {}
 
 func (x *DeleteRepositoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[58]
+	mi := &file_hub_v1_hub_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4676,7 +4766,7 @@ func (x *DeleteRepositoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRepositoryResponse.ProtoReflect.Descriptor instead.
 func (*DeleteRepositoryResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{58}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{59}
 }
 
 type Webhook struct {
@@ -4702,7 +4792,7 @@ type Webhook struct {
 
 func (x *Webhook) Reset() {
 	*x = Webhook{}
-	mi := &file_hub_v1_hub_proto_msgTypes[59]
+	mi := &file_hub_v1_hub_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4714,7 +4804,7 @@ func (x *Webhook) String() string {
 func (*Webhook) ProtoMessage() {}
 
 func (x *Webhook) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[59]
+	mi := &file_hub_v1_hub_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4727,7 +4817,7 @@ func (x *Webhook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Webhook.ProtoReflect.Descriptor instead.
 func (*Webhook) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{59}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Webhook) GetId() string {
@@ -4801,7 +4891,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[60]
+	mi := &file_hub_v1_hub_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4813,7 +4903,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[60]
+	mi := &file_hub_v1_hub_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4826,7 +4916,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{60}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{61}
 }
 
 type ListWebhooksResponse struct {
@@ -4838,7 +4928,7 @@ type ListWebhooksResponse struct {
 
 func (x *ListWebhooksResponse) Reset() {
 	*x = ListWebhooksResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[61]
+	mi := &file_hub_v1_hub_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4850,7 +4940,7 @@ func (x *ListWebhooksResponse) String() string {
 func (*ListWebhooksResponse) ProtoMessage() {}
 
 func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[61]
+	mi := &file_hub_v1_hub_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4863,7 +4953,7 @@ func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksResponse.ProtoReflect.Descriptor instead.
 func (*ListWebhooksResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{61}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ListWebhooksResponse) GetWebhooks() []*Webhook {
@@ -4887,7 +4977,7 @@ type CreateWebhookRequest struct {
 
 func (x *CreateWebhookRequest) Reset() {
 	*x = CreateWebhookRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[62]
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4899,7 +4989,7 @@ func (x *CreateWebhookRequest) String() string {
 func (*CreateWebhookRequest) ProtoMessage() {}
 
 func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[62]
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4912,7 +5002,7 @@ func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{62}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *CreateWebhookRequest) GetName() string {
@@ -4961,7 +5051,7 @@ type CreatedWebhook struct {
 
 func (x *CreatedWebhook) Reset() {
 	*x = CreatedWebhook{}
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4973,7 +5063,7 @@ func (x *CreatedWebhook) String() string {
 func (*CreatedWebhook) ProtoMessage() {}
 
 func (x *CreatedWebhook) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4986,7 +5076,7 @@ func (x *CreatedWebhook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedWebhook.ProtoReflect.Descriptor instead.
 func (*CreatedWebhook) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *CreatedWebhook) GetWebhook() *Webhook {
@@ -5013,7 +5103,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5025,7 +5115,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5038,7 +5128,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *DeleteWebhookRequest) GetName() string {
@@ -5063,7 +5153,7 @@ type DeleteWebhookResponse struct {
 
 func (x *DeleteWebhookResponse) Reset() {
 	*x = DeleteWebhookResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5075,7 +5165,7 @@ func (x *DeleteWebhookResponse) String() string {
 func (*DeleteWebhookResponse) ProtoMessage() {}
 
 func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5088,7 +5178,7 @@ func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
 }
 
 type Service struct {
@@ -5142,7 +5232,7 @@ type Service struct {
 
 func (x *Service) Reset() {
 	*x = Service{}
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5154,7 +5244,7 @@ func (x *Service) String() string {
 func (*Service) ProtoMessage() {}
 
 func (x *Service) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5167,7 +5257,7 @@ func (x *Service) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Service.ProtoReflect.Descriptor instead.
 func (*Service) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Service) GetId() string {
@@ -5432,7 +5522,7 @@ type ServiceSource struct {
 
 func (x *ServiceSource) Reset() {
 	*x = ServiceSource{}
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5444,7 +5534,7 @@ func (x *ServiceSource) String() string {
 func (*ServiceSource) ProtoMessage() {}
 
 func (x *ServiceSource) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5457,7 +5547,7 @@ func (x *ServiceSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceSource.ProtoReflect.Descriptor instead.
 func (*ServiceSource) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ServiceSource) GetField() string {
@@ -5577,7 +5667,7 @@ type ServiceError struct {
 
 func (x *ServiceError) Reset() {
 	*x = ServiceError{}
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5589,7 +5679,7 @@ func (x *ServiceError) String() string {
 func (*ServiceError) ProtoMessage() {}
 
 func (x *ServiceError) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5602,7 +5692,7 @@ func (x *ServiceError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceError.ProtoReflect.Descriptor instead.
 func (*ServiceError) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ServiceError) GetSource() string {
@@ -5655,7 +5745,7 @@ type Component struct {
 
 func (x *Component) Reset() {
 	*x = Component{}
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5667,7 +5757,7 @@ func (x *Component) String() string {
 func (*Component) ProtoMessage() {}
 
 func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5680,7 +5770,7 @@ func (x *Component) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Component.ProtoReflect.Descriptor instead.
 func (*Component) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Component) GetGroup() string {
@@ -5769,7 +5859,7 @@ type DriftedField struct {
 
 func (x *DriftedField) Reset() {
 	*x = DriftedField{}
-	mi := &file_hub_v1_hub_proto_msgTypes[70]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5781,7 +5871,7 @@ func (x *DriftedField) String() string {
 func (*DriftedField) ProtoMessage() {}
 
 func (x *DriftedField) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[70]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5794,7 +5884,7 @@ func (x *DriftedField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftedField.ProtoReflect.Descriptor instead.
 func (*DriftedField) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{70}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *DriftedField) GetPath() string {
@@ -5829,7 +5919,7 @@ type ComponentList struct {
 
 func (x *ComponentList) Reset() {
 	*x = ComponentList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[71]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5841,7 +5931,7 @@ func (x *ComponentList) String() string {
 func (*ComponentList) ProtoMessage() {}
 
 func (x *ComponentList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[71]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5854,7 +5944,7 @@ func (x *ComponentList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentList.ProtoReflect.Descriptor instead.
 func (*ComponentList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{71}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ComponentList) GetComponents() []*Component {
@@ -5884,7 +5974,7 @@ type ComponentCounts struct {
 
 func (x *ComponentCounts) Reset() {
 	*x = ComponentCounts{}
-	mi := &file_hub_v1_hub_proto_msgTypes[72]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5896,7 +5986,7 @@ func (x *ComponentCounts) String() string {
 func (*ComponentCounts) ProtoMessage() {}
 
 func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[72]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5909,7 +5999,7 @@ func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentCounts.ProtoReflect.Descriptor instead.
 func (*ComponentCounts) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{72}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ComponentCounts) GetTotal() int32 {
@@ -5956,7 +6046,7 @@ type GetServiceTreeRequest struct {
 
 func (x *GetServiceTreeRequest) Reset() {
 	*x = GetServiceTreeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[73]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5968,7 +6058,7 @@ func (x *GetServiceTreeRequest) String() string {
 func (*GetServiceTreeRequest) ProtoMessage() {}
 
 func (x *GetServiceTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[73]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5981,7 +6071,7 @@ func (x *GetServiceTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceTreeRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceTreeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{73}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *GetServiceTreeRequest) GetRef() *ServiceRef {
@@ -6009,7 +6099,7 @@ type ServiceTree struct {
 
 func (x *ServiceTree) Reset() {
 	*x = ServiceTree{}
-	mi := &file_hub_v1_hub_proto_msgTypes[74]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6021,7 +6111,7 @@ func (x *ServiceTree) String() string {
 func (*ServiceTree) ProtoMessage() {}
 
 func (x *ServiceTree) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[74]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6034,7 +6124,7 @@ func (x *ServiceTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceTree.ProtoReflect.Descriptor instead.
 func (*ServiceTree) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{74}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ServiceTree) GetObjects() []*TreeNode {
@@ -6080,7 +6170,7 @@ type TreeNode struct {
 
 func (x *TreeNode) Reset() {
 	*x = TreeNode{}
-	mi := &file_hub_v1_hub_proto_msgTypes[75]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6092,7 +6182,7 @@ func (x *TreeNode) String() string {
 func (*TreeNode) ProtoMessage() {}
 
 func (x *TreeNode) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[75]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6105,7 +6195,7 @@ func (x *TreeNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeNode.ProtoReflect.Descriptor instead.
 func (*TreeNode) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{75}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *TreeNode) GetObject() *Component {
@@ -6146,7 +6236,7 @@ type ServiceRef struct {
 
 func (x *ServiceRef) Reset() {
 	*x = ServiceRef{}
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6158,7 +6248,7 @@ func (x *ServiceRef) String() string {
 func (*ServiceRef) ProtoMessage() {}
 
 func (x *ServiceRef) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6171,7 +6261,7 @@ func (x *ServiceRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceRef.ProtoReflect.Descriptor instead.
 func (*ServiceRef) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ServiceRef) GetCluster() string {
@@ -6214,7 +6304,7 @@ type ListServicesRequest struct {
 
 func (x *ListServicesRequest) Reset() {
 	*x = ListServicesRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6226,7 +6316,7 @@ func (x *ListServicesRequest) String() string {
 func (*ListServicesRequest) ProtoMessage() {}
 
 func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6239,7 +6329,7 @@ func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServicesRequest.ProtoReflect.Descriptor instead.
 func (*ListServicesRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ListServicesRequest) GetCluster() string {
@@ -6318,7 +6408,7 @@ type ListServicesResponse struct {
 
 func (x *ListServicesResponse) Reset() {
 	*x = ListServicesResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[78]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6330,7 +6420,7 @@ func (x *ListServicesResponse) String() string {
 func (*ListServicesResponse) ProtoMessage() {}
 
 func (x *ListServicesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[78]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6343,7 +6433,7 @@ func (x *ListServicesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServicesResponse.ProtoReflect.Descriptor instead.
 func (*ListServicesResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{78}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ListServicesResponse) GetServices() []*Service {
@@ -6376,7 +6466,7 @@ type GetServiceRequest struct {
 
 func (x *GetServiceRequest) Reset() {
 	*x = GetServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[79]
+	mi := &file_hub_v1_hub_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6388,7 +6478,7 @@ func (x *GetServiceRequest) String() string {
 func (*GetServiceRequest) ProtoMessage() {}
 
 func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[79]
+	mi := &file_hub_v1_hub_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6401,7 +6491,7 @@ func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{79}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *GetServiceRequest) GetRef() *ServiceRef {
@@ -6425,7 +6515,7 @@ type CreateServiceRequest struct {
 
 func (x *CreateServiceRequest) Reset() {
 	*x = CreateServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[80]
+	mi := &file_hub_v1_hub_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6437,7 +6527,7 @@ func (x *CreateServiceRequest) String() string {
 func (*CreateServiceRequest) ProtoMessage() {}
 
 func (x *CreateServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[80]
+	mi := &file_hub_v1_hub_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6450,7 +6540,7 @@ func (x *CreateServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateServiceRequest.ProtoReflect.Descriptor instead.
 func (*CreateServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{80}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *CreateServiceRequest) GetRef() *ServiceRef {
@@ -6503,7 +6593,7 @@ type UpdateServiceRequest struct {
 
 func (x *UpdateServiceRequest) Reset() {
 	*x = UpdateServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[81]
+	mi := &file_hub_v1_hub_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6515,7 +6605,7 @@ func (x *UpdateServiceRequest) String() string {
 func (*UpdateServiceRequest) ProtoMessage() {}
 
 func (x *UpdateServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[81]
+	mi := &file_hub_v1_hub_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6528,7 +6618,7 @@ func (x *UpdateServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateServiceRequest.ProtoReflect.Descriptor instead.
 func (*UpdateServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{81}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *UpdateServiceRequest) GetRef() *ServiceRef {
@@ -6580,7 +6670,7 @@ type ApplyServiceRequest struct {
 
 func (x *ApplyServiceRequest) Reset() {
 	*x = ApplyServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[82]
+	mi := &file_hub_v1_hub_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6592,7 +6682,7 @@ func (x *ApplyServiceRequest) String() string {
 func (*ApplyServiceRequest) ProtoMessage() {}
 
 func (x *ApplyServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[82]
+	mi := &file_hub_v1_hub_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6605,7 +6695,7 @@ func (x *ApplyServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServiceRequest.ProtoReflect.Descriptor instead.
 func (*ApplyServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{82}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ApplyServiceRequest) GetRef() *ServiceRef {
@@ -6661,7 +6751,7 @@ type ApplyServiceResponse struct {
 
 func (x *ApplyServiceResponse) Reset() {
 	*x = ApplyServiceResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[83]
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6673,7 +6763,7 @@ func (x *ApplyServiceResponse) String() string {
 func (*ApplyServiceResponse) ProtoMessage() {}
 
 func (x *ApplyServiceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[83]
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6686,7 +6776,7 @@ func (x *ApplyServiceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServiceResponse.ProtoReflect.Descriptor instead.
 func (*ApplyServiceResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{83}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ApplyServiceResponse) GetService() *Service {
@@ -6714,7 +6804,7 @@ type SyncServiceRequest struct {
 
 func (x *SyncServiceRequest) Reset() {
 	*x = SyncServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6726,7 +6816,7 @@ func (x *SyncServiceRequest) String() string {
 func (*SyncServiceRequest) ProtoMessage() {}
 
 func (x *SyncServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6739,7 +6829,7 @@ func (x *SyncServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncServiceRequest.ProtoReflect.Descriptor instead.
 func (*SyncServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{84}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *SyncServiceRequest) GetRef() *ServiceRef {
@@ -6767,7 +6857,7 @@ type DiffServiceRequest struct {
 
 func (x *DiffServiceRequest) Reset() {
 	*x = DiffServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6779,7 +6869,7 @@ func (x *DiffServiceRequest) String() string {
 func (*DiffServiceRequest) ProtoMessage() {}
 
 func (x *DiffServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6792,7 +6882,7 @@ func (x *DiffServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffServiceRequest.ProtoReflect.Descriptor instead.
 func (*DiffServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{85}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *DiffServiceRequest) GetRef() *ServiceRef {
@@ -6833,7 +6923,7 @@ type PreviewServiceRequest struct {
 
 func (x *PreviewServiceRequest) Reset() {
 	*x = PreviewServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6845,7 +6935,7 @@ func (x *PreviewServiceRequest) String() string {
 func (*PreviewServiceRequest) ProtoMessage() {}
 
 func (x *PreviewServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6858,7 +6948,7 @@ func (x *PreviewServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewServiceRequest.ProtoReflect.Descriptor instead.
 func (*PreviewServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{86}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *PreviewServiceRequest) GetRef() *ServiceRef {
@@ -6941,7 +7031,7 @@ type ServiceDiff struct {
 
 func (x *ServiceDiff) Reset() {
 	*x = ServiceDiff{}
-	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6953,7 +7043,7 @@ func (x *ServiceDiff) String() string {
 func (*ServiceDiff) ProtoMessage() {}
 
 func (x *ServiceDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6966,7 +7056,7 @@ func (x *ServiceDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDiff.ProtoReflect.Descriptor instead.
 func (*ServiceDiff) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{87}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ServiceDiff) GetRequested() int64 {
@@ -7065,7 +7155,7 @@ type ServiceDifferenceList struct {
 
 func (x *ServiceDifferenceList) Reset() {
 	*x = ServiceDifferenceList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7077,7 +7167,7 @@ func (x *ServiceDifferenceList) String() string {
 func (*ServiceDifferenceList) ProtoMessage() {}
 
 func (x *ServiceDifferenceList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7090,7 +7180,7 @@ func (x *ServiceDifferenceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDifferenceList.ProtoReflect.Descriptor instead.
 func (*ServiceDifferenceList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{88}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ServiceDifferenceList) GetDifferences() []*ServiceDifference {
@@ -7132,7 +7222,7 @@ type ServiceDifference struct {
 
 func (x *ServiceDifference) Reset() {
 	*x = ServiceDifference{}
-	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7144,7 +7234,7 @@ func (x *ServiceDifference) String() string {
 func (*ServiceDifference) ProtoMessage() {}
 
 func (x *ServiceDifference) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7157,7 +7247,7 @@ func (x *ServiceDifference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDifference.ProtoReflect.Descriptor instead.
 func (*ServiceDifference) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{89}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ServiceDifference) GetGroup() string {
@@ -7234,7 +7324,7 @@ type PauseServiceRequest struct {
 
 func (x *PauseServiceRequest) Reset() {
 	*x = PauseServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7246,7 +7336,7 @@ func (x *PauseServiceRequest) String() string {
 func (*PauseServiceRequest) ProtoMessage() {}
 
 func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7259,7 +7349,7 @@ func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseServiceRequest.ProtoReflect.Descriptor instead.
 func (*PauseServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{90}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *PauseServiceRequest) GetRef() *ServiceRef {
@@ -7285,7 +7375,7 @@ type ResumeServiceRequest struct {
 
 func (x *ResumeServiceRequest) Reset() {
 	*x = ResumeServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7297,7 +7387,7 @@ func (x *ResumeServiceRequest) String() string {
 func (*ResumeServiceRequest) ProtoMessage() {}
 
 func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7310,7 +7400,7 @@ func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeServiceRequest.ProtoReflect.Descriptor instead.
 func (*ResumeServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{91}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ResumeServiceRequest) GetRef() *ServiceRef {
@@ -7333,7 +7423,7 @@ type RollbackServiceRequest struct {
 
 func (x *RollbackServiceRequest) Reset() {
 	*x = RollbackServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7345,7 +7435,7 @@ func (x *RollbackServiceRequest) String() string {
 func (*RollbackServiceRequest) ProtoMessage() {}
 
 func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7358,7 +7448,7 @@ func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackServiceRequest.ProtoReflect.Descriptor instead.
 func (*RollbackServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{92}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *RollbackServiceRequest) GetRef() *ServiceRef {
@@ -7391,7 +7481,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7403,7 +7493,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7416,7 +7506,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{93}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ListRevisionsRequest) GetRef() *ServiceRef {
@@ -7435,7 +7525,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7447,7 +7537,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7460,7 +7550,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -7494,7 +7584,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7506,7 +7596,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7519,7 +7609,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *Revision) GetNumber() int64 {
@@ -7622,7 +7712,7 @@ type ApprovePruneRequest struct {
 
 func (x *ApprovePruneRequest) Reset() {
 	*x = ApprovePruneRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7634,7 +7724,7 @@ func (x *ApprovePruneRequest) String() string {
 func (*ApprovePruneRequest) ProtoMessage() {}
 
 func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7647,7 +7737,7 @@ func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovePruneRequest.ProtoReflect.Descriptor instead.
 func (*ApprovePruneRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *ApprovePruneRequest) GetRef() *ServiceRef {
@@ -7669,7 +7759,7 @@ type DeleteServiceRequest struct {
 
 func (x *DeleteServiceRequest) Reset() {
 	*x = DeleteServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7681,7 +7771,7 @@ func (x *DeleteServiceRequest) String() string {
 func (*DeleteServiceRequest) ProtoMessage() {}
 
 func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7694,7 +7784,7 @@ func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteServiceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *DeleteServiceRequest) GetRef() *ServiceRef {
@@ -7745,7 +7835,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7757,7 +7847,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7770,7 +7860,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Token) GetId() string {
@@ -7882,7 +7972,7 @@ type CreatedToken struct {
 
 func (x *CreatedToken) Reset() {
 	*x = CreatedToken{}
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7894,7 +7984,7 @@ func (x *CreatedToken) String() string {
 func (*CreatedToken) ProtoMessage() {}
 
 func (x *CreatedToken) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7907,7 +7997,7 @@ func (x *CreatedToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedToken.ProtoReflect.Descriptor instead.
 func (*CreatedToken) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *CreatedToken) GetToken() *Token {
@@ -7932,7 +8022,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7944,7 +8034,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7957,7 +8047,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
 }
 
 type ListTokensResponse struct {
@@ -7969,7 +8059,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7981,7 +8071,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7994,7 +8084,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -8019,7 +8109,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8031,7 +8121,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8044,7 +8134,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -8088,7 +8178,7 @@ type CreateBootstrapTokenRequest struct {
 
 func (x *CreateBootstrapTokenRequest) Reset() {
 	*x = CreateBootstrapTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8100,7 +8190,7 @@ func (x *CreateBootstrapTokenRequest) String() string {
 func (*CreateBootstrapTokenRequest) ProtoMessage() {}
 
 func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8113,7 +8203,7 @@ func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBootstrapTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateBootstrapTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *CreateBootstrapTokenRequest) GetProject() string {
@@ -8174,7 +8264,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8186,7 +8276,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8199,7 +8289,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -8217,7 +8307,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8229,7 +8319,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8242,7 +8332,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
 }
 
 type Event struct {
@@ -8262,7 +8352,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8274,7 +8364,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8287,7 +8377,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Event) GetAt() int64 {
@@ -8360,7 +8450,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8372,7 +8462,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8385,7 +8475,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ListEventsRequest) GetCluster() string {
@@ -8425,7 +8515,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8437,7 +8527,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8450,7 +8540,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -8468,7 +8558,7 @@ type GetSyncWindowsRequest struct {
 
 func (x *GetSyncWindowsRequest) Reset() {
 	*x = GetSyncWindowsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8480,7 +8570,7 @@ func (x *GetSyncWindowsRequest) String() string {
 func (*GetSyncWindowsRequest) ProtoMessage() {}
 
 func (x *GetSyncWindowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8493,7 +8583,7 @@ func (x *GetSyncWindowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSyncWindowsRequest.ProtoReflect.Descriptor instead.
 func (*GetSyncWindowsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
 }
 
 type SyncWindowList struct {
@@ -8509,7 +8599,7 @@ type SyncWindowList struct {
 
 func (x *SyncWindowList) Reset() {
 	*x = SyncWindowList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8521,7 +8611,7 @@ func (x *SyncWindowList) String() string {
 func (*SyncWindowList) ProtoMessage() {}
 
 func (x *SyncWindowList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8534,7 +8624,7 @@ func (x *SyncWindowList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncWindowList.ProtoReflect.Descriptor instead.
 func (*SyncWindowList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *SyncWindowList) GetSyncWindows() []*SyncWindow {
@@ -8566,7 +8656,7 @@ type HubStatusRequest struct {
 
 func (x *HubStatusRequest) Reset() {
 	*x = HubStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8578,7 +8668,7 @@ func (x *HubStatusRequest) String() string {
 func (*HubStatusRequest) ProtoMessage() {}
 
 func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8591,7 +8681,7 @@ func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatusRequest.ProtoReflect.Descriptor instead.
 func (*HubStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
 }
 
 type HubStatus struct {
@@ -8615,7 +8705,7 @@ type HubStatus struct {
 
 func (x *HubStatus) Reset() {
 	*x = HubStatus{}
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8627,7 +8717,7 @@ func (x *HubStatus) String() string {
 func (*HubStatus) ProtoMessage() {}
 
 func (x *HubStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8640,7 +8730,7 @@ func (x *HubStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatus.ProtoReflect.Descriptor instead.
 func (*HubStatus) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *HubStatus) GetVersion() string {
@@ -8737,7 +8827,7 @@ type Backups struct {
 
 func (x *Backups) Reset() {
 	*x = Backups{}
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8749,7 +8839,7 @@ func (x *Backups) String() string {
 func (*Backups) ProtoMessage() {}
 
 func (x *Backups) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8762,7 +8852,7 @@ func (x *Backups) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backups.ProtoReflect.Descriptor instead.
 func (*Backups) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *Backups) GetTo() string {
@@ -8858,7 +8948,7 @@ type Replica struct {
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8870,7 +8960,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8883,7 +8973,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *Replica) GetName() string {
@@ -9002,7 +9092,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9014,7 +9104,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9027,7 +9117,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *DrainRequest) GetReplica() string {
@@ -9052,7 +9142,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9064,7 +9154,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9077,7 +9167,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
 }
 
 type RotateSigningKeyRequest struct {
@@ -9088,7 +9178,7 @@ type RotateSigningKeyRequest struct {
 
 func (x *RotateSigningKeyRequest) Reset() {
 	*x = RotateSigningKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9100,7 +9190,7 @@ func (x *RotateSigningKeyRequest) String() string {
 func (*RotateSigningKeyRequest) ProtoMessage() {}
 
 func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9113,7 +9203,7 @@ func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
 }
 
 type RotateSigningKeyResponse struct {
@@ -9127,7 +9217,7 @@ type RotateSigningKeyResponse struct {
 
 func (x *RotateSigningKeyResponse) Reset() {
 	*x = RotateSigningKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9139,7 +9229,7 @@ func (x *RotateSigningKeyResponse) String() string {
 func (*RotateSigningKeyResponse) ProtoMessage() {}
 
 func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9152,7 +9242,7 @@ func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *RotateSigningKeyResponse) GetKeyId() string {
@@ -9179,7 +9269,7 @@ type AtRiskRequest struct {
 
 func (x *AtRiskRequest) Reset() {
 	*x = AtRiskRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9191,7 +9281,7 @@ func (x *AtRiskRequest) String() string {
 func (*AtRiskRequest) ProtoMessage() {}
 
 func (x *AtRiskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9204,7 +9294,7 @@ func (x *AtRiskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtRiskRequest.ProtoReflect.Descriptor instead.
 func (*AtRiskRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *AtRiskRequest) GetLimit() int32 {
@@ -9226,7 +9316,7 @@ type AtRiskResponse struct {
 
 func (x *AtRiskResponse) Reset() {
 	*x = AtRiskResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9238,7 +9328,7 @@ func (x *AtRiskResponse) String() string {
 func (*AtRiskResponse) ProtoMessage() {}
 
 func (x *AtRiskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9251,7 +9341,7 @@ func (x *AtRiskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtRiskResponse.ProtoReflect.Descriptor instead.
 func (*AtRiskResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *AtRiskResponse) GetRisks() []*Risk {
@@ -9283,7 +9373,7 @@ type Risk struct {
 
 func (x *Risk) Reset() {
 	*x = Risk{}
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9295,7 +9385,7 @@ func (x *Risk) String() string {
 func (*Risk) ProtoMessage() {}
 
 func (x *Risk) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9308,7 +9398,7 @@ func (x *Risk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Risk.ProtoReflect.Descriptor instead.
 func (*Risk) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *Risk) GetKind() string {
@@ -9347,7 +9437,7 @@ type ConfirmRestoreRequest struct {
 
 func (x *ConfirmRestoreRequest) Reset() {
 	*x = ConfirmRestoreRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9359,7 +9449,7 @@ func (x *ConfirmRestoreRequest) String() string {
 func (*ConfirmRestoreRequest) ProtoMessage() {}
 
 func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9372,7 +9462,7 @@ func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
 }
 
 type ConfirmRestoreResponse struct {
@@ -9384,7 +9474,7 @@ type ConfirmRestoreResponse struct {
 
 func (x *ConfirmRestoreResponse) Reset() {
 	*x = ConfirmRestoreResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9396,7 +9486,7 @@ func (x *ConfirmRestoreResponse) String() string {
 func (*ConfirmRestoreResponse) ProtoMessage() {}
 
 func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9409,7 +9499,7 @@ func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *ConfirmRestoreResponse) GetIncarnation() string {
@@ -9427,7 +9517,7 @@ type UpgradeStatusRequest struct {
 
 func (x *UpgradeStatusRequest) Reset() {
 	*x = UpgradeStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9439,7 +9529,7 @@ func (x *UpgradeStatusRequest) String() string {
 func (*UpgradeStatusRequest) ProtoMessage() {}
 
 func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9452,7 +9542,7 @@ func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeStatusRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
 }
 
 type StartUpgradeRequest struct {
@@ -9476,7 +9566,7 @@ type StartUpgradeRequest struct {
 
 func (x *StartUpgradeRequest) Reset() {
 	*x = StartUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9488,7 +9578,7 @@ func (x *StartUpgradeRequest) String() string {
 func (*StartUpgradeRequest) ProtoMessage() {}
 
 func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9501,7 +9591,7 @@ func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*StartUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *StartUpgradeRequest) GetVersion() string {
@@ -9554,7 +9644,7 @@ type PauseUpgradeRequest struct {
 
 func (x *PauseUpgradeRequest) Reset() {
 	*x = PauseUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9566,7 +9656,7 @@ func (x *PauseUpgradeRequest) String() string {
 func (*PauseUpgradeRequest) ProtoMessage() {}
 
 func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9579,7 +9669,7 @@ func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*PauseUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
 }
 
 type ResumeUpgradeRequest struct {
@@ -9590,7 +9680,7 @@ type ResumeUpgradeRequest struct {
 
 func (x *ResumeUpgradeRequest) Reset() {
 	*x = ResumeUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9602,7 +9692,7 @@ func (x *ResumeUpgradeRequest) String() string {
 func (*ResumeUpgradeRequest) ProtoMessage() {}
 
 func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9615,7 +9705,7 @@ func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
 }
 
 type AbortUpgradeRequest struct {
@@ -9626,7 +9716,7 @@ type AbortUpgradeRequest struct {
 
 func (x *AbortUpgradeRequest) Reset() {
 	*x = AbortUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9638,7 +9728,7 @@ func (x *AbortUpgradeRequest) String() string {
 func (*AbortUpgradeRequest) ProtoMessage() {}
 
 func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9651,7 +9741,7 @@ func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*AbortUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
 }
 
 type AgentUpgrade struct {
@@ -9681,7 +9771,7 @@ type AgentUpgrade struct {
 
 func (x *AgentUpgrade) Reset() {
 	*x = AgentUpgrade{}
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9693,7 +9783,7 @@ func (x *AgentUpgrade) String() string {
 func (*AgentUpgrade) ProtoMessage() {}
 
 func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9706,7 +9796,7 @@ func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgrade.ProtoReflect.Descriptor instead.
 func (*AgentUpgrade) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *AgentUpgrade) GetId() string {
@@ -9823,7 +9913,7 @@ type AgentUpgradeTarget struct {
 
 func (x *AgentUpgradeTarget) Reset() {
 	*x = AgentUpgradeTarget{}
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9835,7 +9925,7 @@ func (x *AgentUpgradeTarget) String() string {
 func (*AgentUpgradeTarget) ProtoMessage() {}
 
 func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9848,7 +9938,7 @@ func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgradeTarget.ProtoReflect.Descriptor instead.
 func (*AgentUpgradeTarget) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *AgentUpgradeTarget) GetCluster() string {
@@ -9909,7 +9999,7 @@ type GetServiceConfigRequest struct {
 
 func (x *GetServiceConfigRequest) Reset() {
 	*x = GetServiceConfigRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9921,7 +10011,7 @@ func (x *GetServiceConfigRequest) String() string {
 func (*GetServiceConfigRequest) ProtoMessage() {}
 
 func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9934,7 +10024,7 @@ func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceConfigRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceConfigRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *GetServiceConfigRequest) GetRef() *ServiceRef {
@@ -9954,7 +10044,7 @@ type ServiceConfig struct {
 
 func (x *ServiceConfig) Reset() {
 	*x = ServiceConfig{}
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9966,7 +10056,7 @@ func (x *ServiceConfig) String() string {
 func (*ServiceConfig) ProtoMessage() {}
 
 func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9979,7 +10069,7 @@ func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceConfig.ProtoReflect.Descriptor instead.
 func (*ServiceConfig) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *ServiceConfig) GetRevision() int64 {
@@ -10008,7 +10098,7 @@ type ConfigValue struct {
 
 func (x *ConfigValue) Reset() {
 	*x = ConfigValue{}
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10020,7 +10110,7 @@ func (x *ConfigValue) String() string {
 func (*ConfigValue) ProtoMessage() {}
 
 func (x *ConfigValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10033,7 +10123,7 @@ func (x *ConfigValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigValue.ProtoReflect.Descriptor instead.
 func (*ConfigValue) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *ConfigValue) GetKey() string {
@@ -10067,7 +10157,7 @@ type ConfigLayer struct {
 
 func (x *ConfigLayer) Reset() {
 	*x = ConfigLayer{}
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10079,7 +10169,7 @@ func (x *ConfigLayer) String() string {
 func (*ConfigLayer) ProtoMessage() {}
 
 func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10092,7 +10182,7 @@ func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigLayer.ProtoReflect.Descriptor instead.
 func (*ConfigLayer) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *ConfigLayer) GetLayer() string {
@@ -10154,7 +10244,7 @@ type Context struct {
 
 func (x *Context) Reset() {
 	*x = Context{}
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10166,7 +10256,7 @@ func (x *Context) String() string {
 func (*Context) ProtoMessage() {}
 
 func (x *Context) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10179,7 +10269,7 @@ func (x *Context) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Context.ProtoReflect.Descriptor instead.
 func (*Context) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *Context) GetName() string {
@@ -10255,7 +10345,7 @@ type ListContextsRequest struct {
 
 func (x *ListContextsRequest) Reset() {
 	*x = ListContextsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10267,7 +10357,7 @@ func (x *ListContextsRequest) String() string {
 func (*ListContextsRequest) ProtoMessage() {}
 
 func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10280,7 +10370,7 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *ListContextsRequest) GetManagedByTool() string {
@@ -10299,7 +10389,7 @@ type ListContextsResponse struct {
 
 func (x *ListContextsResponse) Reset() {
 	*x = ListContextsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10311,7 +10401,7 @@ func (x *ListContextsResponse) String() string {
 func (*ListContextsResponse) ProtoMessage() {}
 
 func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10324,7 +10414,7 @@ func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
 func (*ListContextsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *ListContextsResponse) GetContexts() []*Context {
@@ -10343,7 +10433,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10355,7 +10445,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10368,7 +10458,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *GetContextRequest) GetName() string {
@@ -10388,7 +10478,7 @@ type CreateContextRequest struct {
 
 func (x *CreateContextRequest) Reset() {
 	*x = CreateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[139]
+	mi := &file_hub_v1_hub_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10400,7 +10490,7 @@ func (x *CreateContextRequest) String() string {
 func (*CreateContextRequest) ProtoMessage() {}
 
 func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[139]
+	mi := &file_hub_v1_hub_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10413,7 +10503,7 @@ func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateContextRequest.ProtoReflect.Descriptor instead.
 func (*CreateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{139}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *CreateContextRequest) GetContext() *Context {
@@ -10446,7 +10536,7 @@ type UpdateContextRequest struct {
 
 func (x *UpdateContextRequest) Reset() {
 	*x = UpdateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[140]
+	mi := &file_hub_v1_hub_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10458,7 +10548,7 @@ func (x *UpdateContextRequest) String() string {
 func (*UpdateContextRequest) ProtoMessage() {}
 
 func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[140]
+	mi := &file_hub_v1_hub_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10471,7 +10561,7 @@ func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateContextRequest.ProtoReflect.Descriptor instead.
 func (*UpdateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{140}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *UpdateContextRequest) GetContext() *Context {
@@ -10519,7 +10609,7 @@ type DeleteContextRequest struct {
 
 func (x *DeleteContextRequest) Reset() {
 	*x = DeleteContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[141]
+	mi := &file_hub_v1_hub_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10531,7 +10621,7 @@ func (x *DeleteContextRequest) String() string {
 func (*DeleteContextRequest) ProtoMessage() {}
 
 func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[141]
+	mi := &file_hub_v1_hub_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10544,7 +10634,7 @@ func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextRequest.ProtoReflect.Descriptor instead.
 func (*DeleteContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{141}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *DeleteContextRequest) GetName() string {
@@ -10569,7 +10659,7 @@ type DeleteContextResponse struct {
 
 func (x *DeleteContextResponse) Reset() {
 	*x = DeleteContextResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[142]
+	mi := &file_hub_v1_hub_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10581,7 +10671,7 @@ func (x *DeleteContextResponse) String() string {
 func (*DeleteContextResponse) ProtoMessage() {}
 
 func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[142]
+	mi := &file_hub_v1_hub_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10594,7 +10684,7 @@ func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextResponse.ProtoReflect.Descriptor instead.
 func (*DeleteContextResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{142}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{143}
 }
 
 type ListOutputsRequest struct {
@@ -10609,7 +10699,7 @@ type ListOutputsRequest struct {
 
 func (x *ListOutputsRequest) Reset() {
 	*x = ListOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[143]
+	mi := &file_hub_v1_hub_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10621,7 +10711,7 @@ func (x *ListOutputsRequest) String() string {
 func (*ListOutputsRequest) ProtoMessage() {}
 
 func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[143]
+	mi := &file_hub_v1_hub_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10634,7 +10724,7 @@ func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
 func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{143}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *ListOutputsRequest) GetManagedByTool() string {
@@ -10660,7 +10750,7 @@ type ListOutputsResponse struct {
 
 func (x *ListOutputsResponse) Reset() {
 	*x = ListOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[144]
+	mi := &file_hub_v1_hub_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10672,7 +10762,7 @@ func (x *ListOutputsResponse) String() string {
 func (*ListOutputsResponse) ProtoMessage() {}
 
 func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[144]
+	mi := &file_hub_v1_hub_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10685,7 +10775,7 @@ func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsResponse.ProtoReflect.Descriptor instead.
 func (*ListOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{144}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *ListOutputsResponse) GetOutputs() []*Context {
@@ -10708,7 +10798,7 @@ type PutOutputsRequest struct {
 
 func (x *PutOutputsRequest) Reset() {
 	*x = PutOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[145]
+	mi := &file_hub_v1_hub_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10720,7 +10810,7 @@ func (x *PutOutputsRequest) String() string {
 func (*PutOutputsRequest) ProtoMessage() {}
 
 func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[145]
+	mi := &file_hub_v1_hub_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10733,7 +10823,7 @@ func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOutputsRequest.ProtoReflect.Descriptor instead.
 func (*PutOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{145}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *PutOutputsRequest) GetOutputs() *Context {
@@ -10767,7 +10857,7 @@ type DeleteOutputsRequest struct {
 
 func (x *DeleteOutputsRequest) Reset() {
 	*x = DeleteOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[146]
+	mi := &file_hub_v1_hub_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10779,7 +10869,7 @@ func (x *DeleteOutputsRequest) String() string {
 func (*DeleteOutputsRequest) ProtoMessage() {}
 
 func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[146]
+	mi := &file_hub_v1_hub_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10792,7 +10882,7 @@ func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsRequest.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{146}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *DeleteOutputsRequest) GetName() string {
@@ -10817,7 +10907,7 @@ type DeleteOutputsResponse struct {
 
 func (x *DeleteOutputsResponse) Reset() {
 	*x = DeleteOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[147]
+	mi := &file_hub_v1_hub_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10829,7 +10919,7 @@ func (x *DeleteOutputsResponse) String() string {
 func (*DeleteOutputsResponse) ProtoMessage() {}
 
 func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[147]
+	mi := &file_hub_v1_hub_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10842,7 +10932,7 @@ func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsResponse.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{147}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{148}
 }
 
 type Backend struct {
@@ -10861,7 +10951,7 @@ type Backend struct {
 
 func (x *Backend) Reset() {
 	*x = Backend{}
-	mi := &file_hub_v1_hub_proto_msgTypes[148]
+	mi := &file_hub_v1_hub_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10873,7 +10963,7 @@ func (x *Backend) String() string {
 func (*Backend) ProtoMessage() {}
 
 func (x *Backend) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[148]
+	mi := &file_hub_v1_hub_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10886,7 +10976,7 @@ func (x *Backend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backend.ProtoReflect.Descriptor instead.
 func (*Backend) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{148}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *Backend) GetName() string {
@@ -10939,7 +11029,7 @@ type ListBackendsRequest struct {
 
 func (x *ListBackendsRequest) Reset() {
 	*x = ListBackendsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[149]
+	mi := &file_hub_v1_hub_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10951,7 +11041,7 @@ func (x *ListBackendsRequest) String() string {
 func (*ListBackendsRequest) ProtoMessage() {}
 
 func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[149]
+	mi := &file_hub_v1_hub_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10964,7 +11054,7 @@ func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsRequest.ProtoReflect.Descriptor instead.
 func (*ListBackendsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{149}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{150}
 }
 
 type ListBackendsResponse struct {
@@ -10976,7 +11066,7 @@ type ListBackendsResponse struct {
 
 func (x *ListBackendsResponse) Reset() {
 	*x = ListBackendsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[150]
+	mi := &file_hub_v1_hub_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10988,7 +11078,7 @@ func (x *ListBackendsResponse) String() string {
 func (*ListBackendsResponse) ProtoMessage() {}
 
 func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[150]
+	mi := &file_hub_v1_hub_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11001,7 +11091,7 @@ func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsResponse.ProtoReflect.Descriptor instead.
 func (*ListBackendsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{150}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *ListBackendsResponse) GetBackends() []*Backend {
@@ -11021,7 +11111,7 @@ type MigrateRequest struct {
 
 func (x *MigrateRequest) Reset() {
 	*x = MigrateRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[151]
+	mi := &file_hub_v1_hub_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11033,7 +11123,7 @@ func (x *MigrateRequest) String() string {
 func (*MigrateRequest) ProtoMessage() {}
 
 func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[151]
+	mi := &file_hub_v1_hub_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11046,7 +11136,7 @@ func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MigrateRequest.ProtoReflect.Descriptor instead.
 func (*MigrateRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{151}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *MigrateRequest) GetFrom() string {
@@ -11071,7 +11161,7 @@ type GetMigrationRequest struct {
 
 func (x *GetMigrationRequest) Reset() {
 	*x = GetMigrationRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[152]
+	mi := &file_hub_v1_hub_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11083,7 +11173,7 @@ func (x *GetMigrationRequest) String() string {
 func (*GetMigrationRequest) ProtoMessage() {}
 
 func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[152]
+	mi := &file_hub_v1_hub_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11096,7 +11186,7 @@ func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMigrationRequest.ProtoReflect.Descriptor instead.
 func (*GetMigrationRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{152}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{153}
 }
 
 type Migration struct {
@@ -11117,7 +11207,7 @@ type Migration struct {
 
 func (x *Migration) Reset() {
 	*x = Migration{}
-	mi := &file_hub_v1_hub_proto_msgTypes[153]
+	mi := &file_hub_v1_hub_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11129,7 +11219,7 @@ func (x *Migration) String() string {
 func (*Migration) ProtoMessage() {}
 
 func (x *Migration) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[153]
+	mi := &file_hub_v1_hub_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11142,7 +11232,7 @@ func (x *Migration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Migration.ProtoReflect.Descriptor instead.
 func (*Migration) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{153}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *Migration) GetFrom() string {
@@ -11216,7 +11306,7 @@ type RotateKeyRequest struct {
 
 func (x *RotateKeyRequest) Reset() {
 	*x = RotateKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[154]
+	mi := &file_hub_v1_hub_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11228,7 +11318,7 @@ func (x *RotateKeyRequest) String() string {
 func (*RotateKeyRequest) ProtoMessage() {}
 
 func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[154]
+	mi := &file_hub_v1_hub_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11241,7 +11331,7 @@ func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{154}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{155}
 }
 
 type RotateKeyResponse struct {
@@ -11254,7 +11344,7 @@ type RotateKeyResponse struct {
 
 func (x *RotateKeyResponse) Reset() {
 	*x = RotateKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[155]
+	mi := &file_hub_v1_hub_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11266,7 +11356,7 @@ func (x *RotateKeyResponse) String() string {
 func (*RotateKeyResponse) ProtoMessage() {}
 
 func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[155]
+	mi := &file_hub_v1_hub_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11279,7 +11369,7 @@ func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{155}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *RotateKeyResponse) GetValues() int64 {
@@ -11307,7 +11397,7 @@ type ListTestsRequest struct {
 
 func (x *ListTestsRequest) Reset() {
 	*x = ListTestsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[156]
+	mi := &file_hub_v1_hub_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11319,7 +11409,7 @@ func (x *ListTestsRequest) String() string {
 func (*ListTestsRequest) ProtoMessage() {}
 
 func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[156]
+	mi := &file_hub_v1_hub_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11332,7 +11422,7 @@ func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsRequest.ProtoReflect.Descriptor instead.
 func (*ListTestsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{156}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *ListTestsRequest) GetRef() *ServiceRef {
@@ -11358,7 +11448,7 @@ type ListTestsResponse struct {
 
 func (x *ListTestsResponse) Reset() {
 	*x = ListTestsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[157]
+	mi := &file_hub_v1_hub_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11370,7 +11460,7 @@ func (x *ListTestsResponse) String() string {
 func (*ListTestsResponse) ProtoMessage() {}
 
 func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[157]
+	mi := &file_hub_v1_hub_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11383,7 +11473,7 @@ func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsResponse.ProtoReflect.Descriptor instead.
 func (*ListTestsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{157}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *ListTestsResponse) GetRuns() []*TestRun {
@@ -11416,7 +11506,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_hub_v1_hub_proto_msgTypes[158]
+	mi := &file_hub_v1_hub_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11428,7 +11518,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[158]
+	mi := &file_hub_v1_hub_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11441,7 +11531,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{158}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *TestRun) GetRevision() int64 {
@@ -11536,7 +11626,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_hub_v1_hub_proto_msgTypes[159]
+	mi := &file_hub_v1_hub_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11548,7 +11638,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[159]
+	mi := &file_hub_v1_hub_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11561,7 +11651,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{159}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -11655,7 +11745,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_hub_v1_hub_proto_msgTypes[160]
+	mi := &file_hub_v1_hub_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11667,7 +11757,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[160]
+	mi := &file_hub_v1_hub_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11680,7 +11770,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{160}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -11736,7 +11826,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_hub_v1_hub_proto_msgTypes[161]
+	mi := &file_hub_v1_hub_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11748,7 +11838,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[161]
+	mi := &file_hub_v1_hub_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11761,7 +11851,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{161}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -12051,7 +12141,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	" \x01(\bR\rwithoutAccess\"L\n" +
 	"\x16AgentManifestsResponse\x12\x1c\n" +
 	"\tmanifests\x18\x01 \x01(\tR\tmanifests\x12\x14\n" +
-	"\x05image\x18\x02 \x01(\tR\x05image\"\xe3\x03\n" +
+	"\x05image\x18\x02 \x01(\tR\x05image\"\xa7\x04\n" +
 	"\x14UpdateClusterRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\tR\x06handle\x12?\n" +
@@ -12063,13 +12153,24 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"management\x18\a \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
 	"management\x12\x1c\n" +
 	"\tvariables\x18\b \x01(\tR\tvariables\x12<\n" +
-	"\x03set\x18\t \x03(\v2*.axle.hub.v1.UpdateClusterRequest.SetEntryR\x03set\x1a7\n" +
+	"\x03set\x18\t \x03(\v2*.axle.hub.v1.UpdateClusterRequest.SetEntryR\x03set\x12)\n" +
+	"\x04pool\x18\n" +
+	" \x01(\v2\x15.axle.hub.v1.PoolSizeR\x04pool\x12\x17\n" +
+	"\adry_run\x18\v \x01(\bR\x06dryRun\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a6\n" +
 	"\bSetEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa9\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8a\x01\n" +
+	"\bPoolSize\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1f\n" +
+	"\breplicas\x18\x02 \x01(\rH\x00R\breplicas\x88\x01\x01\x12\x15\n" +
+	"\x03min\x18\x03 \x01(\rH\x01R\x03min\x88\x01\x01\x12\x15\n" +
+	"\x03max\x18\x04 \x01(\rH\x02R\x03max\x88\x01\x01B\v\n" +
+	"\t_replicasB\x06\n" +
+	"\x04_minB\x06\n" +
+	"\x04_max\"\xa9\x01\n" +
 	"\x12MoveClusterRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x12\n" +
@@ -12935,7 +13036,7 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 170)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 171)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
 	(*Manager)(nil),                     // 1: axle.hub.v1.Manager
@@ -12974,165 +13075,166 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*AgentManifestsRequest)(nil),       // 34: axle.hub.v1.AgentManifestsRequest
 	(*AgentManifestsResponse)(nil),      // 35: axle.hub.v1.AgentManifestsResponse
 	(*UpdateClusterRequest)(nil),        // 36: axle.hub.v1.UpdateClusterRequest
-	(*MoveClusterRequest)(nil),          // 37: axle.hub.v1.MoveClusterRequest
-	(*MoveClusterResponse)(nil),         // 38: axle.hub.v1.MoveClusterResponse
-	(*MoveChange)(nil),                  // 39: axle.hub.v1.MoveChange
-	(*EnrollmentRequest)(nil),           // 40: axle.hub.v1.EnrollmentRequest
-	(*EnrollmentResponse)(nil),          // 41: axle.hub.v1.EnrollmentResponse
-	(*EnrollmentStep)(nil),              // 42: axle.hub.v1.EnrollmentStep
-	(*ApproveClusterRequest)(nil),       // 43: axle.hub.v1.ApproveClusterRequest
-	(*DeleteClusterRequest)(nil),        // 44: axle.hub.v1.DeleteClusterRequest
-	(*DeleteClusterResponse)(nil),       // 45: axle.hub.v1.DeleteClusterResponse
-	(*Repository)(nil),                  // 46: axle.hub.v1.Repository
-	(*RepositoryOptions)(nil),           // 47: axle.hub.v1.RepositoryOptions
-	(*Verification)(nil),                // 48: axle.hub.v1.Verification
-	(*Head)(nil),                        // 49: axle.hub.v1.Head
-	(*ListRepositoriesRequest)(nil),     // 50: axle.hub.v1.ListRepositoriesRequest
-	(*ListRepositoriesResponse)(nil),    // 51: axle.hub.v1.ListRepositoriesResponse
-	(*GetRepositoryRequest)(nil),        // 52: axle.hub.v1.GetRepositoryRequest
-	(*RepositoryCredentials)(nil),       // 53: axle.hub.v1.RepositoryCredentials
-	(*CreateRepositoryRequest)(nil),     // 54: axle.hub.v1.CreateRepositoryRequest
-	(*UpdateRepositoryRequest)(nil),     // 55: axle.hub.v1.UpdateRepositoryRequest
-	(*RefreshRepositoryRequest)(nil),    // 56: axle.hub.v1.RefreshRepositoryRequest
-	(*DeleteRepositoryRequest)(nil),     // 57: axle.hub.v1.DeleteRepositoryRequest
-	(*DeleteRepositoryResponse)(nil),    // 58: axle.hub.v1.DeleteRepositoryResponse
-	(*Webhook)(nil),                     // 59: axle.hub.v1.Webhook
-	(*ListWebhooksRequest)(nil),         // 60: axle.hub.v1.ListWebhooksRequest
-	(*ListWebhooksResponse)(nil),        // 61: axle.hub.v1.ListWebhooksResponse
-	(*CreateWebhookRequest)(nil),        // 62: axle.hub.v1.CreateWebhookRequest
-	(*CreatedWebhook)(nil),              // 63: axle.hub.v1.CreatedWebhook
-	(*DeleteWebhookRequest)(nil),        // 64: axle.hub.v1.DeleteWebhookRequest
-	(*DeleteWebhookResponse)(nil),       // 65: axle.hub.v1.DeleteWebhookResponse
-	(*Service)(nil),                     // 66: axle.hub.v1.Service
-	(*ServiceSource)(nil),               // 67: axle.hub.v1.ServiceSource
-	(*ServiceError)(nil),                // 68: axle.hub.v1.ServiceError
-	(*Component)(nil),                   // 69: axle.hub.v1.Component
-	(*DriftedField)(nil),                // 70: axle.hub.v1.DriftedField
-	(*ComponentList)(nil),               // 71: axle.hub.v1.ComponentList
-	(*ComponentCounts)(nil),             // 72: axle.hub.v1.ComponentCounts
-	(*GetServiceTreeRequest)(nil),       // 73: axle.hub.v1.GetServiceTreeRequest
-	(*ServiceTree)(nil),                 // 74: axle.hub.v1.ServiceTree
-	(*TreeNode)(nil),                    // 75: axle.hub.v1.TreeNode
-	(*ServiceRef)(nil),                  // 76: axle.hub.v1.ServiceRef
-	(*ListServicesRequest)(nil),         // 77: axle.hub.v1.ListServicesRequest
-	(*ListServicesResponse)(nil),        // 78: axle.hub.v1.ListServicesResponse
-	(*GetServiceRequest)(nil),           // 79: axle.hub.v1.GetServiceRequest
-	(*CreateServiceRequest)(nil),        // 80: axle.hub.v1.CreateServiceRequest
-	(*UpdateServiceRequest)(nil),        // 81: axle.hub.v1.UpdateServiceRequest
-	(*ApplyServiceRequest)(nil),         // 82: axle.hub.v1.ApplyServiceRequest
-	(*ApplyServiceResponse)(nil),        // 83: axle.hub.v1.ApplyServiceResponse
-	(*SyncServiceRequest)(nil),          // 84: axle.hub.v1.SyncServiceRequest
-	(*DiffServiceRequest)(nil),          // 85: axle.hub.v1.DiffServiceRequest
-	(*PreviewServiceRequest)(nil),       // 86: axle.hub.v1.PreviewServiceRequest
-	(*ServiceDiff)(nil),                 // 87: axle.hub.v1.ServiceDiff
-	(*ServiceDifferenceList)(nil),       // 88: axle.hub.v1.ServiceDifferenceList
-	(*ServiceDifference)(nil),           // 89: axle.hub.v1.ServiceDifference
-	(*PauseServiceRequest)(nil),         // 90: axle.hub.v1.PauseServiceRequest
-	(*ResumeServiceRequest)(nil),        // 91: axle.hub.v1.ResumeServiceRequest
-	(*RollbackServiceRequest)(nil),      // 92: axle.hub.v1.RollbackServiceRequest
-	(*ListRevisionsRequest)(nil),        // 93: axle.hub.v1.ListRevisionsRequest
-	(*ListRevisionsResponse)(nil),       // 94: axle.hub.v1.ListRevisionsResponse
-	(*Revision)(nil),                    // 95: axle.hub.v1.Revision
-	(*ApprovePruneRequest)(nil),         // 96: axle.hub.v1.ApprovePruneRequest
-	(*DeleteServiceRequest)(nil),        // 97: axle.hub.v1.DeleteServiceRequest
-	(*Token)(nil),                       // 98: axle.hub.v1.Token
-	(*CreatedToken)(nil),                // 99: axle.hub.v1.CreatedToken
-	(*ListTokensRequest)(nil),           // 100: axle.hub.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 101: axle.hub.v1.ListTokensResponse
-	(*CreateTokenRequest)(nil),          // 102: axle.hub.v1.CreateTokenRequest
-	(*CreateBootstrapTokenRequest)(nil), // 103: axle.hub.v1.CreateBootstrapTokenRequest
-	(*RevokeTokenRequest)(nil),          // 104: axle.hub.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),         // 105: axle.hub.v1.RevokeTokenResponse
-	(*Event)(nil),                       // 106: axle.hub.v1.Event
-	(*ListEventsRequest)(nil),           // 107: axle.hub.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),          // 108: axle.hub.v1.ListEventsResponse
-	(*GetSyncWindowsRequest)(nil),       // 109: axle.hub.v1.GetSyncWindowsRequest
-	(*SyncWindowList)(nil),              // 110: axle.hub.v1.SyncWindowList
-	(*HubStatusRequest)(nil),            // 111: axle.hub.v1.HubStatusRequest
-	(*HubStatus)(nil),                   // 112: axle.hub.v1.HubStatus
-	(*Backups)(nil),                     // 113: axle.hub.v1.Backups
-	(*Replica)(nil),                     // 114: axle.hub.v1.Replica
-	(*DrainRequest)(nil),                // 115: axle.hub.v1.DrainRequest
-	(*DrainResponse)(nil),               // 116: axle.hub.v1.DrainResponse
-	(*RotateSigningKeyRequest)(nil),     // 117: axle.hub.v1.RotateSigningKeyRequest
-	(*RotateSigningKeyResponse)(nil),    // 118: axle.hub.v1.RotateSigningKeyResponse
-	(*AtRiskRequest)(nil),               // 119: axle.hub.v1.AtRiskRequest
-	(*AtRiskResponse)(nil),              // 120: axle.hub.v1.AtRiskResponse
-	(*Risk)(nil),                        // 121: axle.hub.v1.Risk
-	(*ConfirmRestoreRequest)(nil),       // 122: axle.hub.v1.ConfirmRestoreRequest
-	(*ConfirmRestoreResponse)(nil),      // 123: axle.hub.v1.ConfirmRestoreResponse
-	(*UpgradeStatusRequest)(nil),        // 124: axle.hub.v1.UpgradeStatusRequest
-	(*StartUpgradeRequest)(nil),         // 125: axle.hub.v1.StartUpgradeRequest
-	(*PauseUpgradeRequest)(nil),         // 126: axle.hub.v1.PauseUpgradeRequest
-	(*ResumeUpgradeRequest)(nil),        // 127: axle.hub.v1.ResumeUpgradeRequest
-	(*AbortUpgradeRequest)(nil),         // 128: axle.hub.v1.AbortUpgradeRequest
-	(*AgentUpgrade)(nil),                // 129: axle.hub.v1.AgentUpgrade
-	(*AgentUpgradeTarget)(nil),          // 130: axle.hub.v1.AgentUpgradeTarget
-	(*GetServiceConfigRequest)(nil),     // 131: axle.hub.v1.GetServiceConfigRequest
-	(*ServiceConfig)(nil),               // 132: axle.hub.v1.ServiceConfig
-	(*ConfigValue)(nil),                 // 133: axle.hub.v1.ConfigValue
-	(*ConfigLayer)(nil),                 // 134: axle.hub.v1.ConfigLayer
-	(*Context)(nil),                     // 135: axle.hub.v1.Context
-	(*ListContextsRequest)(nil),         // 136: axle.hub.v1.ListContextsRequest
-	(*ListContextsResponse)(nil),        // 137: axle.hub.v1.ListContextsResponse
-	(*GetContextRequest)(nil),           // 138: axle.hub.v1.GetContextRequest
-	(*CreateContextRequest)(nil),        // 139: axle.hub.v1.CreateContextRequest
-	(*UpdateContextRequest)(nil),        // 140: axle.hub.v1.UpdateContextRequest
-	(*DeleteContextRequest)(nil),        // 141: axle.hub.v1.DeleteContextRequest
-	(*DeleteContextResponse)(nil),       // 142: axle.hub.v1.DeleteContextResponse
-	(*ListOutputsRequest)(nil),          // 143: axle.hub.v1.ListOutputsRequest
-	(*ListOutputsResponse)(nil),         // 144: axle.hub.v1.ListOutputsResponse
-	(*PutOutputsRequest)(nil),           // 145: axle.hub.v1.PutOutputsRequest
-	(*DeleteOutputsRequest)(nil),        // 146: axle.hub.v1.DeleteOutputsRequest
-	(*DeleteOutputsResponse)(nil),       // 147: axle.hub.v1.DeleteOutputsResponse
-	(*Backend)(nil),                     // 148: axle.hub.v1.Backend
-	(*ListBackendsRequest)(nil),         // 149: axle.hub.v1.ListBackendsRequest
-	(*ListBackendsResponse)(nil),        // 150: axle.hub.v1.ListBackendsResponse
-	(*MigrateRequest)(nil),              // 151: axle.hub.v1.MigrateRequest
-	(*GetMigrationRequest)(nil),         // 152: axle.hub.v1.GetMigrationRequest
-	(*Migration)(nil),                   // 153: axle.hub.v1.Migration
-	(*RotateKeyRequest)(nil),            // 154: axle.hub.v1.RotateKeyRequest
-	(*RotateKeyResponse)(nil),           // 155: axle.hub.v1.RotateKeyResponse
-	(*ListTestsRequest)(nil),            // 156: axle.hub.v1.ListTestsRequest
-	(*ListTestsResponse)(nil),           // 157: axle.hub.v1.ListTestsResponse
-	(*TestRun)(nil),                     // 158: axle.hub.v1.TestRun
-	(*TestResult)(nil),                  // 159: axle.hub.v1.TestResult
-	(*TestReport)(nil),                  // 160: axle.hub.v1.TestReport
-	(*TestCase)(nil),                    // 161: axle.hub.v1.TestCase
-	nil,                                 // 162: axle.hub.v1.Cluster.TagsEntry
-	nil,                                 // 163: axle.hub.v1.ListClustersRequest.TagsEntry
-	nil,                                 // 164: axle.hub.v1.CreateClusterRequest.TagsEntry
-	nil,                                 // 165: axle.hub.v1.FromTemplate.SetEntry
-	nil,                                 // 166: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 167: axle.hub.v1.UpdateClusterRequest.SetEntry
-	nil,                                 // 168: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	nil,                                 // 169: axle.hub.v1.Context.SecretsEntry
-	(*SyncWindow)(nil),                  // 170: axle.hub.v1.SyncWindow
-	(*ServiceSpec)(nil),                 // 171: axle.hub.v1.ServiceSpec
-	(*ReadinessRequest)(nil),            // 172: axle.hub.v1.ReadinessRequest
-	(*ReadinessResponse)(nil),           // 173: axle.hub.v1.ReadinessResponse
+	(*PoolSize)(nil),                    // 37: axle.hub.v1.PoolSize
+	(*MoveClusterRequest)(nil),          // 38: axle.hub.v1.MoveClusterRequest
+	(*MoveClusterResponse)(nil),         // 39: axle.hub.v1.MoveClusterResponse
+	(*MoveChange)(nil),                  // 40: axle.hub.v1.MoveChange
+	(*EnrollmentRequest)(nil),           // 41: axle.hub.v1.EnrollmentRequest
+	(*EnrollmentResponse)(nil),          // 42: axle.hub.v1.EnrollmentResponse
+	(*EnrollmentStep)(nil),              // 43: axle.hub.v1.EnrollmentStep
+	(*ApproveClusterRequest)(nil),       // 44: axle.hub.v1.ApproveClusterRequest
+	(*DeleteClusterRequest)(nil),        // 45: axle.hub.v1.DeleteClusterRequest
+	(*DeleteClusterResponse)(nil),       // 46: axle.hub.v1.DeleteClusterResponse
+	(*Repository)(nil),                  // 47: axle.hub.v1.Repository
+	(*RepositoryOptions)(nil),           // 48: axle.hub.v1.RepositoryOptions
+	(*Verification)(nil),                // 49: axle.hub.v1.Verification
+	(*Head)(nil),                        // 50: axle.hub.v1.Head
+	(*ListRepositoriesRequest)(nil),     // 51: axle.hub.v1.ListRepositoriesRequest
+	(*ListRepositoriesResponse)(nil),    // 52: axle.hub.v1.ListRepositoriesResponse
+	(*GetRepositoryRequest)(nil),        // 53: axle.hub.v1.GetRepositoryRequest
+	(*RepositoryCredentials)(nil),       // 54: axle.hub.v1.RepositoryCredentials
+	(*CreateRepositoryRequest)(nil),     // 55: axle.hub.v1.CreateRepositoryRequest
+	(*UpdateRepositoryRequest)(nil),     // 56: axle.hub.v1.UpdateRepositoryRequest
+	(*RefreshRepositoryRequest)(nil),    // 57: axle.hub.v1.RefreshRepositoryRequest
+	(*DeleteRepositoryRequest)(nil),     // 58: axle.hub.v1.DeleteRepositoryRequest
+	(*DeleteRepositoryResponse)(nil),    // 59: axle.hub.v1.DeleteRepositoryResponse
+	(*Webhook)(nil),                     // 60: axle.hub.v1.Webhook
+	(*ListWebhooksRequest)(nil),         // 61: axle.hub.v1.ListWebhooksRequest
+	(*ListWebhooksResponse)(nil),        // 62: axle.hub.v1.ListWebhooksResponse
+	(*CreateWebhookRequest)(nil),        // 63: axle.hub.v1.CreateWebhookRequest
+	(*CreatedWebhook)(nil),              // 64: axle.hub.v1.CreatedWebhook
+	(*DeleteWebhookRequest)(nil),        // 65: axle.hub.v1.DeleteWebhookRequest
+	(*DeleteWebhookResponse)(nil),       // 66: axle.hub.v1.DeleteWebhookResponse
+	(*Service)(nil),                     // 67: axle.hub.v1.Service
+	(*ServiceSource)(nil),               // 68: axle.hub.v1.ServiceSource
+	(*ServiceError)(nil),                // 69: axle.hub.v1.ServiceError
+	(*Component)(nil),                   // 70: axle.hub.v1.Component
+	(*DriftedField)(nil),                // 71: axle.hub.v1.DriftedField
+	(*ComponentList)(nil),               // 72: axle.hub.v1.ComponentList
+	(*ComponentCounts)(nil),             // 73: axle.hub.v1.ComponentCounts
+	(*GetServiceTreeRequest)(nil),       // 74: axle.hub.v1.GetServiceTreeRequest
+	(*ServiceTree)(nil),                 // 75: axle.hub.v1.ServiceTree
+	(*TreeNode)(nil),                    // 76: axle.hub.v1.TreeNode
+	(*ServiceRef)(nil),                  // 77: axle.hub.v1.ServiceRef
+	(*ListServicesRequest)(nil),         // 78: axle.hub.v1.ListServicesRequest
+	(*ListServicesResponse)(nil),        // 79: axle.hub.v1.ListServicesResponse
+	(*GetServiceRequest)(nil),           // 80: axle.hub.v1.GetServiceRequest
+	(*CreateServiceRequest)(nil),        // 81: axle.hub.v1.CreateServiceRequest
+	(*UpdateServiceRequest)(nil),        // 82: axle.hub.v1.UpdateServiceRequest
+	(*ApplyServiceRequest)(nil),         // 83: axle.hub.v1.ApplyServiceRequest
+	(*ApplyServiceResponse)(nil),        // 84: axle.hub.v1.ApplyServiceResponse
+	(*SyncServiceRequest)(nil),          // 85: axle.hub.v1.SyncServiceRequest
+	(*DiffServiceRequest)(nil),          // 86: axle.hub.v1.DiffServiceRequest
+	(*PreviewServiceRequest)(nil),       // 87: axle.hub.v1.PreviewServiceRequest
+	(*ServiceDiff)(nil),                 // 88: axle.hub.v1.ServiceDiff
+	(*ServiceDifferenceList)(nil),       // 89: axle.hub.v1.ServiceDifferenceList
+	(*ServiceDifference)(nil),           // 90: axle.hub.v1.ServiceDifference
+	(*PauseServiceRequest)(nil),         // 91: axle.hub.v1.PauseServiceRequest
+	(*ResumeServiceRequest)(nil),        // 92: axle.hub.v1.ResumeServiceRequest
+	(*RollbackServiceRequest)(nil),      // 93: axle.hub.v1.RollbackServiceRequest
+	(*ListRevisionsRequest)(nil),        // 94: axle.hub.v1.ListRevisionsRequest
+	(*ListRevisionsResponse)(nil),       // 95: axle.hub.v1.ListRevisionsResponse
+	(*Revision)(nil),                    // 96: axle.hub.v1.Revision
+	(*ApprovePruneRequest)(nil),         // 97: axle.hub.v1.ApprovePruneRequest
+	(*DeleteServiceRequest)(nil),        // 98: axle.hub.v1.DeleteServiceRequest
+	(*Token)(nil),                       // 99: axle.hub.v1.Token
+	(*CreatedToken)(nil),                // 100: axle.hub.v1.CreatedToken
+	(*ListTokensRequest)(nil),           // 101: axle.hub.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 102: axle.hub.v1.ListTokensResponse
+	(*CreateTokenRequest)(nil),          // 103: axle.hub.v1.CreateTokenRequest
+	(*CreateBootstrapTokenRequest)(nil), // 104: axle.hub.v1.CreateBootstrapTokenRequest
+	(*RevokeTokenRequest)(nil),          // 105: axle.hub.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),         // 106: axle.hub.v1.RevokeTokenResponse
+	(*Event)(nil),                       // 107: axle.hub.v1.Event
+	(*ListEventsRequest)(nil),           // 108: axle.hub.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),          // 109: axle.hub.v1.ListEventsResponse
+	(*GetSyncWindowsRequest)(nil),       // 110: axle.hub.v1.GetSyncWindowsRequest
+	(*SyncWindowList)(nil),              // 111: axle.hub.v1.SyncWindowList
+	(*HubStatusRequest)(nil),            // 112: axle.hub.v1.HubStatusRequest
+	(*HubStatus)(nil),                   // 113: axle.hub.v1.HubStatus
+	(*Backups)(nil),                     // 114: axle.hub.v1.Backups
+	(*Replica)(nil),                     // 115: axle.hub.v1.Replica
+	(*DrainRequest)(nil),                // 116: axle.hub.v1.DrainRequest
+	(*DrainResponse)(nil),               // 117: axle.hub.v1.DrainResponse
+	(*RotateSigningKeyRequest)(nil),     // 118: axle.hub.v1.RotateSigningKeyRequest
+	(*RotateSigningKeyResponse)(nil),    // 119: axle.hub.v1.RotateSigningKeyResponse
+	(*AtRiskRequest)(nil),               // 120: axle.hub.v1.AtRiskRequest
+	(*AtRiskResponse)(nil),              // 121: axle.hub.v1.AtRiskResponse
+	(*Risk)(nil),                        // 122: axle.hub.v1.Risk
+	(*ConfirmRestoreRequest)(nil),       // 123: axle.hub.v1.ConfirmRestoreRequest
+	(*ConfirmRestoreResponse)(nil),      // 124: axle.hub.v1.ConfirmRestoreResponse
+	(*UpgradeStatusRequest)(nil),        // 125: axle.hub.v1.UpgradeStatusRequest
+	(*StartUpgradeRequest)(nil),         // 126: axle.hub.v1.StartUpgradeRequest
+	(*PauseUpgradeRequest)(nil),         // 127: axle.hub.v1.PauseUpgradeRequest
+	(*ResumeUpgradeRequest)(nil),        // 128: axle.hub.v1.ResumeUpgradeRequest
+	(*AbortUpgradeRequest)(nil),         // 129: axle.hub.v1.AbortUpgradeRequest
+	(*AgentUpgrade)(nil),                // 130: axle.hub.v1.AgentUpgrade
+	(*AgentUpgradeTarget)(nil),          // 131: axle.hub.v1.AgentUpgradeTarget
+	(*GetServiceConfigRequest)(nil),     // 132: axle.hub.v1.GetServiceConfigRequest
+	(*ServiceConfig)(nil),               // 133: axle.hub.v1.ServiceConfig
+	(*ConfigValue)(nil),                 // 134: axle.hub.v1.ConfigValue
+	(*ConfigLayer)(nil),                 // 135: axle.hub.v1.ConfigLayer
+	(*Context)(nil),                     // 136: axle.hub.v1.Context
+	(*ListContextsRequest)(nil),         // 137: axle.hub.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),        // 138: axle.hub.v1.ListContextsResponse
+	(*GetContextRequest)(nil),           // 139: axle.hub.v1.GetContextRequest
+	(*CreateContextRequest)(nil),        // 140: axle.hub.v1.CreateContextRequest
+	(*UpdateContextRequest)(nil),        // 141: axle.hub.v1.UpdateContextRequest
+	(*DeleteContextRequest)(nil),        // 142: axle.hub.v1.DeleteContextRequest
+	(*DeleteContextResponse)(nil),       // 143: axle.hub.v1.DeleteContextResponse
+	(*ListOutputsRequest)(nil),          // 144: axle.hub.v1.ListOutputsRequest
+	(*ListOutputsResponse)(nil),         // 145: axle.hub.v1.ListOutputsResponse
+	(*PutOutputsRequest)(nil),           // 146: axle.hub.v1.PutOutputsRequest
+	(*DeleteOutputsRequest)(nil),        // 147: axle.hub.v1.DeleteOutputsRequest
+	(*DeleteOutputsResponse)(nil),       // 148: axle.hub.v1.DeleteOutputsResponse
+	(*Backend)(nil),                     // 149: axle.hub.v1.Backend
+	(*ListBackendsRequest)(nil),         // 150: axle.hub.v1.ListBackendsRequest
+	(*ListBackendsResponse)(nil),        // 151: axle.hub.v1.ListBackendsResponse
+	(*MigrateRequest)(nil),              // 152: axle.hub.v1.MigrateRequest
+	(*GetMigrationRequest)(nil),         // 153: axle.hub.v1.GetMigrationRequest
+	(*Migration)(nil),                   // 154: axle.hub.v1.Migration
+	(*RotateKeyRequest)(nil),            // 155: axle.hub.v1.RotateKeyRequest
+	(*RotateKeyResponse)(nil),           // 156: axle.hub.v1.RotateKeyResponse
+	(*ListTestsRequest)(nil),            // 157: axle.hub.v1.ListTestsRequest
+	(*ListTestsResponse)(nil),           // 158: axle.hub.v1.ListTestsResponse
+	(*TestRun)(nil),                     // 159: axle.hub.v1.TestRun
+	(*TestResult)(nil),                  // 160: axle.hub.v1.TestResult
+	(*TestReport)(nil),                  // 161: axle.hub.v1.TestReport
+	(*TestCase)(nil),                    // 162: axle.hub.v1.TestCase
+	nil,                                 // 163: axle.hub.v1.Cluster.TagsEntry
+	nil,                                 // 164: axle.hub.v1.ListClustersRequest.TagsEntry
+	nil,                                 // 165: axle.hub.v1.CreateClusterRequest.TagsEntry
+	nil,                                 // 166: axle.hub.v1.FromTemplate.SetEntry
+	nil,                                 // 167: axle.hub.v1.UpdateClusterRequest.TagsEntry
+	nil,                                 // 168: axle.hub.v1.UpdateClusterRequest.SetEntry
+	nil,                                 // 169: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	nil,                                 // 170: axle.hub.v1.Context.SecretsEntry
+	(*SyncWindow)(nil),                  // 171: axle.hub.v1.SyncWindow
+	(*ServiceSpec)(nil),                 // 172: axle.hub.v1.ServiceSpec
+	(*ReadinessRequest)(nil),            // 173: axle.hub.v1.ReadinessRequest
+	(*ReadinessResponse)(nil),           // 174: axle.hub.v1.ReadinessResponse
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
 	7,   // 1: axle.hub.v1.Project.limits:type_name -> axle.hub.v1.ProjectLimits
 	1,   // 2: axle.hub.v1.Project.managed_by:type_name -> axle.hub.v1.Manager
 	1,   // 3: axle.hub.v1.Project.limits_managed_by:type_name -> axle.hub.v1.Manager
-	170, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	171, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	6,   // 5: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
 	7,   // 6: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 7: axle.hub.v1.CreateProjectRequest.management:type_name -> axle.hub.v1.Management
 	7,   // 8: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 9: axle.hub.v1.UpdateProjectRequest.management:type_name -> axle.hub.v1.Management
 	2,   // 10: axle.hub.v1.DeleteProjectRequest.management:type_name -> axle.hub.v1.Management
-	162, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	163, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
 	1,   // 12: axle.hub.v1.Cluster.managed_by:type_name -> axle.hub.v1.Manager
 	23,  // 13: axle.hub.v1.Cluster.origin:type_name -> axle.hub.v1.ClusterOrigin
-	163, // 14: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	164, // 14: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
 	15,  // 15: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	164, // 16: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	165, // 16: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
 	2,   // 17: axle.hub.v1.CreateClusterRequest.management:type_name -> axle.hub.v1.Management
 	20,  // 18: axle.hub.v1.CreateClusterRequest.from_template:type_name -> axle.hub.v1.FromTemplate
-	165, // 19: axle.hub.v1.FromTemplate.set:type_name -> axle.hub.v1.FromTemplate.SetEntry
+	166, // 19: axle.hub.v1.FromTemplate.set:type_name -> axle.hub.v1.FromTemplate.SetEntry
 	26,  // 20: axle.hub.v1.ClusterOrigin.state:type_name -> axle.hub.v1.MadeState
 	24,  // 21: axle.hub.v1.ClusterOrigin.cleanup:type_name -> axle.hub.v1.ClusterCleanup
 	25,  // 22: axle.hub.v1.ClusterCleanup.left:type_name -> axle.hub.v1.CleanupObject
@@ -13142,260 +13244,261 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	27,  // 26: axle.hub.v1.MadeState.machines:type_name -> axle.hub.v1.MadeMachine
 	2,   // 27: axle.hub.v1.DestroyClusterRequest.management:type_name -> axle.hub.v1.Management
 	15,  // 28: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	166, // 29: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	167, // 29: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
 	2,   // 30: axle.hub.v1.UpdateClusterRequest.management:type_name -> axle.hub.v1.Management
-	167, // 31: axle.hub.v1.UpdateClusterRequest.set:type_name -> axle.hub.v1.UpdateClusterRequest.SetEntry
-	2,   // 32: axle.hub.v1.MoveClusterRequest.management:type_name -> axle.hub.v1.Management
-	15,  // 33: axle.hub.v1.MoveClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	39,  // 34: axle.hub.v1.MoveClusterResponse.changes:type_name -> axle.hub.v1.MoveChange
-	42,  // 35: axle.hub.v1.EnrollmentResponse.steps:type_name -> axle.hub.v1.EnrollmentStep
-	2,   // 36: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
-	49,  // 37: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
-	47,  // 38: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
-	1,   // 39: axle.hub.v1.Repository.managed_by:type_name -> axle.hub.v1.Manager
-	48,  // 40: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
-	46,  // 41: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
-	53,  // 42: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	47,  // 43: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	2,   // 44: axle.hub.v1.CreateRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	53,  // 45: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	47,  // 46: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	2,   // 47: axle.hub.v1.UpdateRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 48: axle.hub.v1.DeleteRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	1,   // 49: axle.hub.v1.Webhook.managed_by:type_name -> axle.hub.v1.Manager
-	59,  // 50: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
-	2,   // 51: axle.hub.v1.CreateWebhookRequest.management:type_name -> axle.hub.v1.Management
-	59,  // 52: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
-	2,   // 53: axle.hub.v1.DeleteWebhookRequest.management:type_name -> axle.hub.v1.Management
-	171, // 54: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
-	68,  // 55: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
-	69,  // 56: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
-	72,  // 57: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
-	67,  // 58: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
-	1,   // 59: axle.hub.v1.Service.managed_by:type_name -> axle.hub.v1.Manager
-	70,  // 60: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
-	69,  // 61: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
-	76,  // 62: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	75,  // 63: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
-	69,  // 64: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
-	75,  // 65: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
-	66,  // 66: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
-	76,  // 67: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	76,  // 68: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	171, // 69: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 70: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
-	76,  // 71: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	171, // 72: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 73: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
-	76,  // 74: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	171, // 75: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 76: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
-	66,  // 77: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
-	76,  // 78: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	76,  // 79: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	76,  // 80: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	89,  // 81: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
-	89,  // 82: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
-	76,  // 83: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	76,  // 84: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	76,  // 85: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	76,  // 86: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	95,  // 87: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
-	67,  // 88: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
-	76,  // 89: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	76,  // 90: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	2,   // 91: axle.hub.v1.DeleteServiceRequest.management:type_name -> axle.hub.v1.Management
-	1,   // 92: axle.hub.v1.Token.managed_by:type_name -> axle.hub.v1.Manager
-	98,  // 93: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
-	98,  // 94: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	168, // 95: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	2,   // 96: axle.hub.v1.CreateBootstrapTokenRequest.management:type_name -> axle.hub.v1.Management
-	106, // 97: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	170, // 98: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
-	2,   // 99: axle.hub.v1.SyncWindowList.management:type_name -> axle.hub.v1.Management
-	1,   // 100: axle.hub.v1.SyncWindowList.managed_by:type_name -> axle.hub.v1.Manager
-	114, // 101: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
-	113, // 102: axle.hub.v1.HubStatus.backups:type_name -> axle.hub.v1.Backups
-	121, // 103: axle.hub.v1.AtRiskResponse.risks:type_name -> axle.hub.v1.Risk
-	2,   // 104: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
-	130, // 105: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
-	1,   // 106: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
-	76,  // 107: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	133, // 108: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
-	134, // 109: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
-	169, // 110: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
-	1,   // 111: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
-	135, // 112: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
-	135, // 113: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 114: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
-	135, // 115: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 116: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 117: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
-	135, // 118: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
-	135, // 119: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
-	2,   // 120: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 121: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
-	148, // 122: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
-	76,  // 123: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	158, // 124: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
-	159, // 125: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
-	160, // 126: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
-	161, // 127: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
-	3,   // 128: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	4,   // 129: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	8,   // 130: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	10,  // 131: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	11,  // 132: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	12,  // 133: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
-	13,  // 134: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	16,  // 135: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	18,  // 136: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	19,  // 137: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	21,  // 138: axle.hub.v1.Clusters.GetTemplateVariables:input_type -> axle.hub.v1.GetTemplateVariablesRequest
-	36,  // 139: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	37,  // 140: axle.hub.v1.Clusters.Move:input_type -> axle.hub.v1.MoveClusterRequest
-	43,  // 141: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	44,  // 142: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	32,  // 143: axle.hub.v1.Clusters.Destroy:input_type -> axle.hub.v1.DestroyClusterRequest
-	34,  // 144: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
-	40,  // 145: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
-	172, // 146: axle.hub.v1.Clusters.Readiness:input_type -> axle.hub.v1.ReadinessRequest
-	30,  // 147: axle.hub.v1.Clusters.AdminKubeconfig:input_type -> axle.hub.v1.AdminKubeconfigRequest
-	50,  // 148: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	52,  // 149: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	54,  // 150: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	55,  // 151: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	56,  // 152: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	57,  // 153: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	60,  // 154: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	62,  // 155: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	64,  // 156: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	77,  // 157: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	79,  // 158: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	80,  // 159: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	81,  // 160: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	82,  // 161: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	84,  // 162: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	90,  // 163: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	91,  // 164: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	92,  // 165: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	93,  // 166: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	96,  // 167: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	85,  // 168: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	86,  // 169: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	97,  // 170: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	156, // 171: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	131, // 172: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	73,  // 173: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	136, // 174: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	138, // 175: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	139, // 176: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	140, // 177: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	141, // 178: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	143, // 179: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	145, // 180: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	146, // 181: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	149, // 182: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	151, // 183: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	152, // 184: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	154, // 185: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	100, // 186: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	102, // 187: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	103, // 188: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	104, // 189: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	107, // 190: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	124, // 191: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	125, // 192: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	126, // 193: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	127, // 194: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	128, // 195: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	111, // 196: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	122, // 197: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	115, // 198: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	117, // 199: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	109, // 200: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	110, // 201: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	119, // 202: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
-	99,  // 203: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	5,   // 204: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	9,   // 205: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	6,   // 206: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	6,   // 207: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	6,   // 208: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	14,  // 209: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	17,  // 210: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	15,  // 211: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	33,  // 212: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	22,  // 213: axle.hub.v1.Clusters.GetTemplateVariables:output_type -> axle.hub.v1.TemplateVariables
-	15,  // 214: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	38,  // 215: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
-	15,  // 216: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	45,  // 217: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	15,  // 218: axle.hub.v1.Clusters.Destroy:output_type -> axle.hub.v1.Cluster
-	35,  // 219: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
-	41,  // 220: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
-	173, // 221: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
-	31,  // 222: axle.hub.v1.Clusters.AdminKubeconfig:output_type -> axle.hub.v1.AdminKubeconfigResponse
-	51,  // 223: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	46,  // 224: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	46,  // 225: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	46,  // 226: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	46,  // 227: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	58,  // 228: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	61,  // 229: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	63,  // 230: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	65,  // 231: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	78,  // 232: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	66,  // 233: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	66,  // 234: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	66,  // 235: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	83,  // 236: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	66,  // 237: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	66,  // 238: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	66,  // 239: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	66,  // 240: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	94,  // 241: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	66,  // 242: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	87,  // 243: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	87,  // 244: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	66,  // 245: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	157, // 246: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	132, // 247: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	74,  // 248: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	137, // 249: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	135, // 250: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	135, // 251: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	135, // 252: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	142, // 253: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	144, // 254: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	135, // 255: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	147, // 256: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	150, // 257: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	153, // 258: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	153, // 259: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	155, // 260: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	101, // 261: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	99,  // 262: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	99,  // 263: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	105, // 264: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	108, // 265: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	129, // 266: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	129, // 267: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	129, // 268: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	129, // 269: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	129, // 270: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	112, // 271: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	123, // 272: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	116, // 273: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	118, // 274: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	110, // 275: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	110, // 276: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	120, // 277: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
-	203, // [203:278] is the sub-list for method output_type
-	128, // [128:203] is the sub-list for method input_type
-	128, // [128:128] is the sub-list for extension type_name
-	128, // [128:128] is the sub-list for extension extendee
-	0,   // [0:128] is the sub-list for field type_name
+	168, // 31: axle.hub.v1.UpdateClusterRequest.set:type_name -> axle.hub.v1.UpdateClusterRequest.SetEntry
+	37,  // 32: axle.hub.v1.UpdateClusterRequest.pool:type_name -> axle.hub.v1.PoolSize
+	2,   // 33: axle.hub.v1.MoveClusterRequest.management:type_name -> axle.hub.v1.Management
+	15,  // 34: axle.hub.v1.MoveClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
+	40,  // 35: axle.hub.v1.MoveClusterResponse.changes:type_name -> axle.hub.v1.MoveChange
+	43,  // 36: axle.hub.v1.EnrollmentResponse.steps:type_name -> axle.hub.v1.EnrollmentStep
+	2,   // 37: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
+	50,  // 38: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
+	48,  // 39: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
+	1,   // 40: axle.hub.v1.Repository.managed_by:type_name -> axle.hub.v1.Manager
+	49,  // 41: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
+	47,  // 42: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
+	54,  // 43: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	48,  // 44: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	2,   // 45: axle.hub.v1.CreateRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	54,  // 46: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	48,  // 47: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	2,   // 48: axle.hub.v1.UpdateRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 49: axle.hub.v1.DeleteRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	1,   // 50: axle.hub.v1.Webhook.managed_by:type_name -> axle.hub.v1.Manager
+	60,  // 51: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
+	2,   // 52: axle.hub.v1.CreateWebhookRequest.management:type_name -> axle.hub.v1.Management
+	60,  // 53: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
+	2,   // 54: axle.hub.v1.DeleteWebhookRequest.management:type_name -> axle.hub.v1.Management
+	172, // 55: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	69,  // 56: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
+	70,  // 57: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
+	73,  // 58: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
+	68,  // 59: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
+	1,   // 60: axle.hub.v1.Service.managed_by:type_name -> axle.hub.v1.Manager
+	71,  // 61: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
+	70,  // 62: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
+	77,  // 63: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	76,  // 64: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
+	70,  // 65: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
+	76,  // 66: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
+	67,  // 67: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
+	77,  // 68: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	77,  // 69: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	172, // 70: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 71: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
+	77,  // 72: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	172, // 73: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 74: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
+	77,  // 75: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	172, // 76: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 77: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
+	67,  // 78: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
+	77,  // 79: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	77,  // 80: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	77,  // 81: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	90,  // 82: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
+	90,  // 83: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
+	77,  // 84: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	77,  // 85: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	77,  // 86: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	77,  // 87: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	96,  // 88: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
+	68,  // 89: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
+	77,  // 90: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	77,  // 91: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	2,   // 92: axle.hub.v1.DeleteServiceRequest.management:type_name -> axle.hub.v1.Management
+	1,   // 93: axle.hub.v1.Token.managed_by:type_name -> axle.hub.v1.Manager
+	99,  // 94: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
+	99,  // 95: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
+	169, // 96: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	2,   // 97: axle.hub.v1.CreateBootstrapTokenRequest.management:type_name -> axle.hub.v1.Management
+	107, // 98: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
+	171, // 99: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	2,   // 100: axle.hub.v1.SyncWindowList.management:type_name -> axle.hub.v1.Management
+	1,   // 101: axle.hub.v1.SyncWindowList.managed_by:type_name -> axle.hub.v1.Manager
+	115, // 102: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
+	114, // 103: axle.hub.v1.HubStatus.backups:type_name -> axle.hub.v1.Backups
+	122, // 104: axle.hub.v1.AtRiskResponse.risks:type_name -> axle.hub.v1.Risk
+	2,   // 105: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
+	131, // 106: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
+	1,   // 107: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
+	77,  // 108: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	134, // 109: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
+	135, // 110: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
+	170, // 111: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	1,   // 112: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
+	136, // 113: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
+	136, // 114: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 115: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
+	136, // 116: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 117: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 118: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
+	136, // 119: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
+	136, // 120: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
+	2,   // 121: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 122: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
+	149, // 123: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
+	77,  // 124: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	159, // 125: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
+	160, // 126: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
+	161, // 127: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
+	162, // 128: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
+	3,   // 129: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	4,   // 130: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	8,   // 131: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	10,  // 132: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	11,  // 133: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	12,  // 134: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
+	13,  // 135: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	16,  // 136: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	18,  // 137: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	19,  // 138: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	21,  // 139: axle.hub.v1.Clusters.GetTemplateVariables:input_type -> axle.hub.v1.GetTemplateVariablesRequest
+	36,  // 140: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	38,  // 141: axle.hub.v1.Clusters.Move:input_type -> axle.hub.v1.MoveClusterRequest
+	44,  // 142: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	45,  // 143: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	32,  // 144: axle.hub.v1.Clusters.Destroy:input_type -> axle.hub.v1.DestroyClusterRequest
+	34,  // 145: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
+	41,  // 146: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
+	173, // 147: axle.hub.v1.Clusters.Readiness:input_type -> axle.hub.v1.ReadinessRequest
+	30,  // 148: axle.hub.v1.Clusters.AdminKubeconfig:input_type -> axle.hub.v1.AdminKubeconfigRequest
+	51,  // 149: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	53,  // 150: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	55,  // 151: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	56,  // 152: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	57,  // 153: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	58,  // 154: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	61,  // 155: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	63,  // 156: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	65,  // 157: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	78,  // 158: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	80,  // 159: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	81,  // 160: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	82,  // 161: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	83,  // 162: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	85,  // 163: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	91,  // 164: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	92,  // 165: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	93,  // 166: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	94,  // 167: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	97,  // 168: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	86,  // 169: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	87,  // 170: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	98,  // 171: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	157, // 172: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	132, // 173: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	74,  // 174: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	137, // 175: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	139, // 176: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	140, // 177: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	141, // 178: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	142, // 179: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	144, // 180: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	146, // 181: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	147, // 182: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	150, // 183: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	152, // 184: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	153, // 185: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	155, // 186: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	101, // 187: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	103, // 188: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	104, // 189: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	105, // 190: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	108, // 191: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	125, // 192: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	126, // 193: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	127, // 194: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	128, // 195: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	129, // 196: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	112, // 197: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	123, // 198: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	116, // 199: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	118, // 200: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	110, // 201: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	111, // 202: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	120, // 203: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
+	100, // 204: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 205: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 206: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 207: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 208: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 209: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 210: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	17,  // 211: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 212: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	33,  // 213: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	22,  // 214: axle.hub.v1.Clusters.GetTemplateVariables:output_type -> axle.hub.v1.TemplateVariables
+	15,  // 215: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	39,  // 216: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
+	15,  // 217: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	46,  // 218: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	15,  // 219: axle.hub.v1.Clusters.Destroy:output_type -> axle.hub.v1.Cluster
+	35,  // 220: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
+	42,  // 221: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
+	174, // 222: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
+	31,  // 223: axle.hub.v1.Clusters.AdminKubeconfig:output_type -> axle.hub.v1.AdminKubeconfigResponse
+	52,  // 224: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	47,  // 225: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	47,  // 226: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	47,  // 227: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	47,  // 228: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	59,  // 229: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	62,  // 230: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	64,  // 231: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	66,  // 232: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	79,  // 233: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	67,  // 234: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	67,  // 235: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	67,  // 236: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	84,  // 237: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	67,  // 238: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	67,  // 239: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	67,  // 240: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	67,  // 241: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	95,  // 242: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	67,  // 243: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	88,  // 244: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	88,  // 245: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	67,  // 246: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	158, // 247: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	133, // 248: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	75,  // 249: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	138, // 250: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	136, // 251: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	136, // 252: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	136, // 253: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	143, // 254: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	145, // 255: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	136, // 256: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	148, // 257: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	151, // 258: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	154, // 259: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	154, // 260: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	156, // 261: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	102, // 262: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	100, // 263: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	100, // 264: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	106, // 265: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	109, // 266: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	130, // 267: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	130, // 268: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	130, // 269: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	130, // 270: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	130, // 271: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	113, // 272: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	124, // 273: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	117, // 274: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	119, // 275: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	111, // 276: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	111, // 277: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	121, // 278: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
+	204, // [204:279] is the sub-list for method output_type
+	129, // [129:204] is the sub-list for method input_type
+	129, // [129:129] is the sub-list for extension type_name
+	129, // [129:129] is the sub-list for extension extendee
+	0,   // [0:129] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }
@@ -13406,13 +13509,14 @@ func file_hub_v1_hub_proto_init() {
 	file_hub_v1_readiness_proto_init()
 	file_hub_v1_spec_proto_init()
 	file_hub_v1_hub_proto_msgTypes[12].OneofWrappers = []any{}
+	file_hub_v1_hub_proto_msgTypes[37].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   170,
+			NumMessages:   171,
 			NumExtensions: 0,
 			NumServices:   13,
 		},

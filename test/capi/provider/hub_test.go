@@ -74,6 +74,9 @@ func byTheHub(t *testing.T, b *bed) {
 	if pools := strings.Fields(axle("clusters", "pools", "list", "edge")); !strings.Contains(strings.Join(pools, " "), " workers 1 1 1 1 Running v1.36.3") {
 		t.Errorf("its pools are %q", pools)
 	}
+	axle("clusters", "pools", "scale", "edge", "workers", "--replicas", "2")
+	b.wait(2, "v1.36.3")
+	shows("the pool that was scaled", "Pools: workers: 2/2 ready, 2 up to date, v1.36.3")
 	machine, err := b.client.Resource(machines).Namespace(b.namespace).List(ctx, metav1.ListOptions{})
 	b.must(err)
 	eventually.For(t, time.Minute, "the machine in the hub", func() error {
