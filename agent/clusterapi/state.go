@@ -110,7 +110,7 @@ func (c *Clusters) observe(ctx context.Context, of map[place]*child) (map[place]
 			s.Machines = append(s.Machines, o.machine())
 		}
 	})
-	if err != nil {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
 	for _, s := range states {

@@ -258,7 +258,7 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 	// The Cluster object goes first, and everything that it needs outlives it.
 	refused("axle clusters destroy web-1", "clusters", "delete", "web-1", "--yes")
 	kubectl("patch", "clusters.cluster.x-k8s.io", "web-1", "-n", namespace, "--type=merge", "-p", `{"metadata":{"finalizers":["test.axle-cd.github.io/machines"]}}`)
-	s.axle("clusters", "destroy", "web-1", "--yes")
+	s.axle("clusters", "destroy", "web-1", "--yes", "--timeout", "0")
 	until("the Cluster object is being deleted", func() error {
 		if at := inCluster("web-1", namespace, "{.metadata.deletionTimestamp}"); !strings.HasPrefix(at, "20") {
 			return fmt.Errorf("it says %q", at)
