@@ -9,6 +9,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
@@ -261,14 +262,11 @@ func (p *Previews) room(ctx context.Context, projectID string, one Preview) erro
 		ofService += count(o.ServiceID == one.ServiceID)
 		own, heavy, ownHeavy = own+count(ours), heavy+count(files), ownHeavy+count(ours && files)
 	}
-	if ofService >= maxService || own >= share(maxCluster, len(open)-own) || one.FilesDigest != "" && ownHeavy >= share(maxHeavy, heavy-ownHeavy) {
+	if ofService >= maxService || own >= pool.Share(maxCluster, len(open)-own) || one.FilesDigest != "" && ownHeavy >= pool.Share(maxHeavy, heavy-ownHeavy) {
 		return errcode.New(errcode.Exhausted, "%d previews of the cluster wait for its agent, %d of this service, %d of its project; check that it is online (axle clusters list), or try again later", len(open), ofService, own).After(time.Minute)
 	}
 	return nil
 }
-
-// share is a half of what the others leave.
-func share(size, others int) int { return (size - others + 1) / 2 }
 
 func count(yes bool) int {
 	if yes {

@@ -204,8 +204,12 @@ func (p *Places) fits(c Caller, places int) reason {
 
 // share is a half of what the others leave to one who has so many, up to the most.
 func (p *Places) share(own, most int) int {
-	return min(most, (p.spec.Size-p.spec.Reserve-(p.used-own)+1)/2)
+	return min(most, Share(p.spec.Size-p.spec.Reserve, p.used-own))
 }
+
+// Share is what one may have of so many places, of which others have some: a half of what
+// they leave. It is for places that are counted elsewhere, such as in rows.
+func Share(size, others int) int { return (size - others + 1) / 2 }
 
 // give gives places. The caller holds mu.
 func (p *Places) give(c Caller, places int) *Held {
