@@ -143,15 +143,21 @@ func TestClustersAreFilteredSortedAndCounted(t *testing.T) {
 // A service of a cluster whose agent is silent is neither healthy nor failed.
 func TestNothingOfASilentClusterIsHealthy(t *testing.T) {
 	b := newFleetBed(t)
-	sum := must(t, b.admin.fleet.Summary, &hubv1.FleetSummaryRequest{})
-	if countsOf(sum.GetServicesByVerdict()) != "Healthy=2" || countsOf(sum.GetClustersByFreshness()) != "Fresh=2" || sum.GetRepositories() != 2 {
-		t.Fatalf("got %v", sum)
-	}
+	eventually.For(t, limit, "the summary of two healthy services", func() error {
+		sum := must(t, b.admin.fleet.Summary, &hubv1.FleetSummaryRequest{})
+		if countsOf(sum.GetServicesByVerdict()) != "Healthy=2" || countsOf(sum.GetClustersByFreshness()) != "Fresh=2" || sum.GetRepositories() != 2 {
+			return fmt.Errorf("got %v", sum)
+		}
+		return nil
+	})
 	b.silence(t, "edge-shop")
-	sum = must(t, b.admin.fleet.Summary, &hubv1.FleetSummaryRequest{})
-	if countsOf(sum.GetServicesByVerdict()) != "Stale=1 Healthy=1" || countsOf(sum.GetClustersByVerdict()) != "Stale=1 Healthy=1" {
-		t.Errorf("got %v", sum)
-	}
+	eventually.For(t, limit, "the summary of a silent cluster", func() error {
+		sum := must(t, b.admin.fleet.Summary, &hubv1.FleetSummaryRequest{})
+		if countsOf(sum.GetServicesByVerdict()) != "Stale=1 Healthy=1" || countsOf(sum.GetClustersByVerdict()) != "Stale=1 Healthy=1" {
+			return fmt.Errorf("got %v", sum)
+		}
+		return nil
+	})
 	if got := namesOf(must(t, b.admin.fleet.QueryServices, &hubv1.QueryServicesRequest{Filter: &hubv1.ServiceFilter{Verdict: []string{"Healthy"}}}).GetRows()); got != "edge-lab/web" {
 		t.Errorf("healthy are %s", got)
 	}
