@@ -17,8 +17,10 @@ var Charts embed.FS
 //go:embed crds/*.yaml
 var CRDs embed.FS
 
-// Agent are the files of the agent's manifests, for a hub.
+// Agent are the files that a hub works with: those of the agent's manifests, and the list of the
+// component files of Cluster API.
 //
+//go:embed clusterapi/components.txt
 //go:embed agent/agent.yaml.tmpl
 //go:embed agent/least-privilege.yaml
 //go:embed crds/deployments.plural.sh_agentconfigurations.yaml

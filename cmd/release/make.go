@@ -180,7 +180,11 @@ func (p *plan) assemble(ctx context.Context, lock *debian.Lock) (*release.Releas
 	if err != nil {
 		return nil, err
 	}
-	r := &release.Release{Version: p.version, Commit: p.commit, Time: p.when, Artifacts: append(artifacts, charts...)}
+	components, err := p.writeComponents(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	r := &release.Release{Version: p.version, Commit: p.commit, Time: p.when, Artifacts: append(append(artifacts, charts...), components)}
 	if r.Files, err = p.files().checksums(); err != nil {
 		return nil, err
 	}

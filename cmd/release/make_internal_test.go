@@ -19,12 +19,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 	"github.com/sigstore/sigstore/pkg/signature"
 	"github.com/sigstore/sigstore/pkg/signature/dsse"
 	"github.com/sigstore/sigstore/pkg/signature/payload"
 
+	"github.com/axle-cd/axle/internal/componentlist"
 	"github.com/axle-cd/axle/internal/release"
 )
 
@@ -72,6 +74,25 @@ func main() { fmt.Println("`+name+`", buildinfo.Version, cmp.Equal(1, 1)) }
 	write("deploy/charts/thing/values.schema.json", "{}\n")
 	write("deploy/charts/thing/README.md", "a chart\n")
 	write("deploy/charts/thing/templates/thing.yaml", "kind: ConfigMap\n")
+	write("tools/capi/go.mod", "module github.com/axle-cd/axle/tools/capi\n\ngo 1.26.0\n")
+	write("tools/capi/main.go", `package main
+
+import (
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	dir := os.Args[3]
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		panic(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "core.yaml"), []byte("kind: Namespace\n"), 0o644); err != nil {
+		panic(err)
+	}
+}
+`)
+	write("deploy/"+componentlist.Path, digest.FromString("kind: Namespace\n").Encoded()+" 16 core v1.2.3 core-system registry.example.com/core -\n")
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "a"}} {
 		c := exec.Command("git", args...)
 		c.Dir = dir
@@ -152,7 +173,7 @@ func TestRelease(t *testing.T) {
 	if list != again {
 		t.Errorf("two builds differ:\n%s\nand\n%s", list, again)
 	}
-	for _, want := range []string{"axle-cd/axle-hub:1.4.2", "axle-cd/charts/", "axle_1.4.2_darwin_arm64.tar.gz", "axle-hub_1.4.2_arm64.rpm", "axle-render-rare_1.4.2_linux_arm64.spdx.json", "install.sh", "axle.rb"} {
+	for _, want := range []string{"axle-cd/axle-hub:1.4.2", "axle-cd/charts/", "axle-cd/cluster-api:1.4.2", "axle_1.4.2_darwin_arm64.tar.gz", "axle-hub_1.4.2_arm64.rpm", "axle-render-rare_1.4.2_linux_arm64.spdx.json", "install.sh", "axle.rb"} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list lacks %s:\n%s", want, list)
 		}
@@ -167,7 +188,7 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("signatures", func(t *testing.T) {
-		checkSignatures(t, first, len(images)+len(glob(t, one, "deploy/charts/*/Chart.yaml"))+1)
+		checkSignatures(t, first, len(images)+len(glob(t, one, "deploy/charts/*/Chart.yaml"))+2)
 	})
 	t.Run("images", func(t *testing.T) { checkImages(t, first) })
 	t.Run("cosign", func(t *testing.T) { checkCosign(t, first) })
@@ -279,12 +300,12 @@ func checkSignatures(t *testing.T, dir string, artifacts int) {
 					t.Errorf("%s: %s: %v", name, l.Annotations["predicateType"], err)
 				}
 			}
-		} else if !strings.HasPrefix(repository, "axle-cd/charts/") && repository != release.Repository {
+		} else if !strings.HasPrefix(repository, "axle-cd/charts/") && repository != release.Components && repository != release.Repository {
 			t.Errorf("%s has no attestations", name)
 		}
 	}
 	if signed != artifacts {
-		t.Errorf("%d artifacts are signed, want %d: images, charts and the release", signed, artifacts)
+		t.Errorf("%d artifacts are signed, want %d: images, charts, components and the release", signed, artifacts)
 	}
 }
 

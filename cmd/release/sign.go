@@ -95,7 +95,7 @@ func (p *plan) signFiles(files []release.File, provenance any) error {
 	return p.files().put("release.pub", p.publicKey)
 }
 
-// signArtifacts writes signatures beside images and charts, and statements beside
+// signArtifacts writes signatures beside all artifacts, and statements beside
 // images: what is in them, and what they were made from.
 func (p *plan) signArtifacts(to *release.Layout, artifacts []release.Artifact, bills map[string][]byte, provenance any) error {
 	for _, a := range artifacts {

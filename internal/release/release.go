@@ -13,7 +13,11 @@ import (
 
 // The media types of a release. Those of signatures and attestations are cosign's.
 const (
-	TypeRelease   = "application/vnd.axle.release.v1+json"
+	TypeRelease = "application/vnd.axle.release.v1+json"
+	// TypeComponents is that of the artifact in Components, TypeComponent of its layers.
+	TypeComponents = "application/vnd.axle.cluster-api.v1"
+	TypeComponent  = "application/yaml"
+
 	typeFile      = "application/vnd.axle.release.file.v1"
 	typeSignature = "application/vnd.dev.cosign.simplesigning.v1+json"
 	typeDSSE      = "application/vnd.dsse.envelope.v1+json"
@@ -26,18 +30,22 @@ const Prefix = "axle-cd/"
 // Repository is where the list of a release lies. Its tag is the version.
 const Repository = Prefix + "release"
 
+// Components is where the component files of Cluster API lie, a layer each, with the version
+// of the release as the tag.
+const Components = Prefix + "cluster-api"
+
 // Release lists what a release publishes. It is the config of the artifact in
 // Repository, whose layers are the files.
 type Release struct {
 	Version string    `json:"version"`
 	Commit  string    `json:"commit"`
 	Time    time.Time `json:"time"`
-	// Artifacts are the images and charts.
+	// Artifacts are the images, the charts and the component files of Cluster API.
 	Artifacts []Artifact `json:"artifacts"`
 	Files     []File     `json:"files"`
 }
 
-// Artifact is an image or a chart.
+// Artifact is an image, a chart, or the component files of Cluster API.
 type Artifact struct {
 	// Repository is the name in a registry, such as axle-cd/axle-hub.
 	Repository string        `json:"repository"`

@@ -15,47 +15,59 @@ import (
 
 type object = map[string]any
 
+// component is what is installed of a provider.
+type component struct {
+	objects []object
+	// namespace is the one of its manager, secret the name of the Secret that is left out
+	// because it would hold credentials, or empty.
+	namespace, secret string
+}
+
 // build makes the objects of p as its project releases them: the image is that of the version,
 // variables have their values. Secrets, which would hold credentials, are left out.
-func build(p provider, registry string) ([]object, error) {
+func build(p provider) (component, error) {
+	var out component
 	dir, err := fetch(p)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	options := krusty.MakeDefaultOptions()
 	options.LoadRestrictions = types.LoadRestrictionsNone
 	made, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), filepath.Join(dir, p.folder, "config/default"))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.name, err)
+		return out, fmt.Errorf("%s: %w", p.name, err)
 	}
-	var objects []object
 	managers := 0
 	for _, resource := range made.Resources() {
-		if resource.GetKind() == "Secret" {
+		switch resource.GetKind() {
+		case "Secret":
+			out.secret = resource.GetName()
 			continue
+		case "Namespace":
+			out.namespace = resource.GetName()
 		}
 		text, err := resource.MarshalJSON()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.name, err)
+			return out, fmt.Errorf("%s: %w", p.name, err)
 		}
 		var o object
 		if err := yaml.Unmarshal(text, &o); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.name, err)
+			return out, fmt.Errorf("%s: %w", p.name, err)
 		}
 		if o["kind"] != "CustomResourceDefinition" { // their texts for people have examples with such variables
 			filled, err := fill(o, p.settings)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %s %s: %w", p.name, resource.GetKind(), resource.GetName(), err)
+				return out, fmt.Errorf("%s: %s %s: %w", p.name, resource.GetKind(), resource.GetName(), err)
 			}
 			o = filled.(object)
 		}
-		managers += rewrite(o, p, registry)
-		objects = append(objects, o)
+		managers += rewrite(o, p)
+		out.objects = append(out.objects, o)
 	}
-	if managers != 1 {
-		return nil, fmt.Errorf("%s has %d containers of its manager, want 1", p.name, managers)
+	if managers != 1 || out.namespace == "" {
+		return out, fmt.Errorf("%s has %d containers of its manager, want 1, in the namespace %q", p.name, managers, out.namespace)
 	}
-	return objects, nil
+	return out, nil
 }
 
 var (
@@ -104,19 +116,14 @@ func fill(value any, settings map[string]string) (any, error) {
 }
 
 // rewrite sets the image of the containers of a Deployment, and returns how many it set.
-func rewrite(o object, p provider, registry string) int {
+func rewrite(o object, p provider) int {
 	if o["kind"] != "Deployment" {
 		return 0
-	}
-	image := p.image + ":" + p.version
-	if registry != "" {
-		_, path, _ := strings.Cut(image, "/")
-		image = strings.TrimSuffix(registry, "/") + "/" + path
 	}
 	pod := o["spec"].(object)["template"].(object)["spec"].(object)
 	containers := pod["containers"].([]any)
 	for _, c := range containers {
-		c.(object)["image"] = image
+		c.(object)["image"] = p.image + ":" + p.version
 		c.(object)["imagePullPolicy"] = "IfNotPresent"
 	}
 	return len(containers)

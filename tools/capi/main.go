@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"errors"
@@ -13,14 +14,19 @@ import (
 	"strings"
 )
 
-// Both are committed: what a release ships is compared with the first, and the contract test of
-// deploy/clusters judges by the second.
+// Both are committed: a release ships the files of the first, and the contract
+// test of deploy/clusters judges by the second.
 const (
-	digests = "digests.txt"
-	crds    = "../../test/clusters/testdata/definitions.json.gz"
+	known = "../../deploy/clusterapi/components.txt"
+	crds  = "../../test/clusters/testdata/definitions.json.gz"
 )
 
-const usage = "usage: go run . components --out DIR [--registry HOST/PATH] | check | update"
+const usage = "usage: go run . components --out DIR | check [--out DIR] | update"
+
+// head is the comment of the list.
+const head = `# The component files of Cluster API and its providers, as releases ship them: SHA-256, bytes, name, version, namespace,
+# image of the manager, and the Secret with credentials that is yours to create (- is none). Written by tools/capi.
+`
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -35,11 +41,10 @@ func run(args []string) error {
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	out := flags.String("out", "", "folder for the component files")
-	registry := flags.String("registry", "", "registry that has the images, with a path")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
-	list, definitions, err := all(*out, *registry)
+	list, definitions, err := all(*out)
 	if err != nil {
 		return err
 	}
@@ -50,9 +55,9 @@ func run(args []string) error {
 		}
 		return nil
 	case "check":
-		return errors.Join(check(digests, list, same), check(crds, definitions, unpacked))
+		return errors.Join(check(known, list, same), check(crds, definitions, unpacked))
 	case "update":
-		if err := os.WriteFile(digests, list, 0o644); err != nil {
+		if err := os.WriteFile(known, list, 0o644); err != nil {
 			return err
 		}
 		return os.WriteFile(crds, definitions, 0o644)
@@ -60,29 +65,28 @@ func run(args []string) error {
 	return errors.New(usage)
 }
 
-// all builds every component file, into out where it is set, and returns the list of their
-// digests and the definitions of the tests.
-func all(out, registry string) (list, packed []byte, err error) {
+// all builds every component file, into out where it is set, and returns the list of
+// them and the definitions of the tests.
+func all(out string) (list, packed []byte, err error) {
 	var sums strings.Builder
-	sums.WriteString("# sha256 of each component file with the images of its project. Written by go run . update.\n")
+	sums.WriteString(head)
 	var picked []object
 	for _, p := range providers {
-		objects, err := build(p, registry)
+		made, err := build(p)
 		if err != nil {
 			return nil, nil, err
 		}
-		text, err := file(p, objects)
+		text, err := file(p, made.objects)
 		if err != nil {
 			return nil, nil, err
 		}
-		name := p.name + ".yaml"
-		fmt.Fprintf(&sums, "%x  %s  %s\n", sha256.Sum256(text), name, p.version)
+		fmt.Fprintf(&sums, "%x %d %s %s %s %s %s\n", sha256.Sum256(text), len(text), p.name, p.version, made.namespace, p.image, cmp.Or(made.secret, "-"))
 		if out != "" {
-			if err := write(filepath.Join(out, name), text); err != nil {
+			if err := write(filepath.Join(out, p.name+".yaml"), text); err != nil {
 				return nil, nil, err
 			}
 		}
-		found, err := definitions(p, objects)
+		found, err := definitions(p, made.objects)
 		if err != nil {
 			return nil, nil, err
 		}
