@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -96,16 +97,16 @@ func addDescribed(a *command.App, root *cobra.Command) {
 	}
 }
 
-// runner runs another command with the streams and the settings of this one, as if it
-// were typed.
+// runner runs another command with the settings of this one, as if it were typed. Its progress
+// and its errors are shown; its result is not the one that was asked for.
 func runner(a *command.App) install.Runner {
 	return func(ctx context.Context, args ...string) error {
 		again := *a
-		again.Args, again.Out = args, a.Err // what other commands print is progress here
+		again.Args, again.Out = args, io.Discard
 		root := newRoot(&again)
 		root.SetArgs(args)
 		root.SetIn(a.In)
-		root.SetOut(a.Err)
+		root.SetOut(io.Discard)
 		root.SetErr(a.Err)
 		return root.ExecuteContext(ctx)
 	}

@@ -199,7 +199,9 @@ func bind(a *command.App) *cobra.Command {
 				return err
 			}
 			if len(made.Msg.GetBindings()) == 0 {
-				fmt.Fprintf(a.Err, "%s already has this access\n", name)
+				if !a.Quiet {
+					fmt.Fprintf(a.Err, "%s already has this access\n", name)
+				}
 				if output.Human(a.Output) {
 					return nil
 				}

@@ -92,7 +92,7 @@ everything else was applied.`,
 			return errors.Join(err, r.print())
 		},
 	}
-	flagvalue.ListP(c.Flags(), &r.files, "filename", "f", "files, folders, or - for standard input")
+	flagvalue.PathsP(c.Flags(), &r.files, "filename", "f", "files, folders, or - for standard input")
 	c.Flags().BoolVar(&r.dryRun, "dry-run", false, "check everything, store nothing")
 	c.Flags().StringVar(&r.set, "set", "", "name of the set that manages what the files declare (default: people do)")
 	c.Flags().BoolVar(&r.prune, "prune", false, "with --set: delete what the set manages and the files do not declare")

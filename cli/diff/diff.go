@@ -50,7 +50,7 @@ With -f, the exit code is 2 if an object would be refused.`
   axle diff -f fleet/ --set fleet --prune --live
   axle diff -f fleet/ -o json | jq '.objects[] | select(.action == "update") | .fields'
 ` + c.Example
-	flagvalue.ListP(c.Flags(), &f.Files, "filename", "f", "files, folders, or - for standard input")
+	flagvalue.PathsP(c.Flags(), &f.Files, "filename", "f", "files, folders, or - for standard input")
 	c.Flags().StringVar(&f.Set, "set", "", "with -f: name of the set that manages what the files declare")
 	c.Flags().BoolVar(&f.Prune, "prune", false, "with -f and --set: also show what the prune would delete")
 	c.Flags().BoolVar(&f.TakeOver, "take-over", false, "with -f: also change what others manage")

@@ -238,9 +238,10 @@ func (i finisher) operatorAccount(ctx context.Context, r *Rendered) error {
 	if !r.on("operator", "enabled") {
 		return nil
 	}
-	i.say("creating the operator's service account")
-	err := i.run(ctx, "serviceaccounts", "create", "operator", "--quiet")
-	if err != nil && !errcode.Is(err, errcode.Conflict) {
+	switch err := i.run(ctx, "serviceaccounts", "create", "operator", "--quiet"); {
+	case err == nil:
+		i.say("created the operator's service account, with rights in the whole hub")
+	case !errcode.Is(err, errcode.Conflict):
 		return err
 	}
 	return i.run(ctx, "auth", "bind", "--global", "--service-account", "operator", "--action", operatorActions, "--quiet")

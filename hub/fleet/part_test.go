@@ -237,6 +237,10 @@ func TestFailingRepositoryIsANote(t *testing.T) {
 			t.Errorf("message %q, errors %+v", got.Message, got.Status.Errors)
 		}
 		report(fleet.Pending, "NoContent")
+		if got := env.Get(shop); got.Reason == fleet.ReasonOldAgent {
+			t.Errorf("of an agent that may not have seen the parts: %q %q", got.Reason, got.Message)
+		}
+		env.Clock.Advance(6 * time.Minute)
 		if got := env.Get(shop); got.Reason != fleet.ReasonOldAgent || !strings.Contains(got.Message, "agent 0.1.0") {
 			t.Errorf("of an agent that knows no parts: %q %q", got.Reason, got.Message)
 		}

@@ -64,7 +64,7 @@ func (f *serviceViews) viewSources(v *ServiceView, c Cluster, status StoredStatu
 		v.Sync, v.Reason, v.Message = Failed, ReasonSourceError, v.SourceError
 	case len(failed) > 0 && !status.bad():
 		v.Reason, v.Message = ReasonSourceError, v.SourceError
-	case needsNewerAgent(v.Service, status):
+	case f.needsNewerAgent(v.Service, status):
 		v.Reason = ReasonOldAgent
 		v.Message = fmt.Sprintf("the service has several sources, which agent %s of the cluster does not support; upgrade the agent; until then it keeps what it runs", c.AgentVersion)
 	case len(notes) > 0 && v.Message == "":
@@ -98,10 +98,14 @@ func SyncNow(s Service, status StoredStatus, failing bool) Sync {
 	return sync
 }
 
+// tookParts is how long after a revision an agent that understands it has reported more than
+// that it has no content.
+const tookParts = 5 * time.Minute
+
 // needsNewerAgent reports whether the agent was given parts and did not
-// understand them: it then reports that there is no content.
-func needsNewerAgent(s Service, status StoredStatus) bool {
-	return len(s.Parts) > 0 && status.Sync == Pending && status.Reason == "NoContent"
+// understand them. What it reported before they came says nothing.
+func (f *serviceViews) needsNewerAgent(s Service, status StoredStatus) bool {
+	return len(s.Parts) > 0 && status.Sync == Pending && status.Reason == "NoContent" && f.clock.Now().Sub(clock.FromMicros(s.RevisedAt)) > tookParts
 }
 
 // upstreamNote says since when a repository cannot be read, and that this

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -41,6 +42,23 @@ func List(f *pflag.FlagSet, into *[]string, name, usage string, standard ...stri
 func ListP(f *pflag.FlagSet, into *[]string, name, short, usage string, standard ...string) {
 	*into = standard
 	f.VarP(&list{into: into}, name, short, usage)
+}
+
+// PathsP adds a flag of files and folders of this machine, several with commas. One that is
+// there with its commas is taken as it is; else it is a list.
+func PathsP(f *pflag.FlagSet, into *[]string, name, short, usage string) {
+	f.VarP(&paths{list{into: into}}, name, short, usage)
+}
+
+type paths struct{ list }
+
+// Set implements pflag.Value.
+func (p *paths) Set(text string) error {
+	if _, err := os.Stat(text); err == nil {
+		p.add(text)
+		return nil
+	}
+	return p.list.Set(text)
 }
 
 type pairs struct {
@@ -134,17 +152,22 @@ type list struct {
 // Set implements pflag.Value. The first call replaces the standard value, and an empty
 // text is an empty list.
 func (l *list) Set(text string) error {
+	var parts []string
+	if text != "" {
+		for _, part := range separated(text) {
+			parts = append(parts, strings.ReplaceAll(part, `\,`, ","))
+		}
+	}
+	l.add(parts...)
+	return nil
+}
+
+func (l *list) add(values ...string) {
 	all := []string{}
 	if l.set {
 		all = slices.Clone(*l.into)
 	}
-	if text != "" {
-		for _, part := range separated(text) {
-			all = append(all, strings.ReplaceAll(part, `\,`, ","))
-		}
-	}
-	*l.into, l.set = all, true
-	return nil
+	*l.into, l.set = append(all, values...), true
 }
 
 // Type implements pflag.Value. Cobra suggests flags of this type again.

@@ -3,6 +3,7 @@ package flagvalue_test
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"testing"
 
@@ -85,6 +86,29 @@ func TestListsSplitAtCommas(t *testing.T) {
 			t.Errorf("%q: %q, want %q, %v", text, got, want, err)
 		}
 		if err := f.Parse([]string{"--names", "z"}); err != nil || !slices.Equal(got, append(want, "z")) {
+			t.Errorf("%q and again: %q, %v", text, got, err)
+		}
+	}
+}
+
+// A path that is there is one, whatever it has; another text is a list, as before.
+func TestPathsMayHaveCommas(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"a,b.yaml", `c\,d`, "e.yaml"} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for text, want := range map[string][]string{
+		"a,b.yaml": {"a,b.yaml"}, `c\,d`: {`c\,d`}, "e.yaml,f.yaml": {"e.yaml", "f.yaml"}, `e.yaml,a\,b.yaml`: {"e.yaml", "a,b.yaml"}, "-": {"-"}, "./a,b.yaml": {"./a,b.yaml"},
+	} {
+		f := pflag.NewFlagSet("x", pflag.ContinueOnError)
+		var got []string
+		flagvalue.PathsP(f, &got, "filename", "f", "")
+		if err := f.Parse([]string{"-f", text}); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q, %v", text, got, want, err)
+		}
+		if err := f.Parse([]string{"-f", "e.yaml"}); err != nil || !slices.Equal(got, append(want, "e.yaml")) {
 			t.Errorf("%q and again: %q, %v", text, got, err)
 		}
 	}

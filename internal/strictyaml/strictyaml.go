@@ -1,6 +1,7 @@
 // Package strictyaml decodes one YAML document as an API server with strict
 // validation does: names of fields are case-sensitive, unknown and duplicate fields
-// are errors, and a number is not accepted for a string, nor the other way round.
+// are errors, a number is not accepted for a string, nor the other way round, and a null is
+// as if the field were not there; in a list it is an error.
 //
 // sigs.k8s.io/yaml converts numbers by the type of the field that it finds, and
 // finds the wrong one in a struct with embedded structs. So kinds that share such a
@@ -9,6 +10,8 @@
 package strictyaml
 
 import (
+	"reflect"
+
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
@@ -23,6 +26,13 @@ func Decode(document []byte, into any) error {
 	wrong, err := json.UnmarshalStrict(text, into)
 	if err == nil && len(wrong) > 0 {
 		err = wrong[0]
+	}
+	var from any
+	if err == nil {
+		err = json.UnmarshalCaseSensitivePreserveInts(text, &from)
+	}
+	if err == nil {
+		err = nulls("", from, reflect.ValueOf(into))
 	}
 	return err
 }

@@ -20,9 +20,12 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	sideBySide(t)
 	b := newBed(t)
 	install := []string{"install", "--kubeconfig", b.Kubeconfig(), "--values", b.values, "--email", "you@example.test"}
-	out := b.must(install...)
-	if !strings.Contains(out, "Axle is at "+b.url) || !strings.Contains(out, "next: axle clusters connect") {
-		t.Errorf("it ends with %q", out)
+	out, progress, code := b.axle(install...)
+	if code != 0 || !strings.Contains(out, "Axle is at "+b.url) || !strings.Contains(out, "next: axle clusters connect") {
+		t.Fatalf("it ends with %d %q", code, out)
+	}
+	if strings.Contains(progress, "bnd_") || !strings.Contains(progress, "created the operator's service account") {
+		t.Errorf("on the way it prints %s", progress)
 	}
 	if have := b.must("clusters", "get", "mgmt", "-o", "json"); !strings.Contains(have, `"project": "axle-system"`) {
 		t.Errorf("the hub's own cluster is not in a project of administrators only: %s", have)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -260,5 +261,36 @@ func TestTypesKeepExamples(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The form of the console that creates a cluster shows an object beside it, which
+// web/src/pages/clusters/template/Same.test.tsx holds equal to this file: an API server takes
+// it as it stands, and each text stays one.
+func TestTheObjectBesideTheFormOfTheConsoleApplies(t *testing.T) {
+	s := serve(t)
+	raw, err := os.ReadFile("testdata/registration-of-the-console.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object map[string]any
+	if err := yaml.Unmarshal(raw, &object); err != nil {
+		t.Fatal(err)
+	}
+	object["metadata"] = map[string]any{"name": "shop-1"}
+	stored, err := s.apply(t.Context(), object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"project": "shop", "templateRef": map[string]any{"name": "eks"}, "managementCluster": "mgmt",
+		"tags": map[string]any{"tier": "prod", "ready": "yes", "y": "n", "build": "010", "at": "12:30", "empty": "", "octal": "0o17", "date": "2026-11-29"},
+		"variables": map[string]any{
+			"region": "eu'; x: #1", "version": "1.30", "count": int64(3), "note": "two\nlines",
+			"nodePools": []any{map[string]any{"name": "a", "labels": map[string]any{"on": "off"}}},
+		},
+	}
+	if diff := cmp.Diff(want, stored["spec"]); diff != "" {
+		t.Errorf("it came back (-want +got):\n%s", diff)
 	}
 }

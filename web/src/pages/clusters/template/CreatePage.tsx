@@ -4,9 +4,10 @@ import styles from '../AddCluster.module.css'
 import { HowTabs } from '../HowTabs'
 import { clusterHref } from '../columns'
 import { parseTags } from '../install'
+import { Same } from './Same'
 import { Variables } from './Variables'
-import { commandOf, refusalsOf } from './create'
-import { draftOf, readDraft, toYAML } from './draft'
+import { refusalsOf } from './create'
+import { draftOf, readDraft } from './draft'
 import { type Draft, type Shape, shapesOf } from './schema'
 import { useAction, useCall } from '#/api/call'
 import { type ClusterTemplate, ClusterTemplates } from '#/api/gen/hub/v1/clustertemplate_calls_pb'
@@ -96,7 +97,6 @@ function Form({ template, templates, commit, shapes, may, onTemplate }: FormProp
   const refused = refusalsOf(create.error)
   const shown = new Map([...refused, ...(tries ? problems : [])])
   const nameWrong = name.trim() || tries ? nameProblem(rules.label, name.trim()) : undefined
-  const command = commandOf({ template: template.name, name: name.trim(), project, management, tags: parsed.tags }, shapes, given)
   const offered = ['default', ...(template.settings?.projects ?? [])].filter((p) => p === 'default' || projects.data?.projects.some((one) => one.name === p))
   useEffect(() => {
     if (tries) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus()
@@ -136,14 +136,7 @@ function Form({ template, templates, commit, shapes, may, onTemplate }: FormProp
           </Button>
         </div>
       </div>
-      <div className={`${styles.column} ${styles.form}`}>
-        <Panel title="The same as a command">
-          <Command command={command} label="Command of the form" />
-        </Panel>
-        <Panel title="Variables as YAML" aside="with the defaults">
-          <Command command={toYAML(values)} label="YAML of the variables" />
-        </Panel>
-      </div>
+      <Same form={{ template: template.name, name: name.trim(), project, management, tags: parsed.tags }} shapes={shapes} given={given} values={values} />
     </form>
   )
 }

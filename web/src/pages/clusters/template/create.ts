@@ -24,6 +24,22 @@ export function commandOf(f: ClusterForm, shapes: Shape[], given: { [name: strin
   return parts.join(' \\\n  ')
 }
 
+// objectOf declares the same to the operator, in the namespace of the control plane.
+export function objectOf(f: ClusterForm, given: { [name: string]: Json }): Json {
+  return {
+    apiVersion: 'axle-cd.github.io/v1alpha1',
+    kind: 'ClusterRegistration',
+    metadata: { name: f.name || 'NAME', namespace: 'axle' },
+    spec: {
+      project: f.project || 'default',
+      ...(Object.keys(f.tags).length > 0 && { tags: f.tags }),
+      templateRef: { name: f.template },
+      ...(f.management && { managementCluster: f.management }),
+      ...(Object.keys(given).length > 0 && { variables: given }),
+    },
+  }
+}
+
 const fields = { variables: true, management_cluster: true, template: true, project: true, name: true } as const
 
 // refusalsOf are the mistakes that the hub names, by field: variables without their first word, and the fields of the form.
