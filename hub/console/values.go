@@ -149,7 +149,7 @@ func (s *Server) valueSetChange(ctx context.Context, kind string, m *hubv1.Conte
 	if text := m.GetValues(); text != "" {
 		err := bounded.ReadJSON(strings.NewReader(text), &c.Values, maxValues)
 		if errors.Is(err, bounded.ErrTooLarge) {
-			return c, errcode.New(errcode.Exhausted, "values: %w", err)
+			return c, errcode.New(errcode.Exhausted, "values: %w; give fewer, or split them between two contexts", err)
 		}
 		if err != nil {
 			return c, errcode.New(errcode.Invalid, "values: must be a JSON object")
