@@ -3,9 +3,12 @@ package hub_test
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +17,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/hubtest"
@@ -97,12 +101,29 @@ func TestPoolsHaveShares(t *testing.T) {
 // pooled starts a hub that has every pool.
 func pooled(t testing.TB) *hubtest.Hub {
 	t.Helper()
+	cluster := httptest.NewServer(http.HandlerFunc(reviewed))
+	t.Cleanup(cluster.Close)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	const cluster = "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {}}]\n"
-	if err := os.WriteFile(file, []byte(cluster), 0o600); err != nil {
+	config := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: %q}}]\nusers: [{name: u, user: {}}]\n", cluster.URL)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{OperatorServiceAccount: "axle/operator", OperatorKubeconfig: file}})
+}
+
+// reviewed answers a question about a token as the hub's cluster does: it knows the
+// operator's.
+func reviewed(w http.ResponseWriter, r *http.Request) {
+	var review authenticationv1.TokenReview
+	if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if strings.HasSuffix(review.Spec.Token, base64.RawURLEncoding.EncodeToString([]byte("operator"))) {
+		review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, Audiences: review.Spec.Audiences, User: authenticationv1.UserInfo{Username: "system:serviceaccount:axle:operator"}}
+	}
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(review)
 }
 
 // fill takes all of a pool that can be had, and returns the last refusal, and how to take more.

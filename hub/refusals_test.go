@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -10,6 +11,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -34,11 +37,8 @@ import (
 // provoked are the pools whose refusal another test sees as a client does, by the folder and
 // the name of the test.
 var provoked = map[string]string{
-	"cluster_requests": "test/tunnel TestOneCallerHasAHalfOfTheStreams", "replica_requests": "test/tunnel TestNextStreamIsRefusedWithTheTopUsers",
-	"tunnel_probes": "test/tunnel TestProbesAreFew", "list_rows": "hub/fleet/watch TestListsOfAllStreamsAreBounded",
-	"strangers_token_reviews": "hub/identity/tokenreview TestStrangersDoNotKeepOutWhoIsIn", "operator_token_reviews": "hub/identity/tokenreview TestStrangersDoNotKeepOutWhoIsIn",
-	"absent_tokens": "hub/identity TestKnownTokensWorkAnHourWithoutDatabase",
-	"login_tries":   "hub/login TestTriesOfOneSourceAreBounded", "login_guesses": "hub/login TestGuessesFromElsewhereDoNotLockTheOwner",
+	"cluster_requests": "test/proxy TestRequestsAboveTheShareNameTheirPool", "replica_requests": "test/proxy TestRequestsAboveTheShareNameTheirPool",
+	"login_tries": "hub/login TestTriesOfOneSourceAreBounded", "login_guesses": "hub/login TestGuessesFromElsewhereDoNotLockTheOwner",
 	"login_codes": "hub/login TestCodesOfTerminalsAreNotGuessed", "login_logouts": "hub/login TestWrongLogoutTokensAreCounted",
 }
 
@@ -59,10 +59,12 @@ type refusal struct {
 	path         string
 	body         string
 	token        string
-	// head is added to the request's head, so many bytes, and stream is set for a call
-	// whose answer is a stream.
-	head   int
-	stream bool
+	// head is added to the request's head, so many bytes, probe makes it the test of a
+	// WebSocket, and stream is set for a call whose answer is a stream.
+	head          int
+	probe, stream bool
+	// client sends it; nil for the usual one.
+	client *http.Client
 }
 
 // TestRefusalsNameTheirPool provokes a refusal of each pool as a client of that kind sees it:
@@ -205,7 +207,7 @@ func (b *refusalBed) rows() map[string]refusal {
 		b.t.Fatal(err)
 	}
 	another := b.admin("Clusters/Create", `{"name": "edge-2"}`)["bootstrapToken"].(string)
-	const register = "/axle.agent.v1.AgentService/Register"
+	const register, exchange = "/axle.agent.v1.AgentService/Register", "/axle.hub.v1.Federation/Exchange"
 	return map[string]refusal{
 		"agent_calls":             {filled: true, path: "/agent/v1/desired", token: agent.DeployToken},
 		"large_heads":             {filled: true, path: "/k8s/clusters/edge-1/api", token: b.AdminToken, head: 20 << 10},
@@ -218,9 +220,40 @@ func (b *refusalBed) rows() map[string]refusal {
 		"deliveries":              {filled: true, path: webhook.Path(hook), body: "{}"},
 		"large_deliveries":        {filled: true, path: webhook.Path(hook), body: strings.Repeat(" ", 200<<10)},
 		"strangers_bodies":        {filled: true, path: "/axle.hub.v1.Logins/StartDevice", body: `{"client": "x"}`},
-		"strangers_exchanges":     {times: 100, here: true, path: "/axle.hub.v1.Federation/Exchange", body: `{"subject_token": "x"}`},
+		"strangers_exchanges":     {times: 100, here: true, path: exchange, body: `{"subject_token": "x"}`},
+		"tunnel_probes":           {filled: true, path: tunnel.Path, probe: true},
+		"list_rows":               {filled: true, path: "/axle.hub.v1.Fleet/Watch", body: `{"topics": {"clusterList": {}}}`, token: b.AdminToken, stream: true},
+		"absent_tokens":           {times: 100, path: "/k8s/clusters/edge-1/api", token: b.revoked()},
+		"strangers_token_reviews": {filled: true, path: exchange, body: operatorsToken("nobody"), client: from("127.0.7.1")},
+		"operator_token_reviews":  {filled: true, path: exchange, body: operatorsToken("operator"), client: from("127.0.7.1")},
 		"strangers_tokens":        {times: 100, here: true, path: "/axle.hub.v1.Projects/List", body: "{}", token: "axle_nobody_knows_it"},
 	}
+}
+
+// revoked returns the credential of a cluster that somebody got with a token that is deleted
+// since: the hub asks its database about that token.
+func (b *refusalBed) revoked() string {
+	made := b.admin("Tokens/Create", `{"name": "short", "scopes": ["admin"]}`)
+	answer := b.send(refusal{path: "/axle.hub.v1.ClusterAPI/CreateCredential", body: `{"cluster": "edge-1"}`, token: made["secret"].(string)})
+	var credential struct{ Token string }
+	if err := json.Unmarshal([]byte(answer.text), &credential); err != nil || credential.Token == "" {
+		b.t.Fatalf("a credential: %d %s", answer.status, answer.text)
+	}
+	b.admin("Tokens/Revoke", fmt.Sprintf(`{"id": %q}`, made["token"].(map[string]any)["id"]))
+	return credential.Token
+}
+
+// operatorsToken is a token that names the operator's account, for the cluster of pooled,
+// which accepts those of "operator".
+func operatorsToken(signed string) string {
+	part := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+	return fmt.Sprintf(`{"subject_token": "%s.%s.%s"}`, part(`{"alg":"RS256"}`), part(`{"iss":"https://cluster.example.com","sub":"system:serviceaccount:axle:operator","aud":"hub","exp":4102444800}`), part(signed))
+}
+
+// from is a client with an address of its own.
+func from(address string) *http.Client {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	return &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
 }
 
 // admin calls the hub as its administrator.
@@ -249,6 +282,9 @@ func (b *refusalBed) send(row refusal) refused429 {
 		b.t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
+	if row.probe {
+		r.Header.Set("Axle-Tunnel", "probe")
+	}
 	if row.head > 0 {
 		r.Header.Set("Extra", strings.Repeat("x", row.head))
 	}
@@ -261,7 +297,7 @@ func (b *refusalBed) send(row refusal) refused429 {
 	if row.token != "" {
 		r.Header.Set("Authorization", "Bearer "+row.token)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := cmp.Or(row.client, http.DefaultClient).Do(r)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -312,7 +348,7 @@ func fillUp(t *testing.T, one any) func() {
 	}
 	var held []*pool.Held
 	for n := 0; ; n++ {
-		h, err := p.Take(pool.Caller{Name: fmt.Sprint("caller ", n), Reserved: true})
+		h, err := p.TakeMany(pool.Caller{Name: fmt.Sprint("caller ", n), Reserved: true}, max(1, p.Size()/1000))
 		if err != nil {
 			break
 		}
@@ -337,6 +373,29 @@ func fillUp(t *testing.T, one any) func() {
 		for _, h := range held {
 			h.Leave()
 		}
+	}
+}
+
+// TestLimitsThatAreNoPoolsNameAWayOut holds that each other refusal with this code, of a
+// number that is reached or of a text that is too long, names what to do: no time makes room.
+func TestLimitsThatAreNoPoolsNameAWayOut(t *testing.T) {
+	refusal := regexp.MustCompile(`errcode\.New\(errcode\.Exhausted,\s*("(?:[^"\\]|\\.)*")`)
+	found := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range refusal.FindAllSubmatch(text, -1) {
+			found++
+			if !bytes.Contains(m[1], []byte("; ")) {
+				t.Errorf("%s: %s does not name what to do", path, m[1])
+			}
+		}
+		return err
+	})
+	if err != nil || found < 10 {
+		t.Errorf("%d refusals, %v", found, err)
 	}
 }
 

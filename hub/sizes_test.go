@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"runtime"
@@ -116,6 +117,47 @@ func TestRightsComeBeforeDecoding(t *testing.T) {
 	status, text, _ = costOf(t, h, guest, apply, sent{"application/json", "", []byte(`{"ref":{"cluster":"edge-1","name":"web"}}`)})
 	if status != http.StatusForbidden {
 		t.Errorf("%d %s", status, text)
+	}
+}
+
+// TestTextsWithinAMessageAreBounded: a text of JSON in a field of a message is one of its
+// bytes for the message's bound, and is decoded for itself.
+func TestTextsWithinAMessageAreBounded(t *testing.T) {
+	h := hubtest.New(t, hubtest.Config{})
+	bomb := `{"a":[[]` + strings.Repeat(",[]", 2<<20) + `]}`
+	quoted, err := json.Marshal(bomb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, body := range map[string]string{
+		"Clusters/Create": `{"name": "edge-1", "metadata": %s}`,
+		"Contexts/Create": `{"context": {"name": "c", "values": %s}}`,
+		"Outputs/Put":     `{"outputs": {"name": "c", "values": %s}}`,
+	} {
+		status, text, took := costOf(t, h, h.AdminToken, "/axle.hub.v1."+path, sent{"application/json", "", fmt.Appendf(nil, body, quoted)})
+		t.Logf("%s: %d MiB of text took %d MiB", path, len(bomb)>>20, took>>20)
+		if status == http.StatusOK || status == http.StatusNotFound || took > 64<<20 {
+			t.Errorf("%s: %d %s; %d MiB of text took %d MiB", path, status, text, len(bomb)>>20, took>>20)
+		}
+	}
+}
+
+// TestContextsAreBounded holds that the context of a global service, which is decoded for
+// each cluster, is not nested without end.
+func TestContextsAreBounded(t *testing.T) {
+	h := hubtest.New(t, hubtest.Config{})
+	for context, want := range map[string]string{
+		`{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`: "context: it is larger in memory than is allowed: it is nested more than 100 times",
+		`{"a":[[]` + strings.Repeat(",[]", 20_000) + `]}`:                   "context: it is larger in memory than is allowed: its elements",
+	} {
+		quoted, err := json.Marshal(context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, text, _ := costOf(t, h, h.AdminToken, "/axle.hub.v1.GlobalServices/Apply", sent{"application/json", "", fmt.Appendf(nil, `{"name": "g", "settings": {"context": %s}, "spec": {"repository": "r", "namespace": "n"}}`, quoted)})
+		if status != http.StatusBadRequest || !strings.Contains(text, want) {
+			t.Errorf("%d %s, want %s", status, text, want)
+		}
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -40,12 +39,11 @@ type Hub interface {
 // Config is what Clusters needs. All fields but Pools are required.
 type Config struct {
 	Hub Hub
-	// Client and Dynamic reach this cluster.
-	Client  kubernetes.Interface
-	Dynamic dynamic.Interface
-	BootID  string
-	Clock   clock.Clock
-	Log     *slog.Logger
+	// Client reaches this cluster.
+	Client kubernetes.Interface
+	BootID string
+	Clock  clock.Clock
+	Log    *slog.Logger
 	// Pools takes the pool of clusters that are worked on; nil shows none.
 	Pools *pool.Set
 }

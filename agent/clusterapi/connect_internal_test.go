@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/taken"
 )
 
 // A kubeconfig that Cluster API wrote, or whoever may write its Secrets, is used with the
@@ -48,6 +49,25 @@ users: [{name: u, user: {token: t0ken}}]
 			t.Errorf("%s: the error quotes a credential: %v", name, err)
 		}
 	}
+}
+
+// FuzzKubeconfig reads what anybody may write who writes Secrets of a namespace: as the
+// kubeconfig of a cluster, as an agent's identity, and as an object of Cluster API.
+func FuzzKubeconfig(f *testing.F) {
+	for _, text := range []string{"", "\x00", "current-context: c", "clusters: [{name: c, cluster: {server: x}}]", "a: &a [x, x]\nb: [*a, *a]", `{"clusterID": "cl_1"}`, `{"status": {"conditions": [{}, {}]}}`, strings.Repeat("[", 300), "users:\n" + strings.Repeat("- {}\n", 300)} {
+		f.Add([]byte(text))
+	}
+	_, _ = restConfig([]byte("{}")) // what is made once
+	f.Fuzz(func(t *testing.T, text []byte) {
+		bytes := taken.By(func() {
+			_, _ = restConfig(text)
+			_ = identified(&corev1.Secret{Data: map[string][]byte{"identity.json": text}})
+			_, _ = read(text)
+		})
+		if bytes > 4<<20+2048*len(text) {
+			t.Errorf("%d bytes take %d", len(text), bytes)
+		}
+	})
 }
 
 // An agent writes its keys before it is registered.

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -48,11 +47,7 @@ func TestClustersThatDoNotAnswerHoldNobodyUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := dynamic.NewForConfig(conf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := clusterapi.New(clusterapi.Config{Hub: silent{}, Client: client, Dynamic: objects, BootID: "b", Clock: clock.Real{}, Log: slog.New(slog.DiscardHandler)})
+	c := clusterapi.New(clusterapi.Config{Hub: silent{}, Client: client, BootID: "b", Clock: clock.Real{}, Log: slog.New(slog.DiscardHandler)})
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
 	defer func() {

@@ -3,20 +3,23 @@ package clusterapi
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubepage"
+	"github.com/axle-cd/axle/internal/logkey"
 )
 
 // The kinds of Cluster API that are read.
@@ -177,30 +180,32 @@ const pageSize = 100
 func (c *Clusters) each(ctx context.Context, resource schema.GroupVersionResource, do func(object)) error {
 	more := ""
 	for {
-		page, err := c.config.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: more})
+		path := "/apis/" + resource.Group + "/" + resource.Version + "/" + resource.Resource
+		request := c.config.Client.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Param("limit", strconv.Itoa(pageSize)).Param("continue", more)
+		page, err := kubepage.Each(ctx, request, func(item []byte) error {
+			o, err := read(item)
+			switch {
+			case errors.Is(err, bounded.ErrTooLarge): // whoever wrote it holds up nobody else
+				c.config.Log.Warn("an object of Cluster API is left out", "resource", resource.Resource, logkey.Error, err)
+			case err != nil:
+				return err
+			default:
+				do(o)
+			}
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		for _, item := range page.Items {
-			o, err := read(item)
-			if err != nil {
-				return err
-			}
-			do(o)
-		}
-		if more = page.GetContinue(); more == "" {
+		if more = page.Continue; more == "" {
 			return nil
 		}
 	}
 }
 
-func read(item unstructured.Unstructured) (o object, err error) {
-	text, err := item.MarshalJSON()
-	if err == nil {
-		err = json.Unmarshal(text, &o)
-	}
-	if err != nil {
-		return o, errcode.New(errcode.Unprocessable, "%s %s/%s has fields that Cluster API does not give it: %w", item.GetKind(), item.GetNamespace(), item.GetName(), err)
+func read(item []byte) (o object, err error) {
+	if err := kubepage.Decode(item, &o); err != nil {
+		return o, errcode.New(errcode.Unprocessable, "an object %s/%s has fields that Cluster API does not give it: %w", o.Namespace, o.Name, err)
 	}
 	return o, nil
 }

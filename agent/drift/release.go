@@ -77,16 +77,11 @@ func (w *Watcher) firstBadWorkload(ctx context.Context, kind kubeobj.Kind, ref k
 // badAmong checks the workloads of one kind.
 func (w *Watcher) badAmong(ctx context.Context, kind kubeobj.Kind, namespace string, release kubeobj.Ref) (string, error) {
 	selector := releaseName + "=" + release.Name + "," + releaseNamespace + "=" + release.Namespace
-	raw, err := w.rest.Get().AbsPath("/apis/"+kind.Group+"/"+kind.Version+"/namespaces/"+url.PathEscape(namespace), kind.Resource).
-		Param("labelSelector", selector).Param("limit", podsRead).SetHeader("Accept", acceptWhole).MaxRetries(0).Do(ctx).Raw()
+	list, err := few(ctx, w.rest.Get().AbsPath("/apis/"+kind.Group+"/"+kind.Version+"/namespaces/"+url.PathEscape(namespace), kind.Resource).Param("labelSelector", selector))
 	if err != nil {
 		return "", err
 	}
-	var list struct{ Items []map[string]any }
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return "", err
-	}
-	for _, item := range list.Items {
+	for _, item := range list {
 		object := &unstructured.Unstructured{Object: item}
 		object.SetAPIVersion(kind.APIVersion())
 		object.SetKind(kind.Kind)

@@ -15,8 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
@@ -30,6 +32,8 @@ const (
 	// rootCausesAtOnce bounds the workloads per look, podsRead the pods per workload.
 	rootCausesAtOnce = 5
 	podsRead         = "100"
+	// fewBytes is more than so many pods have that somebody wrote for use.
+	fewBytes = 8 << 20
 	// A container crashes when it restarted crashRestarts times, is not ready, and
 	// ended with an error within crashRecent. With the back-off of kubelet that is
 	// about five minutes after its first end, so that what waits for its database
@@ -163,16 +167,19 @@ func (w *Watcher) firstBadPod(ctx context.Context, kind kubeobj.Kind, ref kubeob
 	if err != nil || selector.Empty() {
 		return none, nil
 	}
-	raw, err = w.rest.Get().AbsPath("/api/v1/namespaces/"+url.PathEscape(ref.Namespace)+"/pods").Param("labelSelector", selector.String()).
-		Param("limit", podsRead).SetHeader("Accept", acceptWhole).MaxRetries(0).Do(ctx).Raw()
+	pods, err := few(ctx, w.rest.Get().AbsPath("/api/v1/namespaces/"+url.PathEscape(ref.Namespace)+"/pods").Param("labelSelector", selector.String()))
+	return worstPod(pods, w.cfg.Clock.Now()), err
+}
+
+// few returns the first objects of a list, as long as they are of a usual size.
+func few(ctx context.Context, r *rest.Request) ([]map[string]any, error) {
+	body, err := r.Param("limit", podsRead).SetHeader("Accept", acceptWhole).MaxRetries(0).Stream(ctx)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
-	var pods struct{ Items []map[string]any }
-	if err := json.Unmarshal(raw, &pods); err != nil {
-		return none, err
-	}
-	return worstPod(pods.Items, w.cfg.Clock.Now()), nil
+	defer body.Close()
+	var list struct{ Items []map[string]any }
+	return list.Items, bounded.ReadJSON(body, &list, fewBytes)
 }
 
 // worstPod says why the worst of some pods is unhealthy. Of several equally bad pods

@@ -21,8 +21,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
+	"github.com/axle-cd/axle/internal/kubepage"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
@@ -240,33 +242,25 @@ func (s *stream) list(ctx context.Context) error {
 	s.seen = map[name]bool{}
 	next := ""
 	for {
-		var page struct {
-			Metadata metav1.ListMeta
-			Items    []json.RawMessage
-		}
 		accept := acceptList
 		if s.k.whole {
 			accept = acceptWhole
 		}
 		limited, cancel := context.WithTimeout(ctx, time.Minute)
-		raw, err := s.request().Param("limit", strconv.Itoa(listPage)).Param("continue", next).SetHeader("Accept", accept).Do(limited).Raw()
+		page, err := kubepage.Each(limited, s.request().Param("limit", strconv.Itoa(listPage)).Param("continue", next).SetHeader("Accept", accept), func(item []byte) error {
+			ref, live, q, err := s.reduce(item)
+			if err == nil {
+				s.seen[name{ref.Namespace, ref.Name}] = true
+				s.w.saw(ctx, s.k, ref, live, q)
+			}
+			return err
+		})
 		cancel()
 		if err != nil {
 			return err
 		}
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return fmt.Errorf("read the list of %s: %w", s.k.kind, err)
-		}
-		for _, item := range page.Items {
-			ref, live, q, err := s.reduce(item)
-			if err != nil {
-				return err
-			}
-			s.seen[name{ref.Namespace, ref.Name}] = true
-			s.w.saw(ctx, s.k, ref, live, q)
-		}
-		if next = page.Metadata.Continue; next == "" {
-			s.version = page.Metadata.ResourceVersion
+		if next = page.Continue; next == "" {
+			s.version = page.ResourceVersion
 			s.complete(ctx)
 			return nil
 		}
@@ -293,14 +287,26 @@ func (s *stream) reduce(raw json.RawMessage) (kubeobj.Ref, kubeobj.Live, *questi
 				return ref, s.w.intern(live), q, nil
 			}
 		}
-		var object unstructured.Unstructured
-		if err := object.UnmarshalJSON(s.typed(raw)); err != nil {
+		result, err := s.judge(raw)
+		if err != nil {
 			return ref, live, nil, fmt.Errorf("read an object of %s: %w", s.k.kind, err)
 		}
-		result := s.w.cfg.Rules.Of(&object)
 		live.Health, live.Message = string(result.Status), short(result.Message)
 	}
 	return ref, s.w.intern(live), nil, nil
+}
+
+// judge returns the health of an object. One that becomes too large is left alone: whoever
+// wrote it is not to take the memory of all others.
+func (s *stream) judge(raw json.RawMessage) (health.Result, error) {
+	if err := bounded.CheckJSON(raw, nil, kubepage.Most); err != nil {
+		return health.Result{Status: health.Unknown, Message: "its health is not judged: " + err.Error()}, nil
+	}
+	var object unstructured.Unstructured
+	if err := object.UnmarshalJSON(s.typed(raw)); err != nil {
+		return health.Result{}, err
+	}
+	return s.w.cfg.Rules.Of(&object), nil
 }
 
 // typed adds the kind to an item of a list, which has none.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/axle-cd/axle/agent/tenancy"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/internal/secreterror"
@@ -26,6 +27,9 @@ import (
 
 // requestLimit is the deadline of every request except for logs.
 const requestLimit = 30 * time.Second
+
+// maxPods is how long the list of a test's pods may be, whoever wrote them.
+const maxPods = 8 << 20
 
 // client makes the requests that tests need. It can only be made from a permit.
 type client struct {
@@ -141,13 +145,17 @@ func (c *client) remove(ctx context.Context, path string, uid types.UID) error {
 func (c *client) pods(ctx context.Context, namespace string, job types.UID) ([]corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
-	raw, err := c.rest.Get().AbsPath("/api/v1/namespaces/"+namespace+"/pods").Param("labelSelector", "controller-uid="+string(job)).
-		Param("limit", "50").MaxRetries(0).Do(ctx).Raw()
+	body, err := c.rest.Get().AbsPath("/api/v1/namespaces/"+namespace+"/pods").Param("labelSelector", "controller-uid="+string(job)).
+		Param("limit", "50").MaxRetries(0).Stream(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer body.Close()
 	var list corev1.PodList
-	return list.Items, json.Unmarshal(raw, &list)
+	if err := bounded.ReadJSON(body, &list, maxPods); err != nil {
+		return nil, fmt.Errorf("the pods of a test: %w", err)
+	}
+	return list.Items, nil
 }
 
 // log opens a container's log with timestamps, from a time on.

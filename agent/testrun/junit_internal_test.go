@@ -60,3 +60,20 @@ func TestTailKeepsTheEnd(t *testing.T) {
 		t.Errorf("%d bytes in all, report %v, note %q", out.GetLogBytes(), out.GetReport(), log.note)
 	}
 }
+
+// FuzzJUnit holds that a report of any log has its bound: so many cases, each of three texts.
+func FuzzJUnit(f *testing.F) {
+	for _, text := range []string{"", "<testsuite/>", `<testsuites><testsuite name="a"><testcase name="b"><failure message="c">d</failure></testcase></testsuite></testsuites>`,
+		"<testsuite>" + strings.Repeat(`<testcase name="x"><error/></testcase>`, 100), "<testsuite><testcase>" + strings.Repeat("<a>", 500), strings.Repeat("<testsuite>", 100), "<?xml <!-- <![CDATA["} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := readJUnit(text, nil)
+		if err != nil {
+			return
+		}
+		if size := proto.Size(got); size > maxCases*(3*(maxCaseText+16)+16)+64 {
+			t.Errorf("%d bytes of a log become a report of %d", len(text), size)
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/clusterapi"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/taken"
 )
 
 // nested is JSON that is nested more deeply than is decoded.
@@ -45,4 +46,26 @@ func TestVariablesThatAreABomb(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+}
+
+// FuzzTemplate reads any text as each file of a template, and as the variables of a cluster:
+// what a repository and a caller write.
+func FuzzTemplate(f *testing.F) {
+	for _, text := range []string{"", "{}", "name: play", laughs(), nested("not"), `{"type": "object", "properties": {"a": {"$ref": "#"}}}`, `{"type": "object", "additionalProperties": {"pattern": "(a+)+$"}}`, `{"region": "eu", "nodePools": [{}]}`, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", strings.Repeat("[", 300)} {
+		f.Add(text)
+	}
+	template, err := clusterapi.Read(folder(nil), allowed)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, name := range []string{"template.yaml", "schema.json", "class/more.yaml"} {
+			if bytes := taken.By(func() { _, _ = clusterapi.Read(folder(map[string]string{name: text}), allowed) }); bytes > 64<<20+2048*len(text) {
+				t.Errorf("%s: %d bytes take %d", name, len(text), bytes)
+			}
+		}
+		if bytes := taken.By(func() { _, _ = template.Compose(t.Context(), clusterapi.Wish{Name: "a", Variables: text}) }); bytes > 64<<20+2048*len(text) {
+			t.Errorf("variables: %d bytes take %d", len(text), bytes)
+		}
+	})
 }

@@ -229,7 +229,7 @@ func (c ValueSetChange) apply(present fleet.ValueSet) (fleet.ValueSet, error) {
 		return next, errcode.New(errcode.Invalid, "the values cannot be written as JSON")
 	}
 	if len(text) > maxValueSet {
-		return next, errcode.New(errcode.Exhausted, "the values have %d bytes; at most %d are allowed, because they are sent with every service", len(text), maxValueSet)
+		return next, errcode.New(errcode.Exhausted, "the values have %d bytes; at most %d are allowed, because they are sent with every service; give fewer, or split them between two contexts", len(text), maxValueSet)
 	}
 	return decodeValueSet(text)
 }

@@ -3,8 +3,10 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"connectrpc.com/connect"
 
@@ -14,8 +16,13 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
+
+// maxValues is how long the values of a context may be to be read at all: twice what
+// hub/config keeps, whose refusal says how many bytes those are.
+const maxValues = 512 << 10
 
 // Values is the part of hub/config that people use.
 type Values interface {
@@ -140,7 +147,11 @@ func (s *Server) valueSetChange(ctx context.Context, kind string, m *hubv1.Conte
 		return c, errcode.New(errcode.Invalid, "global: cannot be combined with the project %.80q; give one of the two", m.GetProject())
 	}
 	if text := m.GetValues(); text != "" {
-		if err := json.Unmarshal([]byte(text), &c.Values); err != nil {
+		err := bounded.ReadJSON(strings.NewReader(text), &c.Values, maxValues)
+		if errors.Is(err, bounded.ErrTooLarge) {
+			return c, errcode.New(errcode.Exhausted, "values: %w; give fewer, or split them between two contexts", err)
+		}
+		if err != nil {
 			return c, errcode.New(errcode.Invalid, "values: must be a JSON object")
 		}
 	}

@@ -3,7 +3,6 @@ package fleet
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/managed"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -69,7 +69,7 @@ func (c *Cluster) check() error {
 		}
 	}
 	var object map[string]any
-	if err := json.Unmarshal([]byte(c.Metadata), &object); err != nil || len(c.Metadata) > maxMetadata {
+	if bounded.ReadJSON(strings.NewReader(c.Metadata), &object, maxMetadata) != nil {
 		return specrules.Field("metadata", "must be a JSON object of at most %d KiB", maxMetadata>>10)
 	}
 	return nil

@@ -83,7 +83,7 @@ func TestCodesOfTerminalsAreNotGuessed(t *testing.T) {
 	stopped := func(v *visitor, try func()) bool {
 		for range manyTries {
 			if try(); v.status == http.StatusTooManyRequests {
-				return true
+				return strings.Contains(v.page, "(pool login_codes)") && v.header.Get("Retry-After") != ""
 			}
 		}
 		return false
@@ -126,6 +126,7 @@ func TestTriesOfOneSourceAreBounded(t *testing.T) {
 		}
 	}
 	v.wants(http.StatusTooManyRequests, "too many attempts from here")
+	v.wants(http.StatusTooManyRequests, "(pool login_tries)")
 	if v.header.Get("Retry-After") == "" {
 		t.Error("it does not say when to come again")
 	}

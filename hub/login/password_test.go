@@ -71,6 +71,7 @@ func TestGuessesFromElsewhereDoNotLockTheOwner(t *testing.T) {
 	// Not even the right password helps where too many were wrong.
 	attacker.post("/login", url.Values{"email": {owner}, "password": {password}})
 	attacker.wants(http.StatusTooManyRequests, "too many attempts from here")
+	attacker.wants(http.StatusTooManyRequests, "(pool login_guesses)")
 	// Another account from there is another matter, and the owner elsewhere too.
 	for i := range 3 {
 		other := b.visitor(fmt.Sprintf("203.0.113.%d", 10+i))

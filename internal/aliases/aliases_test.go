@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/axle-cd/axle/internal/aliases"
 )
 
@@ -32,6 +34,23 @@ func TestAliasesAreBounded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// FuzzCheck holds that a text that passes becomes as much JSON as it may, whatever its
+// aliases are.
+func FuzzCheck(f *testing.F) {
+	for _, text := range []string{"", "a: b", "a: &a [x, x]\nb: [*a, *a]", "a: &a {<<: *a}", "a: &a [*a]", "? {a: &b c}\n: *b", strings.Repeat("- ", 200) + "x", nested(), "--- &a x\n--- *a", "a: &a " + strings.Repeat("x", 30<<10) + "\nb: [" + strings.Repeat("*a , ", 100) + "]"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if aliases.Check([]byte(text)) != nil {
+			return
+		}
+		// A byte of text may be six of JSON.
+		if made, err := yaml.YAMLToJSON([]byte(text)); err == nil && len(made) > 8*max(4*len(text), 1<<20) {
+			t.Errorf("%d bytes become %d", len(text), len(made))
+		}
+	})
 }
 
 // nested is a list of eight times the list before, ten times over.

@@ -6,7 +6,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -15,17 +14,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/axle-cd/axle/internal/bounded"
+	"github.com/axle-cd/axle/internal/taken"
 )
-
-// taken returns what a call allocates that is reachable or was, in bytes: more than what
-// is in use at any time.
-func taken(call func()) int {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	call()
-	runtime.ReadMemStats(&after)
-	return int(after.TotalAlloc - before.TotalAlloc)
-}
 
 // TestWhatIsChargedForJSONIsTaken does the same for JSON.
 func TestWhatIsChargedForJSONIsTaken(t *testing.T) {
@@ -43,7 +33,7 @@ func TestWhatIsChargedForJSONIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	check := func(name string, text []byte, into any) {
-		got := taken(func() { err = json.Unmarshal(text, into) })
+		got := taken.By(func() { err = json.Unmarshal(text, into) })
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -119,7 +109,7 @@ func TestXML(t *testing.T) {
 	}
 	text := page("<Contents/>", 100_000)
 	var err error
-	got := taken(func() { err = xml.Unmarshal(text, &listing{}) })
+	got := taken.By(func() { err = xml.Unmarshal(text, &listing{}) })
 	if err != nil || bounded.XML(text, &listing{}, got*2/3) == nil {
 		t.Errorf("%d bytes take %d and pass a bound of two thirds of it, %v", len(text), got, err)
 	}
@@ -139,7 +129,7 @@ func FuzzXML(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var err error
-		if bytes := taken(func() { err = bounded.XML(text, &listing{}, fuzzed) }); bytes > 4*fuzzed+64*len(text) {
+		if bytes := taken.By(func() { err = bounded.XML(text, &listing{}, fuzzed) }); bytes > 4*fuzzed+64*len(text) {
 			t.Fatalf("%d bytes take %d: %v", len(text), bytes, err)
 		}
 	})
@@ -156,7 +146,7 @@ func FuzzJSON(f *testing.F) {
 		var got any
 		var err error
 		// The error of a decoder quotes a little.
-		if bytes := taken(func() { err = bounded.JSON(text, &got, fuzzed) }); bytes > 2*fuzzed+4*len(text) {
+		if bytes := taken.By(func() { err = bounded.JSON(text, &got, fuzzed) }); bytes > 2*fuzzed+4*len(text) {
 			t.Fatalf("%d bytes take %d: %v", len(text), bytes, err)
 		}
 	})
@@ -170,7 +160,7 @@ func FuzzProto(f *testing.F) {
 		m := &descriptorpb.DescriptorProto{}
 		_ = proto.Unmarshal(nil, m) // what is made once for a type
 		var err error
-		if bytes := taken(func() { err = bounded.Proto(text, m, fuzzed) }); bytes > 2*fuzzed+4*len(text) {
+		if bytes := taken.By(func() { err = bounded.Proto(text, m, fuzzed) }); bytes > 2*fuzzed+4*len(text) {
 			t.Fatalf("%d bytes take %d: %v", len(text), bytes, err)
 		}
 	})

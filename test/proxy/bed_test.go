@@ -29,6 +29,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/seal"
 	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/kube"
@@ -196,6 +197,8 @@ type options struct {
 	clock    clock.Clock
 	// streams takes each stream that is opened; nil leaves them alone.
 	streams func(ctx context.Context, head *agentv1.StreamHead, open func() hubEnd) authproxy.Stream
+	// requests are the places for streams; nil has as many as there are.
+	requests *pool.Places
 }
 
 // hasty shortens the seconds that somebody waits.
@@ -224,6 +227,13 @@ func newBed(t *testing.T, o options) *bed {
 		Open: func(ctx context.Context, _ string, head *agentv1.StreamHead) (authproxy.Stream, error) {
 			open := func() hubEnd {
 				return newPair(ctx, head, func(ctx context.Context, s agentEnd) { agent.Serve(ctx, s) })
+			}
+			if o.requests != nil {
+				held, err := o.requests.Take(pool.Caller{Name: head.GetIdentity().GetUser()})
+				if err != nil {
+					return nil, err
+				}
+				context.AfterFunc(ctx, held.Leave)
 			}
 			if o.streams != nil {
 				return o.streams(ctx, head, open), nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // contextOf is a context for a cleanup of a test, whose own has ended.
@@ -50,6 +52,42 @@ func (b *bed) listed() []schema.GroupVersionResource {
 		}
 	}
 	return all
+}
+
+// TestRequestsAboveTheShareNameTheirPool holds that kubectl sees which pool is full, which
+// share it has and when to come again, in the API server's form, and that others are served.
+func TestRequestsAboveTheShareNameTheirPool(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"cluster_requests", "replica_requests"} {
+		places := pool.NewSet(nil).Places(pool.Spec{Name: name, Of: "requests", Size: 4, Retry: 5 * time.Second})
+		b := newBed(t, options{requests: places})
+		for range 2 {
+			if _, err := places.Take(pool.Caller{Name: "alice@example.com"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for token, want := range map[string]int{aliceToken: http.StatusTooManyRequests, adminToken: http.StatusOK} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url()+"/api", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", "Bearer "+token)
+			answer, err := b.server.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var status metav1.Status
+			err = json.NewDecoder(answer.Body).Decode(&status)
+			_ = answer.Body.Close()
+			if err != nil || answer.StatusCode != want {
+				t.Errorf("%s: %s: %d, want %d: %+v, %v", name, token, answer.StatusCode, want, status, err)
+			}
+			const text = "your share of the 4 places for requests is 2 now, and you have 2; end some; try again in 5 s (pool "
+			if want == http.StatusTooManyRequests && (answer.Header.Get("Retry-After") != "5" || status.Reason != metav1.StatusReasonTooManyRequests || !strings.Contains(status.Message, text+name+")")) {
+				t.Errorf("%s: %v: %+v", name, answer.Header, status)
+			}
+		}
+	}
 }
 
 // TestConsoleOfAWholeCluster is a client like k9s: informers for everything, half of

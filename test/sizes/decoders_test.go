@@ -35,6 +35,9 @@ var decoding = map[string]*regexp.Regexp{
 	"internal/bounded": regexp.MustCompile(`^(JSON|ReadJSON|XML|Proto|ProtoJSON)$`), "internal/packedlist": regexp.MustCompile(`^(Open|Check)$`), "internal/frame": regexp.MustCompile(`^Read`),
 }
 
+// writers are those that the head of the table explains.
+var writers = []string{"strangers", "callers", "agents", "hub", "upstream", "issuers", "API server", "charts", "itself", "its user"}
+
 // row is a line of the table: which package decodes what, who wrote it, what bounds it,
 // and which test holds that.
 type row struct{ by, bound, test string }
@@ -158,6 +161,12 @@ func TestDecodersAreListed(t *testing.T) {
 		}
 		if r.by != "itself" && r.by != "its user" {
 			strangers++
+			if !strings.Contains(r.test, "Fuzz") {
+				t.Errorf("line %d: what %s wrote needs a fuzz target: %s", n+1, r.by, line)
+			}
+		}
+		if !slices.Contains(writers, r.by) {
+			t.Errorf("line %d: %q is none of the writers %v", n+1, r.by, writers)
 		}
 		for _, name := range strings.Fields(r.test) {
 			if name != "-" && !known[name] {

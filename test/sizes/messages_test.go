@@ -2,7 +2,7 @@ package sizes_test
 
 import (
 	"fmt"
-	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,20 +15,11 @@ import (
 	_ "github.com/axle-cd/axle/api/peer/v1"
 	_ "github.com/axle-cd/axle/api/render/v1"
 	"github.com/axle-cd/axle/internal/bounded"
+	"github.com/axle-cd/axle/internal/taken"
 )
 
 // elements is how many a list has of which is measured what it takes.
 const elements = 20_000
-
-// taken returns what a call allocates that is reachable or was, in bytes: more than what
-// is in use at any time.
-func taken(call func()) int {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	call()
-	runtime.ReadMemStats(&after)
-	return int(after.TotalAlloc - before.TotalAlloc)
-}
 
 // ours calls visit with each message of our protocols.
 func ours(visit func(t protoreflect.MessageType)) {
@@ -80,7 +71,7 @@ func TestWhatIsChargedIsTaken(t *testing.T) {
 			}
 			m := of.New().Interface()
 			var err error
-			got := taken(func() { err = proto.Unmarshal(text, m) })
+			got := taken.By(func() { err = proto.Unmarshal(text, m) })
 			if err != nil {
 				t.Fatalf("%s: %v", f.FullName(), err)
 			}
@@ -110,12 +101,45 @@ func TestObjectsOfJSONAreCharged(t *testing.T) {
 			}
 			text := fmt.Appendf(nil, `{%q:%s}`, f.JSONName(), "["+strings.TrimSuffix(strings.Repeat("{},", elements), ",")+"]")
 			m := of.New().Interface()
-			got := taken(func() { err = protojson.Unmarshal(text, m) })
+			got := taken.By(func() { err = protojson.Unmarshal(text, m) })
 			if err != nil {
 				t.Fatalf("%s: %v", f.FullName(), err)
 			}
 			if bounded.ProtoJSON(text, m, got*2/3, protojson.UnmarshalOptions{}) == nil {
 				t.Errorf("%s: %d bytes take %d and pass a bound of two thirds of it", f.FullName(), len(text), got)
+			}
+		}
+	})
+}
+
+// FuzzMessages decodes any text as each message of our protocols, in both forms, as the
+// calls of people, agents, replicas and the render child do: within the bound, whatever it is.
+func FuzzMessages(f *testing.F) {
+	var all []protoreflect.MessageType
+	ours(func(t protoreflect.MessageType) { all = append(all, t) })
+	slices.SortFunc(all, func(a, b protoreflect.MessageType) int {
+		return strings.Compare(string(a.Descriptor().FullName()), string(b.Descriptor().FullName()))
+	})
+	const most = 64 << 10
+	for _, text := range []string{"", "\x0a\x00", strings.Repeat("\x12\x00", 4000), strings.Repeat("\x1a\x02\x0a\x00", 2000), "{}", `{"a":[{},{}]}`, `{"objects":[` + strings.Repeat("{},", 2000) + `{}]}`, strings.Repeat("[", 200)} {
+		for n := range all {
+			f.Add(uint16(n), text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, n uint16, text string) {
+		of := all[int(n)%len(all)]
+		// What is made once for a type is none of a text's.
+		_ = proto.Unmarshal(nil, of.New().Interface())
+		_ = protojson.Unmarshal([]byte("{}"), of.New().Interface())
+		var err error
+		for form, decode := range map[string]func(){
+			"proto": func() { err = bounded.Proto([]byte(text), of.New().Interface(), most) },
+			"JSON": func() {
+				err = bounded.ProtoJSON([]byte(text), of.New().Interface(), most, protojson.UnmarshalOptions{})
+			},
+		} {
+			if bytes := taken.By(decode); bytes > 3*most+8*len(text) {
+				t.Errorf("%s: %d bytes of %s take %d: %v", of.Descriptor().FullName(), len(text), form, bytes, err)
 			}
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/packedlist"
+	"github.com/axle-cd/axle/internal/taken"
 )
 
 func pack(tb testing.TB, text []byte) []byte {
@@ -35,7 +36,7 @@ func TestPackedListsAreBounded(t *testing.T) {
 		"components": &hubv1.ComponentList{}, "an agent's components": &agentv1.ComponentList{}, "differences": &hubv1.ServiceDifferenceList{}, "an agent's differences": &agentv1.DifferenceList{},
 	} {
 		var check, open error
-		bytes := taken(func() { check, open = packedlist.Check(packed, list), packedlist.Open(packed, list) })
+		bytes := taken.By(func() { check, open = packedlist.Check(packed, list), packedlist.Open(packed, list) })
 		t.Logf("%s: %d bytes took %d KiB", name, len(packed), bytes>>10)
 		if !errors.Is(check, bounded.ErrTooLarge) || !errors.Is(open, bounded.ErrTooLarge) || bytes > 2*opened {
 			t.Errorf("%s: %d bytes took %d MiB; %v, %v", name, len(packed), bytes>>20, check, open)
@@ -76,10 +77,10 @@ func FuzzPackedList(f *testing.F) {
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		var list hubv1.ComponentList
 		var check, open error
-		if bytes := taken(func() { check = packedlist.Check(packed, &list) }); bytes > opened {
+		if bytes := taken.By(func() { check = packedlist.Check(packed, &list) }); bytes > opened {
 			t.Fatalf("%d bytes take %d to check", len(packed), bytes)
 		}
-		if bytes := taken(func() { open = packedlist.Open(packed, &list) }); bytes > opened {
+		if bytes := taken.By(func() { open = packedlist.Open(packed, &list) }); bytes > opened {
 			t.Fatalf("%d bytes take %d", len(packed), bytes)
 		}
 		if check != nil && open == nil {

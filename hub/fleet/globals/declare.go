@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/cost"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -191,6 +192,9 @@ func (r *Request) check() error {
 	}
 	if len(r.Context) > 64<<10 {
 		return invalid("context", "is larger than 64 KiB")
+	}
+	if err := bounded.CheckJSON([]byte(r.Context), nil, bounded.Most(64<<10)); err != nil {
+		return invalid("context", "%s", err)
 	}
 	if _, err := object(r.Context); err != nil {
 		return err

@@ -147,7 +147,7 @@ func (ps *providers) CreateProvider(ctx context.Context, by identity.Principal, 
 			return err
 		}
 		if len(all) >= maxProviders {
-			return errcode.New(errcode.Exhausted, "there are %d providers already", len(all))
+			return errcode.New(errcode.Exhausted, "the hub has %d login providers, which is its limit; delete one first", len(all))
 		}
 		if err := ps.groupsExist(ctx, p); err != nil {
 			return err

@@ -113,7 +113,7 @@ func (s *leaseRows) StartFetch(ctx context.Context, repositoryID string, epoch i
 			return staleEpoch(repositoryID, epoch)
 		}
 		wait := max(time.Duration(l.start-l.now)*time.Microsecond+gap, time.Microsecond)
-		return errcode.New(errcode.Exhausted, "repository %s was fetched a moment ago", repositoryID).After(wait)
+		return errcode.New(errcode.Exhausted, "repository %s was fetched a moment ago; it is fetched again soon", repositoryID).After(wait)
 	})
 }
 

@@ -93,7 +93,7 @@ type upload struct {
 func (u *upload) Write(p []byte) (int, error) {
 	number := int32(len(u.parts) + 1)
 	if number > maxParts {
-		return 0, errcode.New(errcode.Exhausted, "the object is larger than %d GiB, the most that fits in parts of %d MiB", partBytes/(1<<20)*maxParts/1024, partBytes>>20)
+		return 0, errcode.New(errcode.Exhausted, "the object is larger than %d GiB, the most that fits in parts of %d MiB; keep it elsewhere", partBytes/(1<<20)*maxParts/1024, partBytes>>20)
 	}
 	ctx, cancel := context.WithTimeout(u.ctx, partTimeout)
 	defer cancel()
