@@ -11,6 +11,7 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
@@ -46,20 +47,34 @@ type Config struct {
 type Cleaner struct {
 	config Config
 	wake   chan struct{}
-	on     atomic.Bool
+	wanted atomic.Int32
 
 	// empty counts the passes in a row that found nothing.
-	empty      int
+	empty int
+	// reported is the last report that the hub took, nil while it is not known to want any.
 	reported   *agentv1.ReportCleanupRequest
 	reportedAt time.Time
+	// askAt is when to report again after the hub refused this cluster.
+	askAt time.Time
 }
+
+// What the list says: nothing yet, that the cluster stays, that it is being destroyed.
+const (
+	unknown int32 = iota
+	stays
+	destroyed
+)
 
 // New returns a Cleaner that does nothing yet.
 func New(c Config) *Cleaner { return &Cleaner{config: c, wake: make(chan struct{}, 1)} }
 
 // Set says whether the cluster is being destroyed.
 func (c *Cleaner) Set(destroying bool) {
-	if c.on.Swap(destroying) == destroying {
+	now := stays
+	if destroying {
+		now = destroyed
+	}
+	if c.wanted.Swap(now) == now {
 		return
 	}
 	select {
@@ -72,9 +87,14 @@ func (c *Cleaner) Set(destroying bool) {
 func (c *Cleaner) Run(ctx context.Context) error {
 	for {
 		var again <-chan time.Time
-		if c.on.Load() {
+		switch c.wanted.Load() {
+		case destroyed:
 			c.pass(ctx)
 			again = c.config.Clock.After(every)
+		case stays: // an agent of before may have left the refusal
+			if c.reported = nil; !c.admit(ctx) {
+				again = c.config.Clock.After(againAfter)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -85,9 +105,17 @@ func (c *Cleaner) Run(ctx context.Context) error {
 	}
 }
 
+// pass deletes what the cluster holds, if the hub still wants that: somebody may have removed
+// the cluster from the hub and kept its machines, of which no list comes.
 func (c *Cleaner) pass(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, passLimit)
 	defer cancel()
+	if c.config.Clock.Now().Before(c.askAt) {
+		return
+	}
+	if c.reported == nil && !c.report(ctx, &agentv1.ReportCleanupRequest{BootId: c.config.BootID, Message: "its agent looks for what is left at the provider"}) {
+		return
+	}
 	r := c.remove(ctx)
 	r.BootId = c.config.BootID
 	if c.empty++; len(r.GetLeft()) > 0 || r.GetMessage() != "" {
@@ -96,13 +124,23 @@ func (c *Cleaner) pass(ctx context.Context) {
 	if r.Done = c.empty >= sure; r.GetDone() != c.reported.GetDone() {
 		c.config.Log.Info("what this cluster holds at providers is removed, because it is being destroyed", logkey.Count, len(r.GetLeft()), "done", r.GetDone())
 	}
-	now := c.config.Clock.Now()
-	if c.reported != nil && proto.Equal(c.reported, r) && now.Sub(c.reportedAt) < againAfter {
-		return
+	if !proto.Equal(c.reported, r) || c.config.Clock.Now().Sub(c.reportedAt) >= againAfter {
+		c.report(ctx, r)
 	}
-	if err := c.config.Hub.ReportCleanup(ctx, r); err != nil {
-		c.config.Log.Warn("cannot report what this cluster still holds at providers", logkey.Error, err)
-		return
+}
+
+// report returns whether the hub took a report. When the hub no longer knows this cluster,
+// nothing more is deleted, and new objects are taken again.
+func (c *Cleaner) report(ctx context.Context, r *agentv1.ReportCleanupRequest) bool {
+	err := c.config.Hub.ReportCleanup(ctx, r)
+	if err == nil {
+		c.reported, c.reportedAt = r, c.config.Clock.Now()
+		return true
 	}
-	c.reported, c.reportedAt = r, now
+	c.config.Log.Warn("cannot report what this cluster still holds at providers", logkey.Error, err)
+	if errcode.Is(err, errcode.Unauthorized) {
+		c.reported, c.empty, c.askAt = nil, 0, c.config.Clock.Now().Add(againAfter)
+		c.admit(ctx)
+	}
+	return false
 }

@@ -14,7 +14,6 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
-	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
 	"github.com/axle-cd/axle/internal/pool"
@@ -80,8 +79,10 @@ type child struct {
 	// next is when to look again.
 	next time.Time
 
-	// Only who looks at it uses these. askedAt is when the hub was last asked.
+	// Only who looks at it uses these. askedAt is when the hub was last asked, and refused its
+	// answer if it will give no other: then somebody has to install an agent.
 	askedAt time.Time
+	refused string
 	backoff jitter.Backoff
 
 	// Only the report uses these. reported is what the hub knows since reportedAt.
@@ -191,8 +192,8 @@ func (c *Clusters) look(ctx context.Context, one *child, of types.UID, who pool.
 	connected, why, err := c.connect(ctx, one)
 	wait := lookEvery
 	switch {
-	case errcode.Is(err, errcode.Conflict):
-		why, wait = err.Error(), patience // the hub will say nothing else
+	case err == nil && why != "" && why == one.refused:
+		wait = settledEvery
 	case err != nil:
 		why, wait = err.Error(), one.backoff.Next()
 	default:

@@ -53,10 +53,17 @@ func (c *Clusters) connect(ctx context.Context, one *child) (connected bool, why
 		return false, "", err
 	case state.registered:
 		return true, "", nil
+	case one.refused != "" && !state.since.After(one.askedAt) && c.config.Clock.Now().Sub(one.askedAt) < patience:
+		return false, one.refused, nil
 	case !state.since.IsZero() && c.config.Clock.Now().Sub(later(state.since, one.askedAt)) < patience:
 		return false, "its agent is installed and has not registered yet", nil
 	}
+	one.refused = ""
 	got, err := c.config.Hub.EnrollChild(ctx, &agentv1.EnrollChildRequest{BootId: c.config.BootID, ServiceId: one.service})
+	if errcode.Is(err, errcode.Conflict) {
+		one.askedAt, one.refused = c.config.Clock.Now(), err.Error()
+		return false, one.refused, nil
+	}
 	if err != nil {
 		return false, "", err
 	}
