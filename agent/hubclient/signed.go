@@ -120,8 +120,8 @@ func (c *Client) Services(ctx context.Context, ids []string) (*agentv1.ServicesR
 // childPrefix is as servicesPrefix, for a cluster that is connected.
 const childPrefix = "axle-child\n"
 
-// EnrollChild returns what connects a cluster that a service of this one makes, signed by a
-// pinned key.
+// EnrollChild returns what connects a cluster that a service of this one makes, or one that
+// was found here, signed by a pinned key.
 func (c *Client) EnrollChild(ctx context.Context, r *agentv1.EnrollChildRequest) (*agentv1.Child, error) {
 	outer, err := call(ctx, c, c.calls().EnrollChild, r)
 	if err != nil {
@@ -131,8 +131,8 @@ func (c *Client) EnrollChild(ctx context.Context, r *agentv1.EnrollChildRequest)
 	if err := c.open("enrollment", outer.GetKeyId(), nil, childPrefix, outer.GetChild(), outer.GetSignature(), maxAnswer, &child); err != nil {
 		return nil, err
 	}
-	if child.GetServiceId() != r.GetServiceId() {
-		return nil, c.refuse(hold(Untrusted, 0, errcode.Forbidden, "enrollment refused: it is for service %.80q, and not for %.80q", child.GetServiceId(), r.GetServiceId()))
+	if child.GetServiceId() != r.GetServiceId() || child.GetUid() != r.GetFound().GetUid() {
+		return nil, c.refuse(hold(Untrusted, 0, errcode.Forbidden, "enrollment refused: it is for service %.80q, cluster %.80q, and not for %.80q, %.80q", child.GetServiceId(), child.GetUid(), r.GetServiceId(), r.GetFound().GetUid()))
 	}
 	return &child, nil
 }

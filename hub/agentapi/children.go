@@ -12,19 +12,26 @@ import (
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/plain"
 )
 
-// Children connects the clusters that services make; *clusterapi.Clusters implements it.
+// Children connects clusters of Cluster API; *clusterapi.Clusters implements it.
 type Children interface {
 	Enroll(ctx context.Context, managementID, serviceID string) (clusterapi.Child, error)
+	// Manifests are the agent's objects with a token.
+	Manifests(token string) (string, error)
 }
+
+// maxUID limits the uid of a Cluster object, in bytes.
+const maxUID = 100
 
 // childPrefix separates signatures of children from signatures of anything else.
 const childPrefix = "axle-child\n"
 
-// EnrollChild connects a cluster that a service of the caller's makes.
+// EnrollChild connects a cluster that a service of the caller's makes, or that it found.
 func (c calls) EnrollChild(ctx context.Context, req *connect.Request[agentv1.EnrollChildRequest]) (*connect.Response[agentv1.EnrollChildResponse], error) {
 	p, err := caller(ctx)
 	if err != nil {
@@ -33,13 +40,13 @@ func (c calls) EnrollChild(ctx context.Context, req *connect.Request[agentv1.Enr
 	if err := c.config.Keys.CheckBoot(ctx, p.ID, req.Msg.GetBootId()); err != nil {
 		return nil, err
 	}
-	child, err := c.enroll(ctx, p, req.Msg.GetServiceId())
+	child, err := c.enroll(ctx, p, req.Msg)
 	c.noteChild(ctx, req, p, child, err)
 	if err != nil {
 		return nil, err
 	}
 	text, err := proto.Marshal(&agentv1.Child{
-		ClusterId: p.ID, ServiceId: req.Msg.GetServiceId(), Name: child.Name, Manifests: child.Manifests, ExpiresAt: child.ExpiresAt,
+		ClusterId: p.ID, ServiceId: req.Msg.GetServiceId(), Uid: req.Msg.GetFound().GetUid(), Id: child.ID, Name: child.Name, Manifests: child.Manifests, ExpiresAt: child.ExpiresAt,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode a child: %w", err)
@@ -51,7 +58,7 @@ func (c calls) EnrollChild(ctx context.Context, req *connect.Request[agentv1.Enr
 	return connect.NewResponse(&agentv1.EnrollChildResponse{Child: text, Signature: signature.Bytes, KeyId: signature.KeyID}), nil
 }
 
-func (c calls) enroll(ctx context.Context, p identity.Principal, serviceID string) (clusterapi.Child, error) {
+func (c calls) enroll(ctx context.Context, p identity.Principal, m *agentv1.EnrollChildRequest) (clusterapi.Child, error) {
 	pending, err := c.config.Desired.Pending(p.ID)
 	if err != nil {
 		return clusterapi.Child{}, err
@@ -59,7 +66,27 @@ func (c calls) enroll(ctx context.Context, p identity.Principal, serviceID strin
 	if pending {
 		return clusterapi.Child{}, errcode.New(errcode.Forbidden, "cluster %s waits for a person's approval and connects no clusters yet", p.Name)
 	}
-	return c.config.Children.Enroll(ctx, p.ID, serviceID)
+	if m.GetFound() != nil {
+		return c.found(ctx, p, m.GetFound())
+	}
+	return c.config.Children.Enroll(ctx, p.ID, m.GetServiceId())
+}
+
+// found connects a cluster that others made, as far as its bootstrap token allows.
+func (c calls) found(ctx context.Context, p identity.Principal, m *agentv1.FoundCluster) (child clusterapi.Child, err error) {
+	child.Name = plain.Line(m.GetName(), maxUID)
+	if m.GetUid() == "" || len(m.GetUid()) > maxUID {
+		return child, errcode.New(errcode.Invalid, "uid: is that of the Cluster object")
+	}
+	row, token, err := c.config.Keys.Trade(ctx, m.GetBootstrapToken(), agentkey.Finding{
+		ManagementID: p.ID, Management: p.Name, UID: m.GetUid(), Name: m.GetName(), Handle: m.GetHandle(), Tags: m.GetTags(),
+	})
+	if err != nil {
+		return child, err
+	}
+	child.ID, child.Name, child.ExpiresAt = row.ClusterID, row.Name, token.ExpiresAt
+	child.Manifests, err = c.config.Children.Manifests(token.Secret)
+	return child, err
 }
 
 // noteChild records that a management cluster connected a cluster, or was refused.
@@ -71,6 +98,10 @@ func (c calls) noteChild(ctx context.Context, req *connect.Request[agentv1.Enrol
 		Actor: "agent of " + p.Name, ActorKind: string(identity.KindCluster), ActorID: p.ID, Source: address.Host(req.Peer().Addr),
 		Action: req.Spec().Procedure, ClusterID: child.ID, Kind: "cluster", Name: child.Name, Result: audit.ResultOK,
 		Detail: map[string]string{"management_cluster": p.Name, "service_id": req.Msg.GetServiceId()},
+	}
+	if f := req.Msg.GetFound(); f != nil {
+		delete(r.Detail, "service_id")
+		r.Detail["uid"] = plain.Line(f.GetUid(), maxUID)
 	}
 	if err != nil {
 		r.Result, r.Detail["error"] = string(errcode.Of(err)), errcode.Message(err)

@@ -40,6 +40,7 @@ type Keys interface {
 	Renew(ctx context.Context, r agentkey.Renewal) (agentkey.Renewed, error)
 	CheckBoot(ctx context.Context, clusterID, bootID string) error
 	Sign(ctx context.Context, payload []byte) (agentkey.Signature, error)
+	Trade(ctx context.Context, bearer string, f agentkey.Finding) (agentkey.Enrolled, identity.CreatedToken, error)
 	// Refused records that an agent received something that was not what the
 	// hub sent.
 	Refused(ctx context.Context, cluster identity.Principal, what string) error

@@ -42,3 +42,6 @@ func (s *Clusters) Enroll(ctx context.Context, managementID, serviceID string) (
 	c.Manifests, err = s.config.Manifests(token)
 	return c, err
 }
+
+// Manifests returns the agent's objects with a token.
+func (s *Clusters) Manifests(token string) (string, error) { return s.config.Manifests(token) }

@@ -35,6 +35,10 @@ type Origin struct {
 	Management string `json:"management,omitempty"`
 	Service    string `json:"service,omitempty"`
 	Namespace  string `json:"namespace,omitempty"`
+	// FoundOn and FoundUID are the id of the management cluster whose agent connects a cluster
+	// that others made there, and the uid of its Cluster object.
+	FoundOn  string `json:"foundOn,omitempty"`
+	FoundUID string `json:"foundUid,omitempty"`
 	// Destroying is set when the machines are being removed.
 	Destroying bool `json:"-"`
 }

@@ -3635,7 +3635,9 @@ type EnrollChildRequest struct {
 	BootId string                 `protobuf:"bytes,1,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
 	// The service that makes the cluster; its name, project and tags are the
 	// hub's.
-	ServiceId     string `protobuf:"bytes,2,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
+	ServiceId string `protobuf:"bytes,2,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
+	// Instead of service_id: a cluster that no service makes.
+	Found         *FoundCluster `protobuf:"bytes,3,opt,name=found,proto3" json:"found,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3684,6 +3686,95 @@ func (x *EnrollChildRequest) GetServiceId() string {
 	return ""
 }
 
+func (x *EnrollChildRequest) GetFound() *FoundCluster {
+	if x != nil {
+		return x.Found
+	}
+	return nil
+}
+
+// FoundCluster is a cluster of Cluster API that others made, as its management
+// cluster's agent found it.
+type FoundCluster struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A bootstrap token, with its allow list: name, handle and tags must be in it,
+	// and the project is the token's.
+	BootstrapToken string `protobuf:"bytes,1,opt,name=bootstrap_token,json=bootstrapToken,proto3" json:"bootstrap_token,omitempty"`
+	// The uid of the Cluster object.
+	Uid  string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Empty is the name.
+	Handle        string            `protobuf:"bytes,4,opt,name=handle,proto3" json:"handle,omitempty"`
+	Tags          map[string]string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FoundCluster) Reset() {
+	*x = FoundCluster{}
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FoundCluster) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FoundCluster) ProtoMessage() {}
+
+func (x *FoundCluster) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FoundCluster.ProtoReflect.Descriptor instead.
+func (*FoundCluster) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *FoundCluster) GetBootstrapToken() string {
+	if x != nil {
+		return x.BootstrapToken
+	}
+	return ""
+}
+
+func (x *FoundCluster) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+func (x *FoundCluster) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FoundCluster) GetHandle() string {
+	if x != nil {
+		return x.Handle
+	}
+	return ""
+}
+
+func (x *FoundCluster) GetTags() map[string]string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
 type EnrollChildResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A Child, as bytes so that the signature needs no canonical form.
@@ -3697,7 +3788,7 @@ type EnrollChildResponse struct {
 
 func (x *EnrollChildResponse) Reset() {
 	*x = EnrollChildResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3709,7 +3800,7 @@ func (x *EnrollChildResponse) String() string {
 func (*EnrollChildResponse) ProtoMessage() {}
 
 func (x *EnrollChildResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3722,7 +3813,7 @@ func (x *EnrollChildResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollChildResponse.ProtoReflect.Descriptor instead.
 func (*EnrollChildResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *EnrollChildResponse) GetChild() []byte {
@@ -3746,10 +3837,10 @@ func (x *EnrollChildResponse) GetKeyId() string {
 	return ""
 }
 
-// Child is what connects a cluster that a service makes.
+// Child is what connects a cluster that a service makes, or that was found.
 type Child struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The cluster of the service.
+	// The management cluster.
 	ClusterId string `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	ServiceId string `protobuf:"bytes,2,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
 	// The name of the new cluster in the hub.
@@ -3758,14 +3849,18 @@ type Child struct {
 	// is secret.
 	Manifests string `protobuf:"bytes,4,opt,name=manifests,proto3" json:"manifests,omitempty"`
 	// When the token ends; microseconds since 1970 UTC.
-	ExpiresAt     int64 `protobuf:"varint,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	ExpiresAt int64 `protobuf:"varint,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	// The uid of a cluster that was found.
+	Uid string `protobuf:"bytes,6,opt,name=uid,proto3" json:"uid,omitempty"`
+	// The id of the new cluster in the hub.
+	Id            string `protobuf:"bytes,7,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Child) Reset() {
 	*x = Child{}
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3777,7 +3872,7 @@ func (x *Child) String() string {
 func (*Child) ProtoMessage() {}
 
 func (x *Child) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3790,7 +3885,7 @@ func (x *Child) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Child.ProtoReflect.Descriptor instead.
 func (*Child) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Child) GetClusterId() string {
@@ -3828,6 +3923,20 @@ func (x *Child) GetExpiresAt() int64 {
 	return 0
 }
 
+func (x *Child) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+func (x *Child) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 // ReportDiffRequest is what applying one service would change.
 type ReportDiffRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -3853,7 +3962,7 @@ type ReportDiffRequest struct {
 
 func (x *ReportDiffRequest) Reset() {
 	*x = ReportDiffRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3865,7 +3974,7 @@ func (x *ReportDiffRequest) String() string {
 func (*ReportDiffRequest) ProtoMessage() {}
 
 func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3878,7 +3987,7 @@ func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffRequest.ProtoReflect.Descriptor instead.
 func (*ReportDiffRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReportDiffRequest) GetBootId() string {
@@ -3966,7 +4075,7 @@ type ReportDiffResponse struct {
 
 func (x *ReportDiffResponse) Reset() {
 	*x = ReportDiffResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[45]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3978,7 +4087,7 @@ func (x *ReportDiffResponse) String() string {
 func (*ReportDiffResponse) ProtoMessage() {}
 
 func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[45]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3991,7 +4100,7 @@ func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffResponse.ProtoReflect.Descriptor instead.
 func (*ReportDiffResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 // Difference is one object that an apply would change, without secrets; values
@@ -4016,7 +4125,7 @@ type Difference struct {
 
 func (x *Difference) Reset() {
 	*x = Difference{}
-	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4028,7 +4137,7 @@ func (x *Difference) String() string {
 func (*Difference) ProtoMessage() {}
 
 func (x *Difference) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4041,7 +4150,7 @@ func (x *Difference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Difference.ProtoReflect.Descriptor instead.
 func (*Difference) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Difference) GetGroup() string {
@@ -4119,7 +4228,7 @@ type DifferenceList struct {
 
 func (x *DifferenceList) Reset() {
 	*x = DifferenceList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4131,7 +4240,7 @@ func (x *DifferenceList) String() string {
 func (*DifferenceList) ProtoMessage() {}
 
 func (x *DifferenceList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4144,7 +4253,7 @@ func (x *DifferenceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DifferenceList.ProtoReflect.Descriptor instead.
 func (*DifferenceList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DifferenceList) GetDifferences() []*Difference {
@@ -4179,7 +4288,7 @@ type ReportChildrenRequest struct {
 
 func (x *ReportChildrenRequest) Reset() {
 	*x = ReportChildrenRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4191,7 +4300,7 @@ func (x *ReportChildrenRequest) String() string {
 func (*ReportChildrenRequest) ProtoMessage() {}
 
 func (x *ReportChildrenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4204,7 +4313,7 @@ func (x *ReportChildrenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportChildrenRequest.ProtoReflect.Descriptor instead.
 func (*ReportChildrenRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReportChildrenRequest) GetBootId() string {
@@ -4229,7 +4338,7 @@ type ReportChildrenResponse struct {
 
 func (x *ReportChildrenResponse) Reset() {
 	*x = ReportChildrenResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4241,7 +4350,7 @@ func (x *ReportChildrenResponse) String() string {
 func (*ReportChildrenResponse) ProtoMessage() {}
 
 func (x *ReportChildrenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4254,7 +4363,7 @@ func (x *ReportChildrenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportChildrenResponse.ProtoReflect.Descriptor instead.
 func (*ReportChildrenResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 // ReportCleanupRequest is what a cluster that is being destroyed still holds at
@@ -4275,7 +4384,7 @@ type ReportCleanupRequest struct {
 
 func (x *ReportCleanupRequest) Reset() {
 	*x = ReportCleanupRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4287,7 +4396,7 @@ func (x *ReportCleanupRequest) String() string {
 func (*ReportCleanupRequest) ProtoMessage() {}
 
 func (x *ReportCleanupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4300,7 +4409,7 @@ func (x *ReportCleanupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportCleanupRequest.ProtoReflect.Descriptor instead.
 func (*ReportCleanupRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReportCleanupRequest) GetBootId() string {
@@ -4346,7 +4455,7 @@ type ReportCleanupResponse struct {
 
 func (x *ReportCleanupResponse) Reset() {
 	*x = ReportCleanupResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4358,7 +4467,7 @@ func (x *ReportCleanupResponse) String() string {
 func (*ReportCleanupResponse) ProtoMessage() {}
 
 func (x *ReportCleanupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4371,7 +4480,7 @@ func (x *ReportCleanupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportCleanupResponse.ProtoReflect.Descriptor instead.
 func (*ReportCleanupResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{52}
 }
 
 // CleanupObject is an object whose deletion is waited for.
@@ -4391,7 +4500,7 @@ type CleanupObject struct {
 
 func (x *CleanupObject) Reset() {
 	*x = CleanupObject{}
-	mi := &file_agent_v1_agent_proto_msgTypes[52]
+	mi := &file_agent_v1_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4403,7 +4512,7 @@ func (x *CleanupObject) String() string {
 func (*CleanupObject) ProtoMessage() {}
 
 func (x *CleanupObject) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[52]
+	mi := &file_agent_v1_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4416,7 +4525,7 @@ func (x *CleanupObject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CleanupObject.ProtoReflect.Descriptor instead.
 func (*CleanupObject) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{52}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CleanupObject) GetKind() string {
@@ -4474,7 +4583,7 @@ type ChildState struct {
 
 func (x *ChildState) Reset() {
 	*x = ChildState{}
-	mi := &file_agent_v1_agent_proto_msgTypes[53]
+	mi := &file_agent_v1_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4486,7 +4595,7 @@ func (x *ChildState) String() string {
 func (*ChildState) ProtoMessage() {}
 
 func (x *ChildState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[53]
+	mi := &file_agent_v1_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4499,7 +4608,7 @@ func (x *ChildState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildState.ProtoReflect.Descriptor instead.
 func (*ChildState) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{53}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ChildState) GetServiceId() string {
@@ -4580,7 +4689,7 @@ type ChildMachine struct {
 
 func (x *ChildMachine) Reset() {
 	*x = ChildMachine{}
-	mi := &file_agent_v1_agent_proto_msgTypes[54]
+	mi := &file_agent_v1_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4592,7 +4701,7 @@ func (x *ChildMachine) String() string {
 func (*ChildMachine) ProtoMessage() {}
 
 func (x *ChildMachine) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[54]
+	mi := &file_agent_v1_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4605,7 +4714,7 @@ func (x *ChildMachine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildMachine.ProtoReflect.Descriptor instead.
 func (*ChildMachine) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{54}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ChildMachine) GetName() string {
@@ -4680,7 +4789,7 @@ type ChildMachines struct {
 
 func (x *ChildMachines) Reset() {
 	*x = ChildMachines{}
-	mi := &file_agent_v1_agent_proto_msgTypes[55]
+	mi := &file_agent_v1_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4692,7 +4801,7 @@ func (x *ChildMachines) String() string {
 func (*ChildMachines) ProtoMessage() {}
 
 func (x *ChildMachines) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[55]
+	mi := &file_agent_v1_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4705,7 +4814,7 @@ func (x *ChildMachines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildMachines.ProtoReflect.Descriptor instead.
 func (*ChildMachines) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{55}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ChildMachines) GetName() string {
@@ -4764,7 +4873,7 @@ type ChildCondition struct {
 
 func (x *ChildCondition) Reset() {
 	*x = ChildCondition{}
-	mi := &file_agent_v1_agent_proto_msgTypes[56]
+	mi := &file_agent_v1_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4776,7 +4885,7 @@ func (x *ChildCondition) String() string {
 func (*ChildCondition) ProtoMessage() {}
 
 func (x *ChildCondition) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[56]
+	mi := &file_agent_v1_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4789,7 +4898,7 @@ func (x *ChildCondition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildCondition.ProtoReflect.Descriptor instead.
 func (*ChildCondition) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{56}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ChildCondition) GetType() string {
@@ -5174,15 +5283,25 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\x12\x12\n" +
 	"\x04args\x18\x03 \x03(\tR\x04args\"\x0e\n" +
-	"\fPingResponse\"L\n" +
+	"\fPingResponse\"\x7f\n" +
 	"\x12EnrollChildRequest\x12\x17\n" +
 	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x12\x1d\n" +
 	"\n" +
-	"service_id\x18\x02 \x01(\tR\tserviceId\"`\n" +
+	"service_id\x18\x02 \x01(\tR\tserviceId\x121\n" +
+	"\x05found\x18\x03 \x01(\v2\x1b.axle.agent.v1.FoundClusterR\x05found\"\xe9\x01\n" +
+	"\fFoundCluster\x12'\n" +
+	"\x0fbootstrap_token\x18\x01 \x01(\tR\x0ebootstrapToken\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x16\n" +
+	"\x06handle\x18\x04 \x01(\tR\x06handle\x129\n" +
+	"\x04tags\x18\x05 \x03(\v2%.axle.agent.v1.FoundCluster.TagsEntryR\x04tags\x1a7\n" +
+	"\tTagsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"`\n" +
 	"\x13EnrollChildResponse\x12\x14\n" +
 	"\x05child\x18\x01 \x01(\fR\x05child\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\fR\tsignature\x12\x15\n" +
-	"\x06key_id\x18\x03 \x01(\tR\x05keyId\"\x96\x01\n" +
+	"\x06key_id\x18\x03 \x01(\tR\x05keyId\"\xb8\x01\n" +
 	"\x05Child\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1d\n" +
@@ -5191,7 +5310,9 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1c\n" +
 	"\tmanifests\x18\x04 \x01(\tR\tmanifests\x12\x1d\n" +
 	"\n" +
-	"expires_at\x18\x05 \x01(\x03R\texpiresAt\"\xdd\x02\n" +
+	"expires_at\x18\x05 \x01(\x03R\texpiresAt\x12\x10\n" +
+	"\x03uid\x18\x06 \x01(\tR\x03uid\x12\x0e\n" +
+	"\x02id\x18\a \x01(\tR\x02id\"\xdd\x02\n" +
 	"\x11ReportDiffRequest\x12\x17\n" +
 	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x12\x1d\n" +
 	"\n" +
@@ -5302,7 +5423,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*Position)(nil),               // 0: axle.agent.v1.Position
 	(*RegisterRequest)(nil),        // 1: axle.agent.v1.RegisterRequest
@@ -5346,36 +5467,38 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*Installation)(nil),           // 39: axle.agent.v1.Installation
 	(*PingResponse)(nil),           // 40: axle.agent.v1.PingResponse
 	(*EnrollChildRequest)(nil),     // 41: axle.agent.v1.EnrollChildRequest
-	(*EnrollChildResponse)(nil),    // 42: axle.agent.v1.EnrollChildResponse
-	(*Child)(nil),                  // 43: axle.agent.v1.Child
-	(*ReportDiffRequest)(nil),      // 44: axle.agent.v1.ReportDiffRequest
-	(*ReportDiffResponse)(nil),     // 45: axle.agent.v1.ReportDiffResponse
-	(*Difference)(nil),             // 46: axle.agent.v1.Difference
-	(*DifferenceList)(nil),         // 47: axle.agent.v1.DifferenceList
-	(*ReportChildrenRequest)(nil),  // 48: axle.agent.v1.ReportChildrenRequest
-	(*ReportChildrenResponse)(nil), // 49: axle.agent.v1.ReportChildrenResponse
-	(*ReportCleanupRequest)(nil),   // 50: axle.agent.v1.ReportCleanupRequest
-	(*ReportCleanupResponse)(nil),  // 51: axle.agent.v1.ReportCleanupResponse
-	(*CleanupObject)(nil),          // 52: axle.agent.v1.CleanupObject
-	(*ChildState)(nil),             // 53: axle.agent.v1.ChildState
-	(*ChildMachine)(nil),           // 54: axle.agent.v1.ChildMachine
-	(*ChildMachines)(nil),          // 55: axle.agent.v1.ChildMachines
-	(*ChildCondition)(nil),         // 56: axle.agent.v1.ChildCondition
-	nil,                            // 57: axle.agent.v1.RegisterRequest.TagsEntry
-	nil,                            // 58: axle.agent.v1.ServiceSpec.ConfigurationEntry
-	nil,                            // 59: axle.agent.v1.ServiceSpec.SecretsEntry
-	nil,                            // 60: axle.agent.v1.ServiceSpec.HiddenEntry
-	nil,                            // 61: axle.agent.v1.ClusterData.TagsEntry
-	(*SyncConfig)(nil),             // 62: axle.agent.v1.SyncConfig
-	(*Dependency)(nil),             // 63: axle.agent.v1.Dependency
-	(*SyncWindow)(nil),             // 64: axle.agent.v1.SyncWindow
-	(*Settings)(nil),               // 65: axle.agent.v1.Settings
-	(*Helm)(nil),                   // 66: axle.agent.v1.Helm
-	(*Kustomize)(nil),              // 67: axle.agent.v1.Kustomize
-	(*Renderer)(nil),               // 68: axle.agent.v1.Renderer
+	(*FoundCluster)(nil),           // 42: axle.agent.v1.FoundCluster
+	(*EnrollChildResponse)(nil),    // 43: axle.agent.v1.EnrollChildResponse
+	(*Child)(nil),                  // 44: axle.agent.v1.Child
+	(*ReportDiffRequest)(nil),      // 45: axle.agent.v1.ReportDiffRequest
+	(*ReportDiffResponse)(nil),     // 46: axle.agent.v1.ReportDiffResponse
+	(*Difference)(nil),             // 47: axle.agent.v1.Difference
+	(*DifferenceList)(nil),         // 48: axle.agent.v1.DifferenceList
+	(*ReportChildrenRequest)(nil),  // 49: axle.agent.v1.ReportChildrenRequest
+	(*ReportChildrenResponse)(nil), // 50: axle.agent.v1.ReportChildrenResponse
+	(*ReportCleanupRequest)(nil),   // 51: axle.agent.v1.ReportCleanupRequest
+	(*ReportCleanupResponse)(nil),  // 52: axle.agent.v1.ReportCleanupResponse
+	(*CleanupObject)(nil),          // 53: axle.agent.v1.CleanupObject
+	(*ChildState)(nil),             // 54: axle.agent.v1.ChildState
+	(*ChildMachine)(nil),           // 55: axle.agent.v1.ChildMachine
+	(*ChildMachines)(nil),          // 56: axle.agent.v1.ChildMachines
+	(*ChildCondition)(nil),         // 57: axle.agent.v1.ChildCondition
+	nil,                            // 58: axle.agent.v1.RegisterRequest.TagsEntry
+	nil,                            // 59: axle.agent.v1.ServiceSpec.ConfigurationEntry
+	nil,                            // 60: axle.agent.v1.ServiceSpec.SecretsEntry
+	nil,                            // 61: axle.agent.v1.ServiceSpec.HiddenEntry
+	nil,                            // 62: axle.agent.v1.ClusterData.TagsEntry
+	nil,                            // 63: axle.agent.v1.FoundCluster.TagsEntry
+	(*SyncConfig)(nil),             // 64: axle.agent.v1.SyncConfig
+	(*Dependency)(nil),             // 65: axle.agent.v1.Dependency
+	(*SyncWindow)(nil),             // 66: axle.agent.v1.SyncWindow
+	(*Settings)(nil),               // 67: axle.agent.v1.Settings
+	(*Helm)(nil),                   // 68: axle.agent.v1.Helm
+	(*Kustomize)(nil),              // 69: axle.agent.v1.Kustomize
+	(*Renderer)(nil),               // 70: axle.agent.v1.Renderer
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	57, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
+	58, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	6,  // 2: axle.agent.v1.RegisterResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
 	3,  // 3: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
@@ -5390,23 +5513,23 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	16, // 12: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
 	0,  // 13: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
 	20, // 14: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
-	62, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	58, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	59, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
-	63, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
+	64, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
+	59, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	60, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	65, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
 	21, // 19: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
 	19, // 20: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
-	64, // 21: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
-	60, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
+	66, // 21: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
+	61, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
 	18, // 23: axle.agent.v1.ServiceSpec.tenancy:type_name -> axle.agent.v1.Tenancy
 	17, // 24: axle.agent.v1.ServiceSpec.previews:type_name -> axle.agent.v1.Preview
-	65, // 25: axle.agent.v1.ServiceSpec.settings:type_name -> axle.agent.v1.Settings
+	67, // 25: axle.agent.v1.ServiceSpec.settings:type_name -> axle.agent.v1.Settings
 	16, // 26: axle.agent.v1.Preview.spec:type_name -> axle.agent.v1.ServiceSpec
 	12, // 27: axle.agent.v1.Preview.parts:type_name -> axle.agent.v1.Part
-	66, // 28: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
-	67, // 29: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
-	68, // 30: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
-	61, // 31: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	68, // 28: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
+	69, // 29: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
+	70, // 30: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
+	62, // 31: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
 	25, // 32: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
 	23, // 33: axle.agent.v1.ReportRequest.heals:type_name -> axle.agent.v1.Heal
 	24, // 34: axle.agent.v1.Heal.fields:type_name -> axle.agent.v1.DriftedField
@@ -5420,38 +5543,40 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	36, // 42: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
 	37, // 43: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
 	39, // 44: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
-	46, // 45: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
-	53, // 46: axle.agent.v1.ReportChildrenRequest.children:type_name -> axle.agent.v1.ChildState
-	52, // 47: axle.agent.v1.ReportCleanupRequest.left:type_name -> axle.agent.v1.CleanupObject
-	55, // 48: axle.agent.v1.ChildState.control_plane:type_name -> axle.agent.v1.ChildMachines
-	55, // 49: axle.agent.v1.ChildState.pools:type_name -> axle.agent.v1.ChildMachines
-	56, // 50: axle.agent.v1.ChildState.conditions:type_name -> axle.agent.v1.ChildCondition
-	54, // 51: axle.agent.v1.ChildState.machines:type_name -> axle.agent.v1.ChildMachine
-	1,  // 52: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
-	4,  // 53: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
-	14, // 54: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
-	22, // 55: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
-	32, // 56: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
-	44, // 57: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
-	41, // 58: axle.agent.v1.AgentService.EnrollChild:input_type -> axle.agent.v1.EnrollChildRequest
-	48, // 59: axle.agent.v1.AgentService.ReportChildren:input_type -> axle.agent.v1.ReportChildrenRequest
-	50, // 60: axle.agent.v1.AgentService.ReportCleanup:input_type -> axle.agent.v1.ReportCleanupRequest
-	38, // 61: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 62: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 63: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	15, // 64: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	26, // 65: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	33, // 66: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
-	45, // 67: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
-	42, // 68: axle.agent.v1.AgentService.EnrollChild:output_type -> axle.agent.v1.EnrollChildResponse
-	49, // 69: axle.agent.v1.AgentService.ReportChildren:output_type -> axle.agent.v1.ReportChildrenResponse
-	51, // 70: axle.agent.v1.AgentService.ReportCleanup:output_type -> axle.agent.v1.ReportCleanupResponse
-	40, // 71: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	62, // [62:72] is the sub-list for method output_type
-	52, // [52:62] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	42, // 45: axle.agent.v1.EnrollChildRequest.found:type_name -> axle.agent.v1.FoundCluster
+	63, // 46: axle.agent.v1.FoundCluster.tags:type_name -> axle.agent.v1.FoundCluster.TagsEntry
+	47, // 47: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
+	54, // 48: axle.agent.v1.ReportChildrenRequest.children:type_name -> axle.agent.v1.ChildState
+	53, // 49: axle.agent.v1.ReportCleanupRequest.left:type_name -> axle.agent.v1.CleanupObject
+	56, // 50: axle.agent.v1.ChildState.control_plane:type_name -> axle.agent.v1.ChildMachines
+	56, // 51: axle.agent.v1.ChildState.pools:type_name -> axle.agent.v1.ChildMachines
+	57, // 52: axle.agent.v1.ChildState.conditions:type_name -> axle.agent.v1.ChildCondition
+	55, // 53: axle.agent.v1.ChildState.machines:type_name -> axle.agent.v1.ChildMachine
+	1,  // 54: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
+	4,  // 55: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
+	14, // 56: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
+	22, // 57: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
+	32, // 58: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
+	45, // 59: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
+	41, // 60: axle.agent.v1.AgentService.EnrollChild:input_type -> axle.agent.v1.EnrollChildRequest
+	49, // 61: axle.agent.v1.AgentService.ReportChildren:input_type -> axle.agent.v1.ReportChildrenRequest
+	51, // 62: axle.agent.v1.AgentService.ReportCleanup:input_type -> axle.agent.v1.ReportCleanupRequest
+	38, // 63: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 64: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 65: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	15, // 66: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	26, // 67: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	33, // 68: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
+	46, // 69: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
+	43, // 70: axle.agent.v1.AgentService.EnrollChild:output_type -> axle.agent.v1.EnrollChildResponse
+	50, // 71: axle.agent.v1.AgentService.ReportChildren:output_type -> axle.agent.v1.ReportChildrenResponse
+	52, // 72: axle.agent.v1.AgentService.ReportCleanup:output_type -> axle.agent.v1.ReportCleanupResponse
+	40, // 73: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	64, // [64:74] is the sub-list for method output_type
+	54, // [54:64] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -5467,7 +5592,7 @@ func file_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   62,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

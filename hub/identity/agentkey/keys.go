@@ -61,6 +61,9 @@ type Clusters interface {
 	// Enroll marks the named cluster as registered, and creates it when it does
 	// not exist. Conflict when the name belongs to a registered cluster.
 	Enroll(ctx context.Context, e Enrollment) (Enrolled, error)
+	// Found returns the cluster that a management cluster found, and whether it is new.
+	// Conflict when the name belongs to another cluster, or when it is connected.
+	Found(ctx context.Context, f Finding) (c Enrolled, fresh bool, err error)
 	// SetIdentityProblem records a problem with a cluster's identity; empty
 	// text clears it.
 	SetIdentityProblem(ctx context.Context, clusterID, problem string) error

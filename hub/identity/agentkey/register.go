@@ -126,8 +126,8 @@ func (ks *Keys) enroll(ctx context.Context, token identity.Token, r Registration
 	} else if !errcode.Is(err, errcode.NotFound) {
 		return Enrolled{}, err
 	}
-	if token.Bootstrap.UsesLeft <= 0 {
-		return Enrolled{}, errcode.New(errcode.Unauthorized, "the bootstrap token was used up; make a new one and install the agent with it")
+	if err := ks.use(ctx, token); err != nil {
+		return Enrolled{}, err
 	}
 	if token.ClusterID != "" {
 		if err := ks.releaseKey(ctx, token, r); err != nil {
@@ -146,16 +146,21 @@ func (ks *Keys) enroll(ctx context.Context, token identity.Token, r Registration
 	if err != nil {
 		return Enrolled{}, err
 	}
-	terms := *token.Bootstrap
-	terms.UsesLeft--
-	token.Bootstrap = &terms
-	if err := ks.credentials.Update(ctx, token); err != nil {
-		return Enrolled{}, err
-	}
 	return enrolled, ks.stores.Keys.PutAgentKey(ctx, Key{
 		ClusterID: enrolled.ClusterID, ClusterName: enrolled.Name, PublicKey: r.PublicKey,
 		ClusterUID: r.ClusterUID, TokenID: token.ID, BootID: r.BootID, RegisteredAt: ks.now(),
 	})
+}
+
+// use takes one use of a token. Unauthorized when it has none left.
+func (ks *Keys) use(ctx context.Context, token identity.Token) error {
+	terms := *token.Bootstrap
+	if terms.UsesLeft <= 0 {
+		return errcode.New(errcode.Unauthorized, "the bootstrap token was used up; make a new one and install the agent with it")
+	}
+	terms.UsesLeft--
+	token.Bootstrap = &terms
+	return ks.credentials.Update(ctx, token)
 }
 
 // enrollAgain answers an agent whose key is known: the answer was lost, or the

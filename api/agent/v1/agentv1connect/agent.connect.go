@@ -98,8 +98,8 @@ type AgentServiceClient interface {
 	// that it is committed.
 	ReportDiff(context.Context, *connect.Request[v1.ReportDiffRequest]) (*connect.Response[v1.ReportDiffResponse], error)
 	// EnrollChild returns what connects a cluster that a service of the caller's
-	// makes. It may be repeated until an agent of that cluster has registered;
-	// each answer replaces the one before.
+	// makes, or one that others made. It may be repeated until an agent of that
+	// cluster has registered; each answer replaces the one before.
 	EnrollChild(context.Context, *connect.Request[v1.EnrollChildRequest]) (*connect.Response[v1.EnrollChildResponse], error)
 	// ReportChildren stores the state of clusters that services of the caller's
 	// make. An answer means that it is committed.
@@ -271,8 +271,8 @@ type AgentServiceHandler interface {
 	// that it is committed.
 	ReportDiff(context.Context, *connect.Request[v1.ReportDiffRequest]) (*connect.Response[v1.ReportDiffResponse], error)
 	// EnrollChild returns what connects a cluster that a service of the caller's
-	// makes. It may be repeated until an agent of that cluster has registered;
-	// each answer replaces the one before.
+	// makes, or one that others made. It may be repeated until an agent of that
+	// cluster has registered; each answer replaces the one before.
 	EnrollChild(context.Context, *connect.Request[v1.EnrollChildRequest]) (*connect.Response[v1.EnrollChildResponse], error)
 	// ReportChildren stores the state of clusters that services of the caller's
 	// make. An answer means that it is committed.
