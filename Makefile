@@ -78,7 +78,12 @@ release: docs web ## everything that a release publishes, into dist/release (KEY
 image-lock: ## take the newest Debian packages into the images: deploy/images/hub.lock
 	go run ./cmd/release lock $(ARGS)
 
-deps: ## install what the tests need beside Go, Node and git (Debian: by apt)
+# The libraries of others that log in to the hub in tests.
+PARTIES := test/oidc/node_modules/.package-lock.json
+$(PARTIES): test/oidc/package-lock.json
+	npm --prefix test/oidc ci --no-audit --no-fund
+
+deps: $(PARTIES) ## install what the tests need beside Go, Node and git (Debian: by apt)
 	@./test/deps.sh
 
 kubedev: ## build the Kubernetes control plane of the test bed (once, cached by content)
@@ -102,6 +107,7 @@ BUF := web/node_modules/.bin/buf
 INSTALLED := web/node_modules/.package-lock.json
 $(INSTALLED): web/package-lock.json
 	npm --prefix web ci --no-audit --no-fund
+
 
 UPDATE := go test -vet=off $(NODWARF) -count=1
 # Committed files that tests compare with what they are made of, whenever they run, and write with -update.

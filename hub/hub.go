@@ -35,6 +35,7 @@ import (
 	"github.com/axle-cd/axle/hub/login/declared"
 	"github.com/axle-cd/axle/hub/notify"
 	"github.com/axle-cd/axle/hub/objects"
+	"github.com/axle-cd/axle/hub/oidc"
 	"github.com/axle-cd/axle/hub/operations"
 	"github.com/axle-cd/axle/hub/preview/refs"
 	"github.com/axle-cd/axle/hub/setuptoken"
@@ -92,6 +93,7 @@ type Hub struct {
 	setup      *setuptoken.Keeper
 	declared   *declared.Providers
 	login      *login.Server
+	signin     *oidc.Provider
 	agents     *agents
 	tunnels    *tunnel.Tunnels
 	proxy      *authproxy.Proxy
@@ -298,6 +300,9 @@ func (h *Hub) makeEdges() error {
 	if h.login, err = h.newLogin(); err != nil {
 		return err
 	}
+	if h.signin, err = newSignin(h); err != nil {
+		return err
+	}
 	people, err := newConsole(h, previews)
 	if err != nil {
 		return err
@@ -326,6 +331,7 @@ func (h *Hub) makeEdges() error {
 	mux.Handle(webhook.Pattern, h.hooks)
 	people.Register(mux)
 	h.login.Register(mux)
+	h.signin.Register(mux)
 	pages := static.NewConsole(h.config.Console, h.URL(), mux.Patterns())
 	mux.Handle("/", pages)
 	h.handler = behindProxies(h.config.TrustedProxies, tracing.Handler(h.proxy.Raw(h.exposed(h.clustersOrigin(mux))), pages.Kind))

@@ -94,7 +94,7 @@ func (s *again) password(w http.ResponseWriter, r *http.Request) error {
 	if err := s.proved(w, r, p, account.MethodPassword, clock.Micros(s.clock.Now())); err != nil {
 		return err
 	}
-	http.Redirect(w, r, safeNext(next), http.StatusSeeOther)
+	s.goOn(w, r, next)
 	return nil
 }
 

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// maxNext limits the length of ?next=.
-const maxNext = 1500
+// MaxNext limits the length of ?next=.
+const MaxNext = 2000
 
 // safeNext returns a path of this hub to continue at, or the first page for
 // anything else: the value of ?next= is untrusted.
 func safeNext(next string) string {
 	const home = "/"
-	if next == "" || len(next) > maxNext || next[0] != '/' || strings.HasPrefix(next, "//") {
+	if next == "" || len(next) > MaxNext || next[0] != '/' || strings.HasPrefix(next, "//") {
 		return home
 	}
 	for _, r := range next {

@@ -90,7 +90,7 @@ func (s *Server) passwordDone(w http.ResponseWriter, r *http.Request, user ident
 	if err := s.seal(w, cookieKnown, known{email.Lower(user.Name), rand.Text()}, knownLifetime); err != nil {
 		return err
 	}
-	http.Redirect(w, r, safeNext(next), http.StatusSeeOther)
+	s.goOn(w, r, next)
 	return nil
 }
 

@@ -51,6 +51,10 @@ type view struct {
 	Account *accountView
 	Again   *againView
 	Trial   *trialView
+	Consent *Consent
+
+	// Refresh is where the page leads by itself.
+	Refresh template.URL
 
 	// FormTo is one more origin that a form's answer may lead to.
 	FormTo string

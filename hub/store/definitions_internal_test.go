@@ -24,6 +24,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/hub/store/rollouts"
 	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/hub/store/signins"
 	"github.com/axle-cd/axle/hub/store/sources"
 	"github.com/axle-cd/axle/hub/store/statuses"
 )
@@ -45,7 +46,7 @@ var definitions = map[rows.Definition]string{
 }
 
 func init() {
-	for _, room := range []map[rows.Definition]string{accounts.Queries, auditlog.Queries, configuration.Queries, rollouts.Queries, sources.Queries, notifications.Queries, operations.Queries, objects.Queries, indexed.Queries} {
+	for _, room := range []map[rows.Definition]string{accounts.Queries, auditlog.Queries, configuration.Queries, rollouts.Queries, sources.Queries, notifications.Queries, operations.Queries, objects.Queries, indexed.Queries, signins.Queries} {
 		maps.Copy(definitions, room)
 	}
 }

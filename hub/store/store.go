@@ -19,6 +19,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/previews"
 	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/hub/store/rollouts"
+	"github.com/axle-cd/axle/hub/store/signins"
 	"github.com/axle-cd/axle/hub/store/sources"
 	"github.com/axle-cd/axle/hub/store/sqldb"
 	"github.com/axle-cd/axle/hub/store/statuses"
@@ -62,6 +63,7 @@ type Store struct {
 	*notificationTable
 	*operationTable
 	*objectTable
+	*signinTable
 	db     *sqldb.DB
 	url    string
 	clock  clock.Clock
@@ -119,7 +121,7 @@ func open(ctx context.Context, c Config, use sqldb.Use) (s *Store, err error) {
 	s.history, s.recipes, s.statusTable = revisions.New(s.db, s.clock), artifacts.New(s.db, s.clock), statuses.New(s.db)
 	s.compared, s.accountTable, s.auditTable = previews.New(s.db), accounts.New(s.db, s.SetSetting), auditlog.New(s.db)
 	s.notificationTable, s.operationTable = notifications.New(s.db), operations.New(s.db)
-	s.objectTable = objects.New(s.db)
+	s.objectTable, s.signinTable = objects.New(s.db), signins.New(s.db)
 	s.globalTable = globals.New(s.db, s.history, s.clock)
 	s.holdTable = globals.NewHolds(s.db)
 	s.sourceTable = sources.New(s.db, s.Sealer, s.recipes.PutArtifacts)
@@ -167,6 +169,7 @@ type (
 	notificationTable = notifications.Table
 	operationTable    = operations.Table
 	objectTable       = objects.Table
+	signinTable       = signins.Table
 )
 
 // Close ends what is running and closes the database; calls after it are

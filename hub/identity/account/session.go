@@ -162,6 +162,16 @@ func (ss *sessions) LogoutHint(ctx context.Context, tokenID string) (providerID,
 	return row.ProviderID, string(plain), nil
 }
 
+// TermsOf returns how a session began, and when. NotFound.
+func (ss *sessions) TermsOf(ctx context.Context, tokenID string) (terms SessionTerms, createdAt int64, err error) {
+	row, err := ss.stores.Sessions.Session(ctx, tokenID)
+	if err != nil {
+		return terms, 0, err
+	}
+	t, err := ss.stores.Tokens.Token(ctx, tokenID)
+	return row.SessionTerms, t.CreatedAt, err
+}
+
 // EndSession ends one session or command line token: the caller's own, or
 // anybody's for an administrator. NotFound, Forbidden as Principal.MayEnd. Other
 // replicas refuse it within 5 s.

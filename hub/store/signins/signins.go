@@ -1,0 +1,189 @@
+// Package signins stores what the hub's OpenID provider keeps: its signing keys, the grants
+// of people to applications with their codes and tokens, and consents. hub/store embeds its
+// Table; hub/oidc decides what is stored, seals and hashes.
+//
+// Invariant: no statement reads or deletes all grants at once.
+package signins
+
+import (
+	"context"
+	"encoding/hex"
+
+	"github.com/axle-cd/axle/hub/oidc"
+	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+var (
+	_ oidc.KeyStore     = (*Table)(nil)
+	_ oidc.GrantStore   = (*Table)(nil)
+	_ oidc.ConsentStore = (*Table)(nil)
+)
+
+// Table holds all of it. Its methods are safe for concurrent use.
+type Table struct{ db query.DB }
+
+// New returns the sign-ins in a database.
+func New(db query.DB) *Table { return &Table{db} }
+
+// Queries are the queries that read each table, for tests.
+var Queries = map[rows.Definition]string{keyTable: selectKeys, grantTable: selectGrants, secretTable: selectSecrets, consentTable: selectConsents}
+
+var (
+	keyTable = rows.Of("oidc_keys", func(c *rows.Columns, k *oidc.StoredKey) {
+		rows.Col(c, "id", &k.ID)
+		rows.Col(c, "algorithm", &k.Algorithm)
+		rows.Col(c, "public", &k.Public)
+		rows.Col(c, "sealed", &k.Sealed)
+		rows.Col(c, "created_at", &k.CreatedAt)
+		rows.Col(c, "signs_from", &k.SignsFrom)
+		rows.Col(c, "ends_at", &k.EndsAt)
+	})
+	selectKeys = keyTable.Select()
+	insertKey  = keyTable.All().Insert("")
+
+	grantTable = rows.Of("oidc_grants", func(c *rows.Columns, g *oidc.Grant) {
+		rows.Col(c, "id", &g.ID)
+		rows.Col(c, "client_id", &g.ClientID)
+		rows.Col(c, "user_id", &g.UserID)
+		rows.Col(c, "session_id", &g.SessionID)
+		rows.Col(c, "token_id", &g.TokenID)
+		rows.List(c, "scopes", &g.Scopes)
+		rows.Col(c, "nonce", &g.Nonce)
+		rows.Col(c, "redirect", &g.Redirect)
+		rows.Col(c, "challenge", &g.Challenge)
+		rows.Col(c, "auth_at", &g.AuthAt)
+		rows.List(c, "methods", &g.Methods)
+		rows.Col(c, "class", &g.Class)
+		rows.Col(c, "created_at", &g.CreatedAt)
+		rows.Col(c, "ends_at", &g.EndsAt)
+	})
+	selectGrants = grantTable.Select()
+	insertGrant  = grantTable.All().Insert("")
+
+	secretTable = rows.Of("oidc_secrets", func(c *rows.Columns, s *oidc.Secret) {
+		rows.Hex(c, "hash", &s.Hash)
+		rows.Col(c, "kind", &s.Kind)
+		rows.Col(c, "grant_id", &s.GrantID)
+		rows.List(c, "scopes", &s.Scopes)
+		rows.Col(c, "created_at", &s.CreatedAt)
+		rows.Col(c, "expires_at", &s.ExpiresAt)
+		rows.Col(c, "used_at", &s.UsedAt)
+	})
+	selectSecrets = secretTable.Select()
+	insertSecret  = secretTable.All().Insert("ON CONFLICT DO NOTHING")
+
+	consentTable = rows.Of("oidc_consents", func(c *rows.Columns, n *oidc.Consent) {
+		rows.Col(c, "user_id", &n.UserID)
+		rows.Col(c, "client_id", &n.ClientID)
+		rows.List(c, "scopes", &n.Scopes)
+		rows.Col(c, "given_at", &n.GivenAt)
+	})
+	selectConsents = consentTable.Select()
+	putConsent     = consentTable.All().Upsert("user_id", "client_id")
+)
+
+// SigninKeys implements oidc.KeyStore.
+func (t *Table) SigninKeys(ctx context.Context) ([]oidc.StoredKey, error) {
+	return query.All(ctx, t.db, keyTable.Reader(), selectKeys+"ORDER BY signs_from, id")
+}
+
+// InsertSigninKey implements oidc.KeyStore.
+func (t *Table) InsertSigninKey(ctx context.Context, k oidc.StoredKey) error {
+	_, err := insertKey.Exec(ctx, t.db, &k)
+	return err
+}
+
+// EndSigninKey implements oidc.KeyStore.
+func (t *Table) EndSigninKey(ctx context.Context, id string, at int64) error {
+	_, err := t.db.Exec(ctx, "UPDATE oidc_keys SET ends_at = $1 WHERE id = $2", at, id)
+	return err
+}
+
+// DeleteSigninKeys implements oidc.KeyStore.
+func (t *Table) DeleteSigninKeys(ctx context.Context, now int64) error {
+	_, err := t.db.Exec(ctx, "DELETE FROM oidc_keys WHERE ends_at > 0 AND ends_at < $1", now)
+	return err
+}
+
+// InsertGrant implements oidc.GrantStore.
+func (t *Table) InsertGrant(ctx context.Context, g oidc.Grant) error {
+	_, err := insertGrant.Exec(ctx, t.db, &g)
+	return err
+}
+
+// Grant implements oidc.GrantStore.
+func (t *Table) Grant(ctx context.Context, id string) (oidc.Grant, error) {
+	g, found, err := query.One(ctx, t.db, grantTable.Reader(), selectGrants+"WHERE id = $1", id)
+	if err == nil && !found {
+		err = errcode.New(errcode.NotFound, "the login has ended")
+	}
+	return g, err
+}
+
+// ExtendGrant implements oidc.GrantStore.
+func (t *Table) ExtendGrant(ctx context.Context, id string, endsAt int64) error {
+	_, err := t.db.Exec(ctx, "UPDATE oidc_grants SET ends_at = $1 WHERE id = $2 AND ends_at < $1", endsAt, id)
+	return err
+}
+
+// DeleteGrants implements oidc.GrantStore.
+func (t *Table) DeleteGrants(ctx context.Context, ids []string) error {
+	return query.Chunks(ids, func(args []any) error {
+		in := query.Placeholders(1, len(args))
+		if _, err := t.db.Exec(ctx, "DELETE FROM oidc_secrets WHERE grant_id IN ("+in+")", args...); err != nil {
+			return err
+		}
+		_, err := t.db.Exec(ctx, "DELETE FROM oidc_grants WHERE id IN ("+in+")", args...)
+		return err
+	})
+}
+
+// InsertSecret implements oidc.GrantStore.
+func (t *Table) InsertSecret(ctx context.Context, s oidc.Secret) error {
+	_, err := insertSecret.Exec(ctx, t.db, &s)
+	return err
+}
+
+// Secret implements oidc.GrantStore.
+func (t *Table) Secret(ctx context.Context, hash []byte) (oidc.Secret, error) {
+	s, found, err := query.One(ctx, t.db, secretTable.Reader(), selectSecrets+"WHERE hash = $1", hex.EncodeToString(hash))
+	if err == nil && !found {
+		err = errcode.New(errcode.NotFound, "the code or token is not known")
+	}
+	return s, err
+}
+
+// UseSecret implements oidc.GrantStore.
+func (t *Table) UseSecret(ctx context.Context, hash []byte, now int64) (bool, error) {
+	return query.ExecOne(ctx, t.db, "UPDATE oidc_secrets SET used_at = $1 WHERE hash = $2 AND used_at = 0 AND expires_at > $1", now, hex.EncodeToString(hash))
+}
+
+// DeleteSecret implements oidc.GrantStore.
+func (t *Table) DeleteSecret(ctx context.Context, hash []byte) error {
+	_, err := t.db.Exec(ctx, "DELETE FROM oidc_secrets WHERE hash = $1", hex.EncodeToString(hash))
+	return err
+}
+
+// DropGrants implements oidc.GrantStore.
+func (t *Table) DropGrants(ctx context.Context, before int64, limit int) (int64, error) {
+	secrets, err := t.db.Exec(ctx, "DELETE FROM oidc_secrets WHERE hash IN (SELECT hash FROM oidc_secrets WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)", before, limit)
+	if err != nil {
+		return 0, err
+	}
+	grants, err := t.db.Exec(ctx, "DELETE FROM oidc_grants WHERE id IN (SELECT id FROM oidc_grants WHERE ends_at < $1 ORDER BY ends_at LIMIT $2)", before, limit)
+	return max(secrets, grants), err
+}
+
+// Consent implements oidc.ConsentStore.
+func (t *Table) Consent(ctx context.Context, userID, clientID string) (oidc.Consent, error) {
+	c, _, err := query.One(ctx, t.db, consentTable.Reader(), selectConsents+"WHERE user_id = $1 AND client_id = $2", userID, clientID)
+	return c, err
+}
+
+// PutConsent implements oidc.ConsentStore.
+func (t *Table) PutConsent(ctx context.Context, c oidc.Consent) error {
+	_, err := putConsent.ExecOne(ctx, t.db, &c)
+	return err
+}
