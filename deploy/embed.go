@@ -17,6 +17,12 @@ var Charts embed.FS
 //go:embed crds/*.yaml
 var CRDs embed.FS
 
+// Clusters are the templates of clusters that axle up puts into a repository: clusters/docker,
+// and bed, that of the test bed, to try.
+//
+//go:embed clusters/docker bed
+var Clusters embed.FS
+
 // Agent are the files that a hub works with: those of the agent's manifests, and the list of the
 // component files of Cluster API.
 //

@@ -42,7 +42,7 @@ step seedrace ./test/seedrace.sh
 step node-parts ./test/deps.sh node
 tests node -timeout=60m ./test/node/story
 tests world -timeout=60m '-run=TestCDN|TestKillAtEveryCall|TestConnectionKilledAtEachCall|TestPeopleInAClusterOfProcesses' ./test/world
-tests install -timeout=30m '-run=FromThePreviousRelease|TestPreviousStoreOnThisSchema|TestKilledInstallGoesOn|TestStockHelmGivesTheSameObjects|TestReplicasServeWhilePodsGoAndVersionsChange' ./test/install
+tests install -timeout=60m '-run=KilledAtEachStep|TestUpLocalMakesClusters|FromThePreviousRelease|TestPreviousStoreOnThisSchema|TestKilledInstallGoesOn|TestStockHelmGivesTheSameObjects|TestReplicasServeWhilePodsGoAndVersionsChange' ./test/install
 tests console -timeout=30m -run=TestBrowser/huge ./test/console
 target screenshots
 target capi

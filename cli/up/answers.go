@@ -27,16 +27,13 @@ const answersHead = `# The answers to axle up, without secrets, and the version 
 # axle up local and axle up upgrade read them.
 `
 
-// target is where the control plane runs, workload which clusters are made beside it:
-// none.
-const (
-	target   = "local"
-	workload = "none"
-)
+// target is where the control plane runs.
+const target = "local"
 
 // answers are what a repository is generated from.
 type answers struct {
-	Target   string `json:"target"`
+	Target string `json:"target"`
+	// Workload is which clusters are made beside the management cluster.
 	Workload string `json:"workload"`
 	// URL is the hub's address, Email the first administrator's.
 	URL   string `json:"url"`
@@ -72,6 +69,11 @@ func (a *answers) questions() []question {
 	}
 }
 
+// all are the questions, with those that have a default.
+func (a *answers) all() []question {
+	return append(a.questions(), question{"name", "", &a.Name}, question{"branch", "", &a.Branch}, question{"workload", "", &a.Workload})
+}
+
 // readAnswers are those of a folder, nil if it has none.
 func readAnswers(dir string) (*answers, error) {
 	text, err := os.ReadFile(filepath.Join(dir, answersFile))
@@ -89,7 +91,7 @@ func parseAnswers(text []byte) (*answers, error) {
 	if err := yaml.UnmarshalStrict(text, a); err != nil {
 		return nil, errcode.New(errcode.Invalid, "%s is not what axle up wrote (%w): restore it from Git", answersFile, err)
 	}
-	if a.Target != target || a.Workload != workload {
+	if _, known := a.workload(); a.Target != target || !known {
 		return nil, errcode.New(errcode.Invalid, "%s has the target %q with the workload %q, which this version of axle does not have: use the version that made it", answersFile, a.Target, a.Workload)
 	}
 	return a, nil
@@ -102,8 +104,7 @@ func (a *answers) text() ([]byte, error) {
 
 // contradicts names what was answered in another way before.
 func (a *answers) contradicts(given *answers, dir string) error {
-	have, now := a.questions(), given.questions()
-	have, now = append(have, question{"name", "", &a.Name}, question{"branch", "", &a.Branch}), append(now, question{"name", "", &given.Name}, question{"branch", "", &given.Branch})
+	have, now := a.all(), given.all()
 	var differ []string
 	for i, q := range have {
 		if *now[i].into != "" && *now[i].into != *q.into {
@@ -138,6 +139,9 @@ func (a *answers) check() error {
 	if u, err := url.Parse(a.URL); err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return exitcode.Usagef("--url %q is no address of a hub: write https://NAME", a.URL)
 	}
+	if _, known := a.workload(); !known {
+		return exitcode.Usagef("--workload %q is not one of %s", a.Workload, strings.Join(workloadNames(), ", "))
+	}
 	u, err := url.Parse(a.Repository)
 	if err != nil || !slices.Contains(remoteSchemes, u.Scheme) || u.Host == "" {
 		return exitcode.Usagef("--repo is no URL of a Git repository: write https://HOST/PATH.git or ssh://git@HOST/PATH.git")
@@ -161,7 +165,10 @@ func (a *answers) check() error {
 
 // complete fills in what has a default.
 func (a *answers) complete() {
-	a.Target, a.Workload, a.Version = target, workload, buildinfo.Version
+	a.Target, a.Version = target, buildinfo.Version
+	if a.Workload == "" {
+		a.Workload = workloadAnswers[0].name
+	}
 	if a.Name == "" {
 		a.Name = "fleet"
 	}

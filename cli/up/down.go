@@ -183,7 +183,7 @@ func (r *remover) find(ctx context.Context) error {
 		known[name] = true
 		switch {
 		case slices.Contains(held, object) && object.GetNamespace() != "" && object.GetNamespace() != namespace:
-			others = append(others, fmt.Sprintf("kubectl -n %s delete %s.%s %s", object.GetNamespace(), strings.ToLower(object.GetKind()), object.GroupVersionKind().Group, object.GetName()))
+			others = append(others, fmt.Sprintf("%s -n %s delete %s.%s %s", r.kubectl(), object.GetNamespace(), strings.ToLower(object.GetKind()), object.GroupVersionKind().Group, object.GetName()))
 		case slices.Contains(workloadKinds, object.GetKind()):
 			r.services = append(r.services, object)
 		default:

@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write examples/up/local")
 
-// example is the public example of a generated repository.
-const example = "../../examples/up/local"
+// examples are the public examples of generated repositories, by the answer to --workload.
+var examples = map[string]string{"none": "../../examples/up/local", "docker": "../../examples/up/local-docker"}
 
 // exampleAnswers are its answers; its version is no release, so that it changes with the
 // skeleton and not with each release.
@@ -42,9 +42,17 @@ func rendered(t *testing.T, a *answers) map[string][]byte {
 	return files
 }
 
-// The example is what axle up generates. With -update it is made again.
+// The examples are what axle up generates. With -update they are made again.
 func TestTheExampleIsGenerated(t *testing.T) {
-	files := rendered(t, exampleAnswers())
+	for workload, example := range examples {
+		a := exampleAnswers()
+		a.Workload = workload
+		isGenerated(t, example, rendered(t, a))
+	}
+}
+
+func isGenerated(t *testing.T, example string, files map[string][]byte) {
+	t.Helper()
 	if *update {
 		if err := os.RemoveAll(example); err != nil {
 			t.Fatal(err)
@@ -71,11 +79,11 @@ func TestTheExampleIsGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a, b := slices.Sorted(maps.Keys(files)), slices.Sorted(maps.Keys(have)); !slices.Equal(a, b) {
-		t.Errorf("generated %q, committed %q: go test ./cli/up -run %s -update", a, b, t.Name())
+		t.Errorf("%s: generated %q, committed %q: go test ./cli/up -run %s -update", example, a, b, t.Name())
 	}
 	for name, text := range files {
 		if string(have[name]) != string(text) {
-			t.Errorf("%s differs: go test ./cli/up -run %s -update", name, t.Name())
+			t.Errorf("%s/%s differs: go test ./cli/up -run %s -update", example, name, t.Name())
 		}
 	}
 }
@@ -86,13 +94,15 @@ func TestEveryCombinationIsWhole(t *testing.T) {
 	for _, login := range []bool{true, false} {
 		for _, repository := range []string{"", "https://git.example.com/you/fleet.git", "ssh://git@git.example.com:2222/you/fleet.git"} {
 			for _, branch := range []string{"", "release/1.0"} {
-				a := exampleAnswers()
-				a.Login, a.Repository, a.Branch = login, repository, branch
-				a.complete()
-				if err := a.check(); err != nil {
-					t.Error(err)
+				for _, workload := range workloadNames() {
+					a := exampleAnswers()
+					a.Login, a.Repository, a.Branch, a.Workload = login, repository, branch, workload
+					a.complete()
+					if err := a.check(); err != nil {
+						t.Error(err)
+					}
+					whole(t, rendered(t, a))
 				}
-				whole(t, rendered(t, a))
 			}
 		}
 	}
@@ -102,6 +112,9 @@ func whole(t *testing.T, files map[string][]byte) {
 	t.Helper()
 	objects := 0
 	for name, text := range files {
+		if strings.Contains(string(text), "](..") {
+			t.Errorf("%s leads out of the repository:\n%s", name, text)
+		}
 		if strings.Contains(string(text), "[[") || strings.Contains(string(text), "<no value>") {
 			t.Errorf("%s has a marker:\n%s", name, text)
 		}
@@ -137,6 +150,7 @@ func TestAnswersAreChecked(t *testing.T) {
 		"an option as branch": func(a *answers) { a.Branch = "--upload-pack=x" },
 		"a name of YAML":      func(a *answers) { a.Name = "a: b" },
 		"a template":          func(a *answers) { a.Repository = "https://git.example.com/{{.x}}.git" },
+		"no such workload":    func(a *answers) { a.Workload = "vms" },
 		"no address":          func(a *answers) { a.URL = "" },
 	} {
 		a := exampleAnswers()

@@ -38,6 +38,11 @@ import (
 // gitUser is the one user of the Git server.
 const gitUser = "git"
 
+// hashed is the name of the Git server's certificate in a folder of authorities: OpenSSL's hash
+// of its subject. Git adds such a folder to the file of authorities that GIT_SSL_CAINFO names,
+// which counts before a file of its settings.
+const hashed = "55c1c4d4.0"
+
 // certificateLife is that of the Git server's certificate; a Secret that is deleted, and an
 // axle up after it, make another.
 const certificateLife = 10 * 365 * 24 * time.Hour
@@ -190,7 +195,7 @@ func (b *builder) forward(ctx context.Context) (local string, err error) {
 		return "", err
 	}
 	if pod == "" {
-		return "", errcode.New(errcode.Unavailable, "the Git server of the cluster has no pod that runs: kubectl -n %s get pods -l app.kubernetes.io/name=%s shows the reason", namespace, gitServer)
+		return "", errcode.New(errcode.Unavailable, "the Git server of the cluster has no pod that runs: %s -n %s get pods -l app.kubernetes.io/name=%s shows the reason", b.kubectl(), namespace, gitServer)
 	}
 	server, _, err := rest.DefaultServerUrlFor(b.kube.Config)
 	if err != nil {
@@ -252,17 +257,22 @@ func (b *builder) reachable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(dir, "axle-git.pem")
-	if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, authority) {
-		if err := os.WriteFile(file, authority, 0o600); err != nil {
+	file, folder := filepath.Join(dir, gitServer+".pem"), filepath.Join(dir, gitServer)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	for _, path := range []string{file, filepath.Join(folder, hashed)} {
+		if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, authority) {
+			continue
+		}
+		if err := os.WriteFile(path, authority, 0o600); err != nil {
 			return err
 		}
 	}
 	local := (&url.URL{Scheme: "https", Host: net.JoinHostPort("localhost", b.answers.Port())}).String()
-	kubectl := confirm.Line(append([]string{"kubectl"}, b.kubectlFlags()...))
 	for _, setting := range [][2]string{
-		{"url." + local + "/.insteadOf", "https://" + host + "/"}, {"http." + local + ".sslCAInfo", file}, {"http." + local + ".proxy", ""},
-		{"credential." + local + ".helper", fmt.Sprintf(`!f() { echo username=%s; echo "password=$(%s -n %s get secret %s -o 'jsonpath={.data.password}' | base64 -d)"; }; f`, gitUser, kubectl, namespace, gitServer)},
+		{"url." + local + "/.insteadOf", "https://" + host + "/"}, {"http." + local + ".sslCAInfo", file}, {"http." + local + ".sslCAPath", folder}, {"http." + local + ".proxy", ""},
+		{"credential." + local + ".helper", fmt.Sprintf(`!f() { echo username=%s; echo "password=$(%s -n %s get secret %s -o 'jsonpath={.data.password}' | base64 -d)"; }; f`, gitUser, b.kubectl(), namespace, gitServer)},
 	} {
 		if _, err := b.git.run(ctx, "config", setting[0], setting[1]); err != nil {
 			return err
@@ -271,8 +281,9 @@ func (b *builder) reachable(ctx context.Context) error {
 	return nil
 }
 
-// kubectlFlags are the flags of kubectl that name the cluster.
-func (b *builder) kubectlFlags() (args []string) {
+// kubectl begins a command for the cluster of this run, whatever the current one is.
+func (b *builder) kubectl() string {
+	args := []string{"kubectl"}
 	if b.kubeconfig != "" {
 		path, err := filepath.Abs(b.kubeconfig)
 		if err != nil {
@@ -283,5 +294,5 @@ func (b *builder) kubectlFlags() (args []string) {
 	if b.kubeContext != "" {
 		args = append(args, "--context", b.kubeContext)
 	}
-	return args
+	return confirm.Line(args)
 }

@@ -149,7 +149,7 @@ func (b *builder) gitRuns(ctx context.Context) error {
 	if err != nil || done {
 		return err
 	}
-	return errcode.New(errcode.Unavailable, "the Git server of the cluster does not run within %s (%s): kubectl -n %s describe pods -l app.kubernetes.io/name=%s shows the reason; run the same command again to go on", b.wait, why, namespace, gitServer)
+	return errcode.New(errcode.Unavailable, "the Git server of the cluster does not run within %s (%s): %s -n %s describe pods -l app.kubernetes.io/name=%s shows the reason; run the same command again to go on", b.wait, why, b.kubectl(), namespace, gitServer)
 }
 
 // gitAllowed are the flags of an install with which the hub may read the Git server, where

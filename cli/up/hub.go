@@ -51,6 +51,7 @@ func (b *builder) bootstrap(ctx context.Context) error {
 	if err := b.run(ctx, "apply", "-f", filepath.Join(b.dir, "root.yaml")); err != nil {
 		return err
 	}
+	b.say("the root service is applied; the hub reads the repository %s", b.answers.Name)
 	return b.run(ctx, "repos", "refresh", b.answers.Name, "--wait")
 }
 

@@ -146,7 +146,7 @@ func (b *builder) lookRefs(ctx context.Context) error {
 	}
 	refs, err := ask.run(ctx, "ls-remote", b.answers.Repository)
 	if err != nil && b.answers.Git == inCluster {
-		return errcode.New(errcode.Unavailable, "the Git server of the cluster does not answer: %w; kubectl -n %s logs deployment/%s shows the reason", err, namespace, gitServer)
+		return errcode.New(errcode.Unavailable, "the Git server of the cluster does not answer: %w; %s -n %s logs deployment/%s shows the reason", err, b.kubectl(), namespace, gitServer)
 	}
 	if err != nil {
 		return errcode.New(errcode.Unavailable, "the repository %s cannot be read: %w; create it, empty, and give --username and --password-file, or --ssh-key-file", repourl.Shown(b.answers.Repository), err)
@@ -205,6 +205,9 @@ func (b *builder) reach() error {
 // lookCluster checks the cluster as axle preflight does, with the values to be used.
 func (b *builder) lookCluster(ctx context.Context) error {
 	if err := b.reach(); err != nil {
+		return err
+	}
+	if err := b.lookClusterAPI(); err != nil {
 		return err
 	}
 	file, err := os.CreateTemp("", "axle-up-*.yaml")

@@ -38,9 +38,22 @@ func (r *remover) hub() (*sdk.Client, error) {
 
 // clusters names what is connected beside the management cluster, with the command for each.
 func (r *remover) clusters(ctx context.Context, client *sdk.Client) (first []string, err error) {
+	files, err := r.declaredIn()
+	if err != nil {
+		return nil, err
+	}
 	all, err := client.AllClusters(ctx, &hubv1.ListClustersRequest{})
 	for _, c := range all {
-		if name := c.GetName(); name != cluster {
+		_, resource, _ := strings.Cut(c.GetManagedBy().GetId(), "/")
+		switch name, origin := c.GetName(), c.GetOrigin(); {
+		case name == cluster:
+		case origin.GetDestroying():
+			first = append(first, fmt.Sprintf("cluster %[1]s is being destroyed: axle clusters get %[1]s shows the progress", name))
+		case origin != nil && files[resource] != "":
+			first = append(first, fmt.Sprintf("cluster %[1]s, made from the template %[2]s; this command destroys no machines: delete %[3]s, commit and push that, and then axle clusters destroy %[1]s --take-over", name, origin.GetTemplate(), files[resource]))
+		case origin != nil:
+			first = append(first, fmt.Sprintf("cluster %[1]s, made from the template %[2]s; this command destroys no machines: axle clusters destroy %[1]s --take-over", name, origin.GetTemplate()))
+		default:
 			first = append(first, fmt.Sprintf("cluster %[1]s: axle clusters delete %[1]s --detach leaves what it runs; or delete its services before", name))
 		}
 	}
@@ -102,7 +115,7 @@ func (r *remover) orphans() error {
 	var commands []string
 	for _, object := range slices.Concat(r.services, r.rest) {
 		if len(object.GetFinalizers()) > 0 {
-			commands = append(commands, fmt.Sprintf(`kubectl -n %s patch %s.%s %s --type merge -p '{"metadata":{"finalizers":null}}'`, namespace, strings.ToLower(object.GetKind()), object.GroupVersionKind().Group, object.GetName()))
+			commands = append(commands, fmt.Sprintf(`%s -n %s patch %s.%s %s --type merge -p '{"metadata":{"finalizers":null}}'`, r.kubectl(), namespace, strings.ToLower(object.GetKind()), object.GroupVersionKind().Group, object.GetName()))
 		}
 	}
 	if len(commands) == 0 {
@@ -186,7 +199,7 @@ func (r *remover) remove(ctx context.Context, objects []*unstructured.Unstructur
 	if err != nil || done {
 		return err
 	}
-	return errcode.New(errcode.Unavailable, "%s is not gone within %s (%s): kubectl describe shows more; run the same command again to go on", kubeapply.Name(left[0]), r.wait, why)
+	return errcode.New(errcode.Unavailable, "%s is not gone within %s (%s): %s describe shows more; run the same command again to go on", kubeapply.Name(left[0]), r.wait, why, r.kubectl())
 }
 
 // stop ends the root service, and leaves what it applied, which the operator must let go
@@ -371,7 +384,7 @@ func (r *remover) tidy(ctx context.Context) error {
 		return err
 	}
 	if len(found) > 0 {
-		r.kept = append(r.kept, fmt.Sprintf("the namespace %[1]s with %[2]s: kubectl delete namespace %[1]s", namespace, strings.Join(found, ", ")))
+		r.kept = append(r.kept, fmt.Sprintf("the namespace %[1]s with %[2]s: %[3]s delete namespace %[1]s", namespace, strings.Join(found, ", "), r.kubectl()))
 		return nil
 	}
 	return r.remove(ctx, []*unstructured.Unstructured{have})
@@ -404,7 +417,7 @@ func (r *remover) stays(out io.Writer) {
 	if r.answers.Git == inCluster {
 		stays = "this folder, with the commits that it has"
 	}
-	fmt.Fprintf(out, "what stays:\n  %s: axle up local makes the fleet again\n  the cluster at %s\n  the custom resource definitions: kubectl get crds -o name lists them\n", stays, r.kube.Config.Host)
+	fmt.Fprintf(out, "what stays:\n  %s: axle up local makes the fleet again\n  the cluster at %s\n  the custom resource definitions: %s get crds -o name lists them\n", stays, r.kube.Config.Host, r.kubectl())
 	for _, name := range r.kept {
 		if strings.HasPrefix(name, cluster+"/") {
 			name = "the objects of service " + name + ", which this repository does not declare"

@@ -43,11 +43,20 @@ func render(from fs.FS, a *answers, own []byte) (map[string][]byte, error) {
 		if err := t.Execute(&out, a); err != nil {
 			return err
 		}
-		files[name] = []byte(out.String())
+		if strings.TrimSpace(out.String()) != "" { // else it is not for these answers
+			files[name] = []byte(out.String())
+		}
 		return nil
 	})
 	if err != nil {
 		return nil, errcode.New(errcode.Internal, "the skeleton in this program cannot be rendered: %w", err)
+	}
+	made, err := a.clusterTemplate()
+	if err != nil {
+		return nil, errcode.New(errcode.Internal, "the template of clusters in this program: %w", err)
+	}
+	for name, text := range made {
+		files["clusters/"+a.Workload+"/"+name] = text
 	}
 	if own != nil {
 		files[hubValues] = own

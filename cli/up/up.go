@@ -81,12 +81,15 @@ Each step looks at what is there: a run that was interrupted goes on when the sa
 is run again. Nothing that exists is overwritten, and a folder or a repository with
 other content is refused before anything is written.
 
-Other clusters are connected with axle clusters connect. Making clusters beside the
-management cluster (--workload) is not built yet.`,
+With --workload, the repository also declares two clusters, dev and prod, which the hub makes
+with Cluster API on the cluster of the kubeconfig, from a template in the repository: docker
+makes them of containers, bed of API servers of the test bed, to try. Cluster API with that
+provider must be there. Clusters that exist are connected with axle clusters connect.`,
 		Example: `  axle up local --url https://axle.example.com --email you@example.com --repo https://git.example.com/you/fleet.git --username you --password-file ../token
   axle up local --url https://axle.example.com --email you@example.com --repo ssh://git@git.example.com/you/fleet.git --ssh-key-file id_ed25519 --known-hosts-file known_hosts
   axle up local --url https://axle.example.com --email you@example.com
   axle up local --dry-run --url https://axle.example.com --email you@example.com --repo https://git.example.com/you/fleet.git
+  axle up local --url https://axle.example.com --email you@example.com --workload docker
   axle up local --password-file ../token`,
 		Args: command.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return b.local(c.Context()) },
@@ -102,6 +105,8 @@ management cluster (--workload) is not built yet.`,
 	flags.StringVar(&b.given.address, "git-address", "", "without --repo, HOST:PORT at which the hub reaches the Git server of the cluster (default: axle-git.axle.svc:8443)")
 	flags.StringVar(&b.given.Name, "name", "", "name of the repository at the hub (default: fleet)")
 	flags.StringVar(&b.given.Branch, "branch", "", "branch that is followed (default: main)")
+	flags.StringVar(&b.given.Workload, "workload", "", "clusters to make beside this one: "+strings.Join(workloadNames(), ", ")+" (default: none)")
+	_ = c.RegisterFlagCompletionFunc("workload", cobra.FixedCompletions(workloadNames(), cobra.ShellCompDirectiveNoFileComp))
 	flags.StringVarP(&b.values, "values", "f", "", "file with values of the chart; it becomes values/axle.yaml of the repository (default: an authority of its own, and a load balancer)")
 	flags.StringVar(&b.login.username, "username", "", "user name for https; any name if the password is a token")
 	flags.StringVar(&b.login.passwordFile, "password-file", "", "file with the password or token of the repository; env:NAME for an environment variable")

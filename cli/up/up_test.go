@@ -102,6 +102,12 @@ func TestAnswersThatContradictAreRefused(t *testing.T) {
 	if ok || !strings.Contains(out, "--repo is "+s.URL("fleet")+" there, not "+s.URL("other")) || !strings.Contains(out, "--branch is main there, not trunk") {
 		t.Errorf("%v %s", ok, out)
 	}
+	if out, ok := run(t, dir, "", "--workload", "bed"); ok || !strings.Contains(out, "--workload is none there, not bed") {
+		t.Errorf("with clusters: %v %s", ok, out)
+	}
+	if out, ok := run(t, t.TempDir(), s.URL("fleet"), "--workload", "vms"); ok || !strings.Contains(out, "none, docker, bed") {
+		t.Errorf("with clusters that nobody makes: %v %s", ok, out)
+	}
 	if out, ok := run(t, dir, ""); ok || !strings.Contains(out, "kubeconfig") {
 		t.Errorf("with the same answers it goes on to the cluster: %v %s", ok, out)
 	}

@@ -22,8 +22,13 @@ type repository struct {
 
 func generated(t *testing.T) *repository {
 	t.Helper()
+	return generatedFor(t, "none")
+}
+
+func generatedFor(t *testing.T, workload string) *repository {
+	t.Helper()
 	a := exampleAnswers()
-	a.OwnValues = true
+	a.OwnValues, a.Workload = true, workload
 	from, err := skeleton()
 	must(t, err)
 	files, err := render(from, a, []byte("url: https://axle.example.com\n\n\n"))
@@ -187,5 +192,37 @@ func TestUpgradeThatCannotMerge(t *testing.T) {
 	r.git.dir = t.TempDir()
 	if _, err := r.upgrade(from, "1.5.0"); !errcode.Is(err, errcode.NotFound) {
 		t.Errorf("elsewhere: %v", err)
+	}
+}
+
+// A repository that declares clusters has those of its answers in a newer skeleton too, and
+// what people changed of them and of their template stays.
+func TestUpgradeKeepsTheClustersThatAreDeclared(t *testing.T) {
+	r := generatedFor(t, "bed")
+	r.commits("bootstrap/clusters/dev.yaml", "count: 1", "count: 3")
+	r.commits("bootstrap/clusters/prod.yaml", "", "")
+	r.commits("clusters/bed/schema.json", `"enum": ["eu", "us"]`, `"enum": ["eu", "us", "ap"]`)
+	out, err := r.upgrade(newer(t, map[string]func(string) string{
+		"bootstrap/clusters/dev.yaml":   with("tags: {", "tags: {team: mine, "),
+		"bootstrap/clusters/third.yaml": func(string) string { return "[[if .Made]]# of [[.Workload]]\n[[end]]" },
+		"bootstrap/projects/none.yaml":  func(string) string { return "[[if not .Made]]# none\n[[end]]" },
+	}), "1.5.0")
+	if err != nil {
+		t.Fatal(out, err)
+	}
+	for name, want := range map[string]string{
+		"bootstrap/clusters/dev.yaml": "team: mine", "bootstrap/clusters/third.yaml": "# of bed", "clusters/bed/schema.json": `"ap"`, answersFile: "workload: bed",
+	} {
+		if have := r.file(name); !strings.Contains(have, want) {
+			t.Errorf("%s has no %q:\n%s", name, want, have)
+		}
+	}
+	if have := r.file("bootstrap/clusters/dev.yaml"); !strings.Contains(have, "count: 3") {
+		t.Errorf("the size of the pool is lost:\n%s", have)
+	}
+	for _, name := range []string{"bootstrap/clusters/prod.yaml", "bootstrap/projects/none.yaml"} {
+		if _, err := os.Stat(filepath.Join(r.dir, name)); err == nil {
+			t.Errorf("%s is there", name)
+		}
 	}
 }

@@ -62,7 +62,7 @@ func unhealthy(rows []row) string {
 	var waits []string
 	for _, r := range rows {
 		if r.Health != string(kubehealth.Healthy) {
-			waits = append(waits, strings.TrimSpace(fmt.Sprintf("%s %s is %s %s", r.Kind, r.Name, r.Health, r.Message)))
+			waits = append(waits, strings.TrimSuffix(fmt.Sprintf("%s %s is %s: %s", r.Kind, r.Name, r.Health, r.Message), ": "))
 		}
 	}
 	return strings.Join(waits, "; ")
@@ -157,7 +157,8 @@ func (b *builder) read(ctx context.Context, declared *unstructured.Unstructured)
 		judged := kubehealth.Of(have)
 		r.Health, r.Message = string(judged.Status), judged.Message
 	case ready == "True":
-		r.Health = string(kubehealth.Healthy)
+		health, message := connected(have)
+		r.Health, r.Message = string(health), message
 	default:
 		r.Health, r.Message = string(kubehealth.Progressing), message
 	}
@@ -199,8 +200,8 @@ func (b *builder) finish() error {
 	b.say(`
 Axle is at %[1]s, and you are logged in as %[2]s.
 The console: open %[1]s; this prints a link to set your password:
-  kubectl -n %[3]s exec %[4]s-0 -- axle-hub admin reset %[2]s
+  %[6]s -n %[3]s exec %[4]s-0 -- axle-hub admin reset %[2]s
 Elsewhere: axle login %[1]s
-From now on, commits to %[5]s change the fleet: README.md there has the recipes.`, b.answers.URL, b.answers.Email, namespace, release, b.answers.Repository)
+From now on, commits to %[5]s change the fleet: README.md there has the recipes.`, b.answers.URL, b.answers.Email, namespace, release, b.answers.Repository, b.kubectl())
 	return err
 }

@@ -305,7 +305,7 @@ func TestTheTemplatesOfThisRepositoryAreTaken(t *testing.T) {
 		"../../deploy/clusters/docker": `{}`,
 		"../../deploy/clusters/eks":    `{"region": "eu-central-1", "version": "v1.34.0", "ebsCsiVersion": "v1.48.0-eksbuild.1"}`,
 		"../../deploy/clusters/gke":    `{"project": "example-project", "region": "europe-west3", "location": "europe-west3", "version": "v1.34.0", "nodePools": [{"name": "a", "count": 3}]}`,
-		"../../test/capi/template":     `{}`,
+		"../../deploy/bed":             `{}`,
 	} {
 		template := ours(t, at)
 		made, err := template.Compose(t.Context(), clusterapi.Wish{Name: "shop", Variables: variables})

@@ -1,28 +1,26 @@
 package capi
 
 import (
-	"embed"
 	"fmt"
 	"io/fs"
 	"path"
 	"strings"
 
 	"sigs.k8s.io/yaml"
-)
 
-//go:embed template
-var template embed.FS
+	"github.com/axle-cd/axle/deploy"
+)
 
 // Template returns the files of the template of the test bed, for a folder of a repository,
 // and the kinds that may come out of it.
 func Template(folder string) (files map[string]string, kinds []string, err error) {
-	const root = "template"
+	const root = "bed"
 	files = map[string]string{}
-	err = fs.WalkDir(template, root, func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(deploy.Clusters, root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := template.ReadFile(name)
+		text, err := deploy.Clusters.ReadFile(name)
 		files[path.Join(folder, strings.TrimPrefix(name, root))] = string(text)
 		return err
 	})

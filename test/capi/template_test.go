@@ -35,8 +35,8 @@ func TestVariablesOfTheTemplateAreThoseOfItsClass(t *testing.T) {
 			} `json:"patches"`
 		} `json:"spec"`
 	}
-	read(t, "template/schema.json", json.Unmarshal, &shown)
-	read(t, "template/class/clusterclass.yaml", func(text []byte, into any) error { return yaml.Unmarshal(text, into) }, &class)
+	read(t, "../../deploy/bed/schema.json", json.Unmarshal, &shown)
+	read(t, "../../deploy/bed/class/clusterclass.yaml", func(text []byte, into any) error { return yaml.Unmarshal(text, into) }, &class)
 	topology := []string{"version", "nodePools"}
 	if len(shown.Properties) != len(class.Spec.Variables)+len(topology) {
 		t.Errorf("%d properties for %d variables", len(shown.Properties), len(class.Spec.Variables))

@@ -60,7 +60,7 @@ func TestScripts(t *testing.T) {
 			env.Values[stageKey{}] = &stage{agents: map[string]*world.Agent{}, marks: map[string]int64{}, namespaces: map[string]string{}}
 			examples, err := filepath.Abs("../../examples")
 			env.Setenv("EXAMPLES", examples)
-			return errors.Join(err, bin.Inputs("examples"), bin.Inputs("test/capi/template"))
+			return errors.Join(err, bin.Inputs("examples"), bin.Inputs("deploy/bed"))
 		},
 	})
 }

@@ -73,6 +73,12 @@ func newBedOf(t *testing.T, images string) *bed {
 
 func newCluster(t *testing.T, images string) *kube.Cluster {
 	t.Helper()
+	return kube.New(t, kube.ClusterConfig{Controllers: true, Kwok: true, Binaries: programs(t), Images: images})
+}
+
+// programs are what pods run.
+func programs(t *testing.T) map[string]string {
+	t.Helper()
 	binaries := map[string]string{}
 	for _, name := range []string{"axle-hub", "axle-operator", "axle-agent", "axle-render", "axle-render-rare"} {
 		path, err := bin.Path(t.Context(), name, bin.Options{})
@@ -81,7 +87,7 @@ func newCluster(t *testing.T, images string) *kube.Cluster {
 		}
 		binaries[name] = path
 	}
-	return kube.New(t, kube.ClusterConfig{Controllers: true, Kwok: true, Binaries: binaries, Images: images})
+	return binaries
 }
 
 // machine are values for the process kubelet: its images, and ports that are free,
@@ -133,11 +139,9 @@ func (b *bed) axle(args ...string) (out, errs string, code int) {
 	return stdout.String(), stderr.String(), code
 }
 
-// env is the environment of commands that this bed's logins are for. The machine's
-// authorities for Git would count before those of a repository's own settings.
+// env is the environment of commands that this bed's logins are for.
 func (b *bed) env(more ...string) []string {
-	machine := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_SSL_CAINFO=") })
-	return slices.Concat(machine, []string{"AXLE_CONFIG=" + b.config, "KUBECACHEDIR=" + filepath.Join(filepath.Dir(b.config), "kubecache")}, b.environ, more)
+	return slices.Concat(os.Environ(), []string{"AXLE_CONFIG=" + b.config, "KUBECACHEDIR=" + filepath.Join(filepath.Dir(b.config), "kubecache")}, b.environ, more)
 }
 
 // must is axle that succeeds.

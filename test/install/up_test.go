@@ -118,6 +118,12 @@ func TestUpLocal(t *testing.T) {
 	if _, err := os.Stat(s.repo); err == nil || s.git.Count("fleet", gitserver.Push) > 0 {
 		t.Errorf("the dry run wrote: %v", err)
 	}
+	if _, errs, code := s.axle(append(s.flags, "--workload", "bed")...); code != 4 || !strings.Contains(errs, "does not have the kinds BedClusterTemplate of infrastructure.cluster.x-k8s.io/v1alpha1") || !strings.Contains(errs, "Cluster of cluster.x-k8s.io/v1beta2") {
+		t.Errorf("clusters without Cluster API: %d %s", code, errs)
+	}
+	if _, err := os.Stat(s.repo); err == nil {
+		t.Error("a refused run wrote files")
+	}
 	s.killedAfter("install", s.flags...)
 	out := s.page("../../docs/install/up.md", 0)
 	t.Logf("from an empty folder to everything Healthy: %.0f s", time.Since(began).Seconds())
@@ -253,7 +259,7 @@ func (s *story) goesDown() {
 	}
 	began := time.Now()
 	s.killedAfter("services", s.down("--confirm", "fleet")...)
-	out := s.page("../../docs/install/up.md", 2)
+	out := s.page("../../docs/install/up.md", 3)
 	s.t.Logf("down: %.0f s", time.Since(began).Seconds())
 	if !strings.Contains(out, "the repository "+s.git.URL("moved")) {
 		s.t.Errorf("it ends with %s", out)

@@ -80,7 +80,7 @@ func (b *bed) class() {
 	b.Helper()
 	_, err := b.core.CoreV1().Namespaces().Create(b.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}}, metav1.CreateOptions{})
 	b.must(err)
-	files, err := filepath.Glob("../template/class/*.yaml")
+	files, err := filepath.Glob("../../../deploy/bed/class/*.yaml")
 	b.must(err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)

@@ -1,0 +1,93 @@
+package up
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/test/gitserver"
+)
+
+// These are reports about commands of this kind; test/field/up has them all.
+
+// A branch that an empty repository does not have is made there, and a run after it pushes
+// nothing more.
+func TestTheFirstPushMakesAnyBranch(t *testing.T) {
+	s, err := gitserver.Start(t.Context(), gitserver.Config{})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
+	must(t, s.Create(t.Context(), "fleet"))
+	a := exampleAnswers()
+	a.Repository, a.Branch, a.Login = s.URL("fleet"), "release/1.0", false
+	files := rendered(t, a)
+	pushes := 0
+	for range 2 {
+		b := &builder{app: &command.App{Streams: command.Streams{Err: &bytes.Buffer{}}}, dir: filepath.Join(t.TempDir(), "fleet"), answers: a, files: files}
+		b.git = git{dir: b.dir}
+		if s.Count("fleet", gitserver.Push) > 0 {
+			if err := b.lookRefs(t.Context()); !errcode.Is(err, errcode.Conflict) {
+				t.Errorf("another folder takes the repository: %v", err)
+			}
+			continue
+		}
+		for range 2 {
+			must(t, b.lookRefs(t.Context()))
+			must(t, b.generate(t.Context()))
+			must(t, b.commit(t.Context()))
+			if pushes == 0 {
+				pushes = s.Count("fleet", gitserver.Push)
+			}
+		}
+		if have, err := b.git.run(t.Context(), "ls-remote", "origin"); err != nil || !strings.HasSuffix(have, "refs/heads/release/1.0") {
+			t.Errorf("upstream has %s, %v", have, err)
+		}
+	}
+	if n := s.Count("fleet", gitserver.Push); pushes == 0 || n != pushes {
+		t.Errorf("%d calls of pushes, after %d", n, pushes)
+	}
+}
+
+// A context that the kubeconfig does not have, and answers that nobody is there to give, are
+// named before anything is written.
+func TestWhatIsMissingIsNamedFirst(t *testing.T) {
+	s, err := gitserver.Start(t.Context(), gitserver.Config{})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
+	must(t, s.Create(t.Context(), "fleet"))
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	text := []byte("apiVersion: v1\nkind: Config\ncurrent-context: kind\nclusters: [{name: kind, cluster: {server: \"https://127.0.0.1:1\"}}]\nusers: [{name: me, user: {}}]\ncontexts: [{name: kind, context: {cluster: kind, user: me}}]\n")
+	must(t, os.WriteFile(kubeconfig, text, 0o600))
+	for name, c := range map[string]struct {
+		given answers
+		want  string
+	}{
+		"the context": {answers{URL: "https://axle.example.test", Email: "you@example.test", Repository: s.URL("fleet")}, `"prod"`},
+		"the URL":     {answers{Email: "you@example.test", Repository: s.URL("fleet")}, "--url is missing"},
+	} {
+		b := &builder{app: &command.App{Streams: command.Streams{In: strings.NewReader("yes\n"), Err: &bytes.Buffer{}}}, dir: filepath.Join(t.TempDir(), "fleet"), given: c.given, kubeconfig: kubeconfig, kubeContext: "prod"}
+		if err := b.local(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(b.dir); err == nil {
+			t.Errorf("%s: the folder is there", name)
+		}
+	}
+	if have, err := os.ReadFile(kubeconfig); err != nil || !bytes.Equal(have, text) || s.Count("fleet", gitserver.Push) > 0 {
+		t.Errorf("the kubeconfig is %s, %v", have, err)
+	}
+}
+
+// What is to be typed next is for the cluster that was given, and not for the current one.
+func TestCommandsAreForTheClusterThatWasGiven(t *testing.T) {
+	var progress bytes.Buffer
+	dir := t.TempDir()
+	b := &builder{app: &command.App{Streams: command.Streams{Out: &bytes.Buffer{}, Err: &progress}, Output: "table", Getenv: os.Getenv}, answers: exampleAnswers(), kubeconfig: filepath.Join(dir, "my config"), kubeContext: "mgmt"}
+	must(t, b.finish())
+	if want := "kubectl --kubeconfig '" + filepath.Join(dir, "my config") + "' --context mgmt -n axle exec axle-0 -- "; !strings.Contains(progress.String(), want) {
+		t.Errorf("it has no %q:\n%s", want, progress.String())
+	}
+}

@@ -1,0 +1,33 @@
+package up
+
+import (
+	"crypto/sha1"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/binary"
+	"encoding/pem"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// The certificate of the Git server has the name in a folder of authorities that OpenSSL
+// looks for: the beginning of a digest of its subject in canonical form.
+func TestTheCertificateIsFoundInAFolder(t *testing.T) {
+	text, _, err := newCertificate(gitAddress)
+	must(t, err)
+	block, _ := pem.Decode([]byte(text))
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	must(t, err)
+	if have := certificate.Subject.ToRDNSequence(); len(have) != 1 || len(have[0]) != 1 {
+		t.Fatalf("its subject is %s", have)
+	}
+	name := asn1.RawValue{Tag: asn1.TagUTF8String, Bytes: []byte(strings.ToLower(certificate.Subject.CommonName))}
+	canonical, err := asn1.Marshal(pkix.RelativeDistinguishedNameSET{{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: name}})
+	must(t, err)
+	digest := sha1.Sum(canonical)
+	if want := fmt.Sprintf("%08x.0", binary.LittleEndian.Uint32(digest[:])); hashed != want {
+		t.Errorf("%s, want %s", hashed, want)
+	}
+}
