@@ -106,11 +106,11 @@ func called(file *ast.File) map[string]bool {
 	return found
 }
 
-// tests are the names of all tests and fuzz targets of the tree, and of its Go files.
+// tests are the names of all tests, fuzz targets and benchmarks of the tree, and of its Go files.
 func tests(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
