@@ -17,7 +17,11 @@ func TestDescribedObjects(t *testing.T) {
 		if err := json.Unmarshal([]byte(k.Storage.Example), &settings); err != nil {
 			t.Fatal(err)
 		}
-		manifest := map[string]any{"apiVersion": "axle-cd.github.io/v1alpha1", "kind": k.Name, "metadata": map[string]any{"name": "one"}, "spec": settings}
+		group := "axle-cd.github.io"
+		if k.Manifest != nil {
+			group = "deployments.plural.sh"
+		}
+		manifest := map[string]any{"apiVersion": group + "/v1alpha1", "kind": k.Name, "metadata": map[string]any{"name": "one"}, "spec": settings}
 		text, err := json.Marshal(manifest)
 		if err != nil {
 			t.Fatal(err)

@@ -118,7 +118,7 @@ func TestListsShowWhatOneMaySee(t *testing.T) {
 	}
 	for _, k := range object.Stored() {
 		one := lists["Projects/List"]
-		one.list, one.fields = lowerFirst(k.Name)+"s", []string{"name"}
+		one.list, one.fields = lowerFirst(k.Calls.Service), []string{"name"}
 		one.reader = gone("%s", "stored")
 		one.other = one.reader
 		lists[k.Calls.Path(k.Calls.List)] = one

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"strings"
 
+	described "github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
@@ -23,7 +25,7 @@ func newObjects(h *Hub) (*objects.Objects, error) {
 			"Repository": {Find: from.find, Names: from.names}, "Cluster": {Find: h.findCluster, Names: h.clusterNames},
 			"Project": {Find: h.findProject, Names: h.projectNames},
 		},
-		Checks:   map[string]objects.Check{templateKind: from.checkTemplate},
+		Checks:   map[string]objects.Check{templateKind: from.checkTemplate, described.CustomCompatibilityMatrix.Name: checkMatrix},
 		Prepares: map[string]objects.Prepare{templateKind: templates{from, h.store}.pin},
 	})
 }
@@ -102,6 +104,28 @@ func (s sources) checkTemplate(ctx context.Context, _ json.RawMessage, reference
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkMatrix requires that a compatibility matrix has each version once.
+func checkMatrix(_ context.Context, spec json.RawMessage, _ []objects.Reference) error {
+	var matrix struct {
+		Versions []struct {
+			Version string `json:"version"`
+			Chart   string `json:"chart_version"`
+		} `json:"versions"`
+	}
+	if err := json.Unmarshal(spec, &matrix); err != nil {
+		return errcode.New(errcode.Internal, "the settings of a compatibility matrix: %w", err)
+	}
+	first := map[string]int{}
+	for i, v := range matrix.Versions {
+		key := strings.TrimPrefix(v.Version, "v") + " " + strings.TrimPrefix(v.Chart, "v")
+		if had, twice := first[key]; twice {
+			return errcode.New(errcode.Invalid, "versions[%d].version: %s is in versions[%d] already, with the same chartVersion", i, v.Version, had)
+		}
+		first[key] = i
 	}
 	return nil
 }

@@ -10,11 +10,13 @@ import (
 
 // typed are the services of the kinds in the hub's table of objects.
 type typed struct {
-	ClusterTemplates hubv1connect.ClusterTemplatesClient
+	ClusterTemplates            hubv1connect.ClusterTemplatesClient
+	CustomCompatibilityMatrices hubv1connect.CustomCompatibilityMatricesClient
 }
 
 func newTyped(c connect.HTTPClient, base string, options ...connect.ClientOption) typed {
 	return typed{
-		ClusterTemplates: hubv1connect.NewClusterTemplatesClient(c, base, options...),
+		ClusterTemplates:            hubv1connect.NewClusterTemplatesClient(c, base, options...),
+		CustomCompatibilityMatrices: hubv1connect.NewCustomCompatibilityMatricesClient(c, base, options...),
 	}
 }

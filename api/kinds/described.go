@@ -13,7 +13,7 @@ func described() (all []Kind) {
 	for _, k := range object.All {
 		switch {
 		case k.Manifest != nil:
-			all = append(all, Kind{Group: Deployments, Name: k.Name, Level: Full, Says: k.Text, NotActing: k.Manifest.NotActing})
+			all = append(all, Kind{Group: Deployments, Name: k.Name, Level: Full, Says: k.Summary(), NotActing: k.Manifest.NotActing})
 		case k.Storage != nil:
 			all = append(all, Kind{Group: Axle, Name: k.Name, Level: Full, Says: k.Summary()})
 		}
@@ -25,13 +25,14 @@ func described() (all []Kind) {
 func describedWrites() (all []Write) {
 	for _, k := range object.All {
 		fields := map[string]string{"name": "spec.name", "settings": "spec", "dry_run": OfTheCall, "management": OfTheCall}
-		switch {
-		case k.Manifest != nil:
-			maps.Copy(fields, k.Manifest.Paths)
-		case k.Storage != nil:
-			fields["revision"] = OfTheCall
-		default:
+		if k.Manifest == nil && k.Storage == nil {
 			continue
+		}
+		if k.Manifest != nil {
+			maps.Copy(fields, k.Manifest.Paths)
+		}
+		if k.Storage != nil {
+			fields["revision"] = OfTheCall
 		}
 		all = append(all, Write{k.Calls.Path(k.Calls.Update), k.Name, nil, "spec", fields},
 			Write{k.Calls.Path(k.Calls.Delete), k.Name, nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}})

@@ -35,7 +35,6 @@ var All = append([]Kind{
 	}},
 	{Group: Deployments, Name: "ClusterRestore", Level: Stored, SchemaOnly: true, Says: "Nothing is restored: the hub has no backups of clusters yet."},
 	{Group: Deployments, Name: "ClusterRestoreTrigger", Level: Stored, SchemaOnly: true, Says: "Nothing is restored: the hub has no backups of clusters yet."},
-	{Group: Deployments, Name: "CustomCompatibilityMatrix", Level: Stored, Says: "No upgrade is checked against it: the hub has no upgrade plans yet."},
 	{Group: Deployments, Name: "UpgradePlanCallout", Level: Stored, SchemaOnly: true, Says: "No plan shows it: the hub has no upgrade plans yet."},
 
 	{Group: Deployments, Name: "InfrastructureStack", Level: Stored, Says: "Nothing runs: the hub has no stacks yet."},

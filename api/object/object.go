@@ -28,7 +28,7 @@ type Kind struct {
 	// Calls are those for its objects; those of kinds that are rows of others are by hand.
 	Calls Calls
 	// Manifest is about the manifests of a kind of deployments.plural.sh that a settings message
-	// declares; nil for the kinds that api/kinds lists by hand.
+	// declares; nil for the kinds that api/kinds lists by hand, and for those of axle-cd.github.io.
 	Manifest *Manifest
 	// Adopts is what the operator does with an object that exists and that no manifest
 	// declares, by the words of operator/ownership; empty for the kinds that it lists by hand.
@@ -157,6 +157,8 @@ type Field struct {
 	// Rule is that of the text, or of each in a list. Format is what a text is parsed as.
 	Rule   *rule.Text
 	Format Format
+	// Most is how many values a list of a kind with a storage has; 0 is any number.
+	Most int
 	// Reference is the kind whose objects the text names.
 	Reference string
 	// Text replaces the comment of the field.
@@ -181,7 +183,7 @@ const (
 // it names. They are deleted in the reverse order.
 var All = []Kind{
 	HubSettings, Project, ProjectLimits, User, ServiceAccount, Group,
-	Repository, Cluster, ClusterTemplate, ServiceContext, Outputs, ManagedNamespace, GlobalService, ServiceDeployment,
+	Repository, Cluster, ClusterTemplate, CustomCompatibilityMatrix, ServiceContext, Outputs, ManagedNamespace, GlobalService, ServiceDeployment,
 	GroupMembership, AccessBinding, AdminGrant, LoginProvider, FederationTrust,
 	Webhook, NotificationSink, NotificationRouter, AgentUpgrade,
 }

@@ -8,10 +8,13 @@ import (
 // Storage describes a kind whose objects are in the hub's table of objects. Its service,
 // messages, storage, rules, events, audit records, commands and manifests are made of its
 // description; only the message of its settings is written by hand. Its objects are of the
-// hub as a whole: whoever may read something reads them.
+// hub as a whole: whoever may read something reads them. A kind with a Manifest is of
+// deployments.plural.sh: its definition refuses nothing that it took before, and the hub
+// refuses instead.
 type Storage struct {
-	// Called is one object for people, "cluster template".
-	Called string
+	// Called is one object for people, "cluster template"; Several are more of them, and empty
+	// is Called with an s.
+	Called, Several string
 	// Short is the short name of the kind for kubectl.
 	Short string
 	// Settings is the message of axle.hub.v1 that people write, in the file File.proto.
@@ -30,25 +33,36 @@ type Storage struct {
 	Example string
 	// Examples are lines of commands that follow the Noun.
 	Examples []string
+	// ClusterScoped is set for manifests without a namespace.
+	ClusterScoped bool
 }
 
 // Administrators is the right to write what only administrators write.
 const Administrators = "admin"
 
 // Plural is several objects for people.
-func (s *Storage) Plural() string { return s.Called + "s" }
+func (s *Storage) Plural() string {
+	if s.Several != "" {
+		return s.Several
+	}
+	return s.Called + "s"
+}
 
 // Topic is the noun in names of events and audit records: "cluster_template".
 func (s *Storage) Topic() string { return strings.ReplaceAll(s.Called, " ", "_") }
 
 // stored completes the description of a kind in the table of objects: its request, its
-// calls, and the fields that are not of its settings.
+// calls, and the fields that are not of its settings. A field with a dot is one of a message
+// in the settings.
 func stored(k Kind) Kind {
-	k.Request, k.Calls = "Apply"+k.Name+"Request", applied(k.Name+"s")
+	k.Request, k.Calls = "Apply"+k.Name+"Request", applied(Camel(k.Many()))
 	k.Listing = strings.ToUpper(k.Storage.Called[:1]) + k.Storage.Plural()[1:] + "."
 	fields := Fields{}
 	for name, f := range k.Fields {
-		fields[k.Storage.Settings+"."+name] = f
+		if !strings.Contains(name, ".") {
+			name = k.Storage.Settings + "." + name
+		}
+		fields[name] = f
 	}
 	maps.Copy(fields, Fields{
 		k.Request + ".name":     k.Fields["name"],
@@ -59,6 +73,14 @@ func stored(k Kind) Kind {
 	delete(fields, k.Storage.Settings+".name")
 	k.Fields = fields
 	return k
+}
+
+// Camel is a name in snake case with upper-case letters instead.
+func Camel(snake string) (out string) {
+	for part := range strings.SplitSeq(snake, "_") {
+		out += strings.ToUpper(part[:1]) + part[1:]
+	}
+	return out
 }
 
 // Stored are the kinds in the hub's table of objects.

@@ -1,6 +1,7 @@
 // Package described has the commands for the kinds in the hub's table of objects, all of them
 // by their descriptions (api/object): list, get, apply and delete, with a flag for each
-// field of the settings. cli adds each noun where the description says.
+// field of the settings. Settings that hold messages have no flags: manifests declare them.
+// cli adds each noun where the description says.
 //
 // It decides nothing: the hub checks every field.
 package described
@@ -31,8 +32,16 @@ func Command(a *command.App, k object.Kind) (below string, _ *cobra.Command) {
 	if !nested {
 		below, use = "", k.Noun
 	}
-	c := command.Noun(use, "Manage "+k.Storage.Plural(), []string{strings.TrimSuffix(use, "s")}, n.list(), n.get(), n.apply(), n.remove())
-	c.Long = "Manage " + k.Storage.Plural() + ". " + k.Summary()
+	verbs, declared := []*cobra.Command{n.list(), n.get(), n.remove()}, " Declare one by a manifest: axle apply -f."
+	if !nests(settingsOf(n.request().ProtoReflect()).Descriptor().Fields()) {
+		verbs, declared = append(verbs, n.apply()), ""
+	}
+	var aliases []string
+	if one := strings.TrimSuffix(use, "s"); one != use {
+		aliases = append(aliases, one)
+	}
+	c := command.Noun(use, "Manage "+k.Storage.Plural(), aliases, verbs...)
+	c.Long = "Manage " + k.Storage.Plural() + ". " + k.Summary() + declared
 	return below, c
 }
 
@@ -54,14 +63,57 @@ func (n noun) examples(verb string) string {
 
 func name(m proto.Message) string { return sdk.Text(m, "name") }
 
+// nests reports whether a field holds messages.
+func nests(fields protoreflect.FieldDescriptors) bool {
+	for i := range fields.Len() {
+		if fields.Get(i).Message() != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // setting is a field of the settings as text.
 func setting(m proto.Message, field string) string {
 	settings := settingsOf(m.ProtoReflect())
-	f := settings.Descriptor().Fields().ByName(protoreflect.Name(field))
-	if !f.IsList() {
-		return settings.Get(f).String()
+	return text(settings, settings.Descriptor().Fields().ByName(protoreflect.Name(field)))
+}
+
+// text is a field as text: messages have a line each, with what is in them.
+func text(m protoreflect.Message, f protoreflect.FieldDescriptor) string {
+	switch {
+	case f.Message() != nil && f.IsList():
+		var lines []string
+		for i := range m.Get(f).List().Len() {
+			lines = append(lines, line(m.Get(f).List().Get(i).Message()))
+		}
+		return strings.Join(lines, "\n")
+	case f.Message() != nil:
+		return line(m.Get(f).Message())
+	case f.IsList():
+		return strings.Join(protobox.Texts(m.Get(f).List()), ", ")
 	}
-	return strings.Join(protobox.Texts(settings.Get(f).List()), ", ")
+	return m.Get(f).String()
+}
+
+// line is a message in a line: the names of its fields, and their values.
+func line(m protoreflect.Message) string {
+	var parts []string
+	for i := range m.Descriptor().Fields().Len() {
+		if f := m.Descriptor().Fields().Get(i); m.Has(f) {
+			parts = append(parts, strings.ReplaceAll(string(f.Name()), "_", " ")+" "+text(m, f))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// brief is a field in a list of objects: messages are counted.
+func brief(m proto.Message, field string) string {
+	settings := settingsOf(m.ProtoReflect())
+	if f := settings.Descriptor().Fields().ByName(protoreflect.Name(field)); f.Message() != nil && f.IsList() {
+		return fmt.Sprint(settings.Get(f).List().Len())
+	}
+	return setting(m, field)
 }
 
 func settingsOf(m protoreflect.Message) protoreflect.Message {
@@ -71,7 +123,7 @@ func settingsOf(m protoreflect.Message) protoreflect.Message {
 func (n noun) table(all []proto.Message) error {
 	columns := []command.Column[proto.Message]{command.Col("NAME", name)}
 	for _, field := range n.Storage.Columns {
-		columns = append(columns, command.Col(strings.ToUpper(strings.ReplaceAll(field, "_", " ")), func(m proto.Message) string { return setting(m, field) }))
+		columns = append(columns, command.Col(strings.ToUpper(strings.ReplaceAll(field, "_", " ")), func(m proto.Message) string { return brief(m, field) }))
 	}
 	columns = append(columns, command.Wide("MANAGED BY", manager))
 	return command.PrintList(n.App, all, name, columns...)

@@ -56,6 +56,13 @@ var (
 	Commit = text(`^[0-9a-f]{40}([0-9a-f]{24})?$`, "the 40 or 64 hexadecimal digits of a commit")
 	// GroupKind is for kinds of Kubernetes with their groups.
 	GroupKind = text(`^[A-Z][a-zA-Z0-9]{0,62}(\.[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$`, "Kind.group, such as Cluster.cluster.x-k8s.io, or the Kind for the core group")
+	// Version is for versions of what others release: one to three numbers, and what Semantic
+	// Versioning allows after them.
+	Version = text(`^v?[0-9]{1,9}(\.[0-9]{1,9}){0,2}(-[0-9A-Za-z.-]{1,100})?(\+[0-9A-Za-z.-]{1,100})?$`, "a version such as 1.14.0")
+	// KubernetesMinor is for minor versions of Kubernetes.
+	KubernetesMinor = text(`^v?1\.[0-9]{1,3}$`, "a minor version of Kubernetes such as 1.36")
+	// Link is for pages that people are sent to.
+	Link = text(`^https?://[^\s"'<>]{1,1000}$`, "a URL that begins with https:// or http://")
 	// Tool is for tools of the renderer EXEC.
 	Tool = text(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`, "up to 63 letters, digits, dots, dashes and underscores, with a letter or digit at the beginning")
 )

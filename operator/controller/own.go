@@ -9,10 +9,10 @@ import (
 
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/sdk/declare"
+	"github.com/axle-cd/axle/sdk/manifest"
 )
 
 // own are the kinds of the group axle-cd.github.io whose steps are those of all kinds.
@@ -38,12 +38,14 @@ func ownKinds() []kind {
 func describedKinds() (all []kind) {
 	scheme := runtime.NewScheme()
 	_ = axlev1alpha1.AddToScheme(scheme) // fails for no type that is compiled in
+	_ = v1alpha1.AddToScheme(scheme)
 	for _, k := range object.Stored() {
-		one, _ := scheme.New(axlev1alpha1.GroupVersion.WithKind(k.Name))
-		list, _ := scheme.New(axlev1alpha1.GroupVersion.WithKind(k.Name + "List"))
+		gvk := manifest.KindOf(k)
+		one, _ := scheme.New(gvk)
+		list, _ := scheme.New(gvk.GroupVersion().WithKind(k.Name + "List"))
 		calls, _ := declare.Of(k.Name)
 		all = append(all, kind{
-			name: k.Name, group: kinds.Axle, protection: strings.ToLower(k.Name), object: one.(client.Object), list: list.(client.ObjectList), hub: declared{Kind: calls},
+			name: k.Name, group: gvk.Group, protection: strings.ToLower(k.Name), object: one.(client.Object), list: list.(client.ObjectList), hub: declared{Kind: calls},
 			common: func(o client.Object) common {
 				status, often := o.(interface {
 					Shared() (*v1alpha1.Status, *v1alpha1.Reconciliation)

@@ -35,7 +35,7 @@ const (
 var defaults = map[Default][]string{
 	Adopt:    {"Project", "Catalog", "GitRepository", "ServiceAccount", "PrAutomation", "ServiceContext"},
 	ReadOnly: {"ClusterRestore", "CloudConnection", "NamespacedCloudConnection", "Group", "ManagedNamespace", "NamespaceCredentials", "ObservabilityProvider", "ScmConnection"},
-	Upsert: {"CustomCompatibilityMatrix", "Flow", "GlobalService", "HelmRepository", "InfrastructureStack", "MCPServer", "Observer", "OIDCProvider",
+	Upsert: {"Flow", "GlobalService", "HelmRepository", "InfrastructureStack", "MCPServer", "Observer", "OIDCProvider",
 		"PreviewEnvironmentTemplate", "PrGovernance", "ServiceDeployment", "UpgradePlanCallout"},
 	CreateOnly: {"BootstrapToken", "ComplianceReportGenerator", "CustomStackRun", "DeploymentSettings", "FederatedCredential", "Persona", "Pipeline", "PipelineContext",
 		"PrAutomationTrigger", "Sentinel", "StackDefinition"},

@@ -3,16 +3,19 @@ package manifest
 import (
 	"cmp"
 	"encoding/json"
+	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/object"
+	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/protobox"
 )
@@ -21,16 +24,29 @@ import (
 // descriptions: the spec has the fields of the settings by their names in JSON. Their names
 // are names of Kubernetes too.
 
-// types are those of the group.
+// types are those of both groups.
 var types = sync.OnceValue(func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	_ = axlev1alpha1.AddToScheme(s) // fails for no type that is compiled in
+	_ = v1alpha1.AddToScheme(s)
 	return s
 })
 
+// KindOf is the kind with its group and version, for a kind in the table of objects.
+func KindOf(k object.Kind) schema.GroupVersionKind {
+	if k.Manifest != nil {
+		return v1alpha1.GroupVersion.WithKind(k.Name)
+	}
+	return axlev1alpha1.GroupVersion.WithKind(k.Name)
+}
+
 // described reads an object of a kind in the table of objects.
-func (d own) described(k object.Kind) (*Item, error) {
-	typed, err := types().New(axlev1alpha1.GroupVersion.WithKind(k.Name))
+func (d own) described() (*Item, error) {
+	k, known := object.Named(d.meta.Kind)
+	if !known || k.Storage == nil || KindOf(k).GroupVersion().String() != d.meta.APIVersion {
+		return nil, d.unread()
+	}
+	typed, err := types().New(KindOf(k))
 	if err == nil {
 		err = d.strict(typed)
 	}
@@ -64,7 +80,15 @@ func (d own) described(k object.Kind) (*Item, error) {
 	if err != nil {
 		return nil, d.invalid("spec: %w", err)
 	}
-	return d.request(name, request), nil
+	item := d.request(name, request)
+	if k.Manifest != nil {
+		for _, at := range k.Manifest.NotActing {
+			if _, given := whole.Spec[strings.TrimPrefix(at, "spec.")]; given {
+				item.NotActing = append(item.NotActing, at)
+			}
+		}
+	}
+	return item, nil
 }
 
 // Declaration is the request that declares an object of a kind in the table of objects,
@@ -90,15 +114,15 @@ func (e Exporter) Described(k object.Kind, m proto.Message) (Exported, error) {
 	if err != nil {
 		return out, errcode.New(errcode.Internal, "%w", err)
 	}
-	meta, err := e.meta(true, name, nil)
+	meta, err := e.meta(!k.Storage.ClusterScoped, name, nil)
 	if err != nil {
 		return out, err
 	}
-	typed, err := types().New(axlev1alpha1.GroupVersion.WithKind(k.Name))
+	typed, err := types().New(KindOf(k))
 	if err != nil {
 		return out, errcode.New(errcode.Internal, "%w", err)
 	}
-	whole := map[string]any{"apiVersion": axlev1alpha1.GroupVersion.String(), "kind": k.Name, "metadata": meta, "spec": json.RawMessage(text)}
+	whole := map[string]any{"apiVersion": KindOf(k).GroupVersion().String(), "kind": k.Name, "metadata": meta, "spec": json.RawMessage(text)}
 	object, err := json.Marshal(whole)
 	if err == nil {
 		err = json.Unmarshal(object, typed)

@@ -13,7 +13,6 @@ import (
 
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -56,10 +55,7 @@ func (d own) item(values Values) (*Item, error) {
 	case "Webhook":
 		return d.webhook(values)
 	}
-	if k, ok := object.Named(d.meta.Kind); ok && k.Storage != nil {
-		return d.described(k)
-	}
-	return nil, d.unread()
+	return d.described()
 }
 
 // invalid is an error about the document.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"iter"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -31,28 +33,88 @@ func check(k object.Kind, name string, settings, had protoreflect.Message) error
 	}
 	for i := range settings.Descriptor().Fields().Len() {
 		f := settings.Descriptor().Fields().Get(i)
-		d := row(k, f)
-		if d.Set && settings.Has(f) {
-			sort(settings.Mutable(f).List())
+		ordered(k, settings, f)
+		if had != nil && settings.Get(f).Equal(had.Get(f)) {
+			continue
 		}
-		switch {
-		case had != nil && settings.Get(f).Equal(had.Get(f)):
-		case had != nil && d.Immutable:
-			return errcode.New(errcode.Conflict, "%s: cannot be changed; delete the %s and create it again", f.Name(), k.Storage.Called)
-		case d.Required && !settings.Has(f):
-			return invalid(f.Name(), "is missing")
-		default:
-			for _, text := range texts(settings, f) {
-				if err := checkText(f.Name(), text, d); err != nil {
-					return err
-				}
+		if had != nil && row(k, f).Immutable {
+			return errcode.New(errcode.Conflict, "%s: cannot be changed; delete the %s and create it again", f.JSONName(), k.Storage.Called)
+		}
+		if err := checkField(k, f.JSONName(), settings, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ordered makes a set what it is, also those in messages.
+func ordered(k object.Kind, m protoreflect.Message, f protoreflect.FieldDescriptor) {
+	if row(k, f).Set && m.Has(f) {
+		sort(m.Mutable(f).List())
+	}
+	for _, in := range messages(m, f) {
+		for i := range in.Descriptor().Fields().Len() {
+			ordered(k, in, in.Descriptor().Fields().Get(i))
+		}
+	}
+}
+
+// checkField checks a field and all that is in it. at is its path, by the names in manifests.
+func checkField(k object.Kind, at string, m protoreflect.Message, f protoreflect.FieldDescriptor) error {
+	d := row(k, f)
+	switch {
+	case d.Required && !m.Has(f):
+		return invalid(at, "is missing")
+	case d.Most > 0 && m.Get(f).List().Len() > d.Most:
+		return invalid(at, "it has %d values; at most %d are allowed", m.Get(f).List().Len(), d.Most)
+	}
+	for i, text := range texts(m, f) {
+		where := at
+		if !d.Set { // which has another order than the request
+			where = element(at, f, i)
+		}
+		if err := checkText(where, text, d); err != nil {
+			return err
+		}
+	}
+	for where, in := range messages(m, f) {
+		for i := range in.Descriptor().Fields().Len() {
+			f := in.Descriptor().Fields().Get(i)
+			if err := checkField(k, at+where+"."+f.JSONName(), in, f); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-func checkText(at protoreflect.Name, text string, d object.Field) error {
+// messages are those of a field, with their places in its list.
+func messages(m protoreflect.Message, f protoreflect.FieldDescriptor) iter.Seq2[string, protoreflect.Message] {
+	return func(yield func(string, protoreflect.Message) bool) {
+		switch {
+		case f.Message() == nil || !m.Has(f):
+		case !f.IsList():
+			yield("", m.Get(f).Message())
+		default:
+			list := m.Get(f).List()
+			for i := range list.Len() {
+				if !yield(element("", f, i), list.Get(i).Message()) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// element is the path of a value of a field.
+func element(at string, f protoreflect.FieldDescriptor, i int) string {
+	if !f.IsList() {
+		return at
+	}
+	return fmt.Sprintf("%s[%d]", at, i)
+}
+
+func checkText(at, text string, d object.Field) error {
 	switch {
 	case d.Rule != nil && !d.Rule.Valid(text):
 		return invalid(at, "%.80q is not valid; use %s", text, d.Rule.Words)
@@ -62,7 +124,7 @@ func checkText(at protoreflect.Name, text string, d object.Field) error {
 	return nil
 }
 
-func invalid(at protoreflect.Name, format string, args ...any) error {
+func invalid(at, format string, args ...any) error {
 	return errcode.New(errcode.Invalid, "%s: "+format, append([]any{at}, args...)...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"go/format"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	kindtable "github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/object"
 )
 
@@ -22,14 +24,12 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/axle-cd/axle/api/v1alpha1"
-)
+{import})
 
 // {Kind} declares an object of the hub. {text}
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName={short}
+// +kubebuilder:resource:scope={scope},categories=axle;axle-all,shortName={short}
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=` + "`.status.id`{columns}" + `
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=` + "`.status.conditions[?(@.type==\"Ready\")].status`" + `
@@ -40,11 +40,11 @@ type {Kind} struct {
 	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
 
 	Spec   {Kind}Spec ` + "`json:\"spec\"`" + `
-	Status v1alpha1.Status ` + "`json:\"status,omitempty\"`" + `
+	Status {shared}Status ` + "`json:\"status,omitempty\"`" + `
 }
 
 // Shared are the parts that all kinds have.
-func (o *{Kind}) Shared() (*v1alpha1.Status, *v1alpha1.Reconciliation) {
+func (o *{Kind}) Shared() (*{shared}Status, *{shared}Reconciliation) {
 	return &o.Status, o.Spec.Reconciliation
 }
 
@@ -53,57 +53,113 @@ type {Kind}Spec struct {
 	// Name in the hub; unset is metadata.name.
 	Name *string ` + "`json:\"name,omitempty\"`" + `{fields}
 	// Reconciliation sets how often the object is compared with the hub.
-	Reconciliation *v1alpha1.Reconciliation ` + "`json:\"reconciliation,omitempty\"`" + `
+	Reconciliation *{shared}Reconciliation ` + "`json:\"reconciliation,omitempty\"`" + `
 }
-`
+{messages}`
 
 // TestTypesOfKindsAreCurrent is run by make generate-code with -update, after buf.
 func TestTypesOfKindsAreCurrent(t *testing.T) {
 	for _, k := range object.Stored() {
-		var fields, columns strings.Builder
-		settings := hubv1.MessageNamed(k.Storage.Settings)
-		for i := range settings.Fields().Len() {
-			fields.WriteString(fieldOf(t, k, settings.Fields().Get(i)))
+		generated(t, "examples/kinds/"+k.Storage.File+".yaml", exampleOf(t, k))
+		folder := "api/axle/v1alpha1/"
+		if k.Manifest != nil {
+			folder = "api/v1alpha1/"
 		}
-		for _, c := range k.Storage.Columns {
-			fmt.Fprintf(&columns, "\n// +kubebuilder:printcolumn:name=%q,type=string,JSONPath=`.spec.%s`", goName(c), settings.Fields().ByName(protoreflect.Name(c)).JSONName())
-		}
-		text := strings.TrimSpace(k.Text + " " + k.Storage.Effect)
-		out, err := format.Source([]byte(strings.NewReplacer("{Kind}", k.Name, "{text}", text, "{short}", k.Storage.Short, "{columns}", columns.String(), "{fields}", fields.String()).Replace(typeOf)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var spec map[string]any
-		if err := json.Unmarshal([]byte(k.Storage.Example), &spec); err != nil {
-			t.Fatal(err)
-		}
-		example, err := yaml.Marshal(map[string]any{"apiVersion": "axle-cd.github.io/v1alpha1", "kind": k.Name, "metadata": map[string]any{"name": "example", "namespace": "platform"}, "spec": spec})
-		if err != nil {
-			t.Fatal(err)
-		}
-		generated(t, "examples/kinds/"+k.Storage.File+".yaml", string(example))
-		generated(t, "api/axle/v1alpha1/zz_generated."+k.Storage.File+"_types.go", string(out))
+		generated(t, folder+"zz_generated."+k.Storage.File+"_types.go", typesOf(t, k))
 	}
 }
 
-func goName(field string) (out string) {
-	for part := range strings.SplitSeq(field, "_") {
-		out += strings.ToUpper(part[:1]) + part[1:]
+// exampleOf is the manifest of the kind's example.
+func exampleOf(t *testing.T, k object.Kind) string {
+	var spec map[string]any
+	if err := json.Unmarshal([]byte(k.Storage.Example), &spec); err != nil {
+		t.Fatal(err)
 	}
-	return out
+	meta := map[string]any{"name": "example", "namespace": "platform"}
+	if k.Storage.ClusterScoped {
+		delete(meta, "namespace")
+	}
+	group := kindtable.Axle
+	if k.Manifest != nil {
+		group = kindtable.Deployments
+	}
+	example, err := yaml.Marshal(map[string]any{"apiVersion": group + "/v1alpha1", "kind": k.Name, "metadata": meta, "spec": spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(example)
 }
 
-// fieldOf is a field of the type: a scalar, or a list of them. A field that must be given
-// is no pointer.
+// typesOf is the source of the types of a kind.
+func typesOf(t *testing.T, k object.Kind) string {
+	var columns, messages strings.Builder
+	settings := hubv1.MessageNamed(k.Storage.Settings)
+	for _, c := range k.Storage.Columns {
+		if f := settings.Fields().ByName(protoreflect.Name(c)); f.Message() == nil {
+			fmt.Fprintf(&columns, "\n// +kubebuilder:printcolumn:name=%q,type=string,JSONPath=`.spec.%s`", object.Camel(c), f.JSONName())
+		}
+	}
+	for _, m := range messagesIn(settings) {
+		fmt.Fprintf(&messages, "\n// %s is a part of the settings.\ntype %s struct {%s\n}\n", m.Name(), m.Name(), fieldsOf(t, k, m))
+	}
+	values := map[string]string{
+		"{Kind}": k.Name, "{text}": k.Summary(), "{short}": k.Storage.Short, "{columns}": columns.String(), "{fields}": fieldsOf(t, k, settings), "{messages}": messages.String(),
+		"{scope}": "Namespaced", "{import}": "\n\t\"github.com/axle-cd/axle/api/v1alpha1\"\n", "{shared}": "v1alpha1.",
+	}
+	if k.Storage.ClusterScoped {
+		values["{scope}"] = "Cluster"
+	}
+	if k.Manifest != nil {
+		values["{import}"], values["{shared}"] = "", ""
+	}
+	text := typeOf
+	for name, value := range values {
+		text = strings.ReplaceAll(text, name, value)
+	}
+	out, err := format.Source([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// messagesIn are the messages in another one, each once.
+func messagesIn(m protoreflect.MessageDescriptor) (all []protoreflect.MessageDescriptor) {
+	for i := range m.Fields().Len() {
+		if in := m.Fields().Get(i).Message(); in != nil && !slices.Contains(all, in) {
+			all = append(append(all, in), messagesIn(in)...)
+		}
+	}
+	return all
+}
+
+func fieldsOf(t *testing.T, k object.Kind, m protoreflect.MessageDescriptor) (all string) {
+	for i := range m.Fields().Len() {
+		all += fieldOf(t, k, m.Fields().Get(i))
+	}
+	return all
+}
+
+// goTypes are those of fields.
+var goTypes = map[protoreflect.Kind]string{protoreflect.StringKind: "string", protoreflect.BoolKind: "bool", protoreflect.Int32Kind: "int32", protoreflect.Int64Kind: "int64"}
+
+// fieldOf is a field of the type: a scalar, a message, or a list of them. A field that must
+// be given is no pointer. A definition that was there before has no rules.
 func fieldOf(t *testing.T, k object.Kind, f protoreflect.FieldDescriptor) string {
 	at := string(f.Parent().Name()) + "." + string(f.Name())
 	d, text := k.Fields[at], hubv1.Comments()[at]
 	if d.Text != "" {
 		text = d.Text
 	}
-	goType, ok := map[protoreflect.Kind]string{protoreflect.StringKind: "string", protoreflect.BoolKind: "bool", protoreflect.Int32Kind: "int32", protoreflect.Int64Kind: "int64"}[f.Kind()]
+	goType, ok := goTypes[f.Kind()]
+	if f.Message() != nil {
+		goType, ok = string(f.Message().Name()), true
+	}
 	if !ok || f.IsMap() || d.Secret {
-		t.Fatalf("%s: definitions of kinds have texts, numbers, truth values and lists of them so far", at)
+		t.Fatalf("%s: definitions of kinds have texts, numbers, truth values, messages and lists of them so far", at)
+	}
+	if k.Manifest != nil {
+		d = object.Field{}
 	}
 	out, items := "\n// "+text, ""
 	if f.IsList() {
@@ -126,5 +182,5 @@ func fieldOf(t *testing.T, k object.Kind, f protoreflect.FieldDescriptor) string
 	default:
 		goType, json = "*"+goType, json+",omitempty"
 	}
-	return fmt.Sprintf("%s\n%s %s `json:\"%s\"`", out, goName(string(f.Name())), goType, json)
+	return fmt.Sprintf("%s\n%s %s `json:\"%s\"`", out, object.Camel(string(f.Name())), goType, json)
 }

@@ -23,10 +23,10 @@ import "hub/v1/hub.proto";
 
 option go_package = "github.com/axle-cd/axle/api/hub/v1;hubv1";
 
-// {Kind}s has the calls for {noun}s.
-service {Kind}s {
-  // List returns {noun}s by name, a page at a time.
-  rpc List(List{Kind}sRequest) returns (List{Kind}sResponse);
+// {Kinds} has the calls for {nouns}.
+service {Kinds} {
+  // List returns {nouns} by name, a page at a time.
+  rpc List(List{Kinds}Request) returns (List{Kinds}Response);
   // Get returns one by name.
   rpc Get(Get{Kind}Request) returns ({Kind});
   // Apply creates or replaces one by its name.
@@ -51,14 +51,14 @@ message {Kind} {
   int64 created_at = 7;
   int64 updated_at = 8;
 }
-message List{Kind}sRequest {
+message List{Kinds}Request {
   // Largest number of objects to return; 0, or more than 500, is 500.
   int32 page_size = 1;
   // next_page_token of the page before; empty is the first.
   string page_token = 2;
 }
-message List{Kind}sResponse {
-  repeated {Kind} {field}s = 1;
+message List{Kinds}Response {
+  repeated {Kind} {fields} = 1;
   // Empty on the last page.
   string next_page_token = 2;
 }
@@ -144,8 +144,12 @@ func TestServicesOfKindsAreCurrent(t *testing.T) {
 			if f.Format != "" || f.Secret || f.JSON || f.Fold || f.Default != nil || f.SameAs != "" || f.Computed || f.Derived {
 				t.Errorf("%s: hub/console/objectsapi checks required fields, words, rules and what cannot change, and knows no other rule so far", at)
 			}
+			if message, _, _ := strings.Cut(at, "."); (f.Reference != "" || f.Immutable) && message != s.Settings && message != k.Request {
+				t.Errorf("%s: only a field of the settings themselves names objects, or cannot be changed", at)
+			}
 		}
 		generated(t, "api/hub/v1/"+s.File+"_calls.proto",
-			strings.NewReplacer("{Kind}", k.Name, "{noun}", s.Called, "{field}", s.Topic(), "{settings}", s.Settings, "{file}", s.File).Replace(service))
+			strings.NewReplacer("{Kind}", k.Name, "{Kinds}", k.Calls.Service, "{noun}", s.Called, "{nouns}", s.Plural(), "{field}", k.Snake(), "{fields}", k.Many(),
+				"{settings}", s.Settings, "{file}", s.File).Replace(service))
 	}
 }
