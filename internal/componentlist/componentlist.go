@@ -8,9 +8,10 @@ package componentlist
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // Path is where the list is, below the folder deploy.
@@ -34,8 +35,6 @@ type Component struct {
 // none stands for a field that is empty.
 const none = "-"
 
-var sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
 // Parse reads a list.
 func Parse(text string) ([]Component, error) {
 	var all []Component
@@ -44,7 +43,7 @@ func Parse(text string) ([]Component, error) {
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
-		if len(fields) != 7 || !sha256Text.MatchString(fields[0]) {
+		if len(fields) != 7 || !rule.SHA256.Valid(fields[0]) {
 			return nil, fmt.Errorf("%s, line %d: want digest, size, name, version, namespace, image and Secret", Path, number+1)
 		}
 		size, err := strconv.ParseInt(fields[1], 10, 64)

@@ -54,6 +54,8 @@ var (
 	Folder = text(`^[a-zA-Z0-9_][-a-zA-Z0-9_.]*([/][a-zA-Z0-9_][-a-zA-Z0-9_.]*)*$`, "the path of a folder in the repository, without a slash at the ends, such as deploy/clusters/eks")
 	// Commit is the whole id of a commit of Git, which is more exact than any other ref.
 	Commit = text(`^[0-9a-f]{40}([0-9a-f]{24})?$`, "the 40 or 64 hexadecimal digits of a commit")
+	// SHA256 is for digests, without the name of their algorithm.
+	SHA256 = text(`^[0-9a-f]{64}$`, "the 64 hexadecimal digits of a SHA-256")
 	// GroupKind is for kinds of Kubernetes with their groups.
 	GroupKind = text(`^[A-Z][a-zA-Z0-9]{0,62}(\.[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$`, "Kind.group, such as Cluster.cluster.x-k8s.io, or the Kind for the core group")
 	// Version is for versions of what others release: one to three numbers, and what Semantic

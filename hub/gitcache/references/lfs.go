@@ -13,6 +13,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/cost"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // MaxPointer is the size above which a file is not a Git LFS pointer.
@@ -25,8 +26,6 @@ type Pointer struct {
 	// Extension is the name of the git-lfs extension that made the file, a program of its authors.
 	Extension string
 }
-
-var oid = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // pointerVersions are the versions that git-lfs reads.
 var pointerVersions = []string{"https://git-lfs.github.com/spec/v1", "https://hawser.github.com/spec/v1", "http://git-media.io/v/2"}
@@ -58,7 +57,7 @@ func ParsePointer(raw []byte) (p Pointer, ok bool) {
 			p.Size = n
 		}
 	}
-	return p, oid.MatchString(p.OID) && p.Size >= 0
+	return p, rule.SHA256.Valid(p.OID) && p.Size >= 0
 }
 
 // Attributes are the lines of one .gitattributes that set the filter.
