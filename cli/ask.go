@@ -19,6 +19,7 @@ var questions = withDescribed(map[string]string{
 	"clusters delete":              "Delete %s from the hub (cluster; its tokens are revoked)",
 	"clusters delete --detach":     "Delete %s from the hub (cluster; its tokens are revoked, the objects of its services stay)",
 	"clusters destroy":             "Destroy %s (cluster, WITH ITS MACHINES and what runs on them)",
+	"clusters machines replace":    "Replace %s (cluster, machine; its pods are evicted and it is DELETED)",
 	"federation delete":            "Delete %s (trust; its CI jobs can no longer log in)",
 	"globalservices delete":        "Delete %s (global service; its services are deleted too, unless its cascade keeps them)",
 	"namespaces delete":            "Stop managing %s (with --cascade delete, the namespace and everything in it is deleted on its clusters)",

@@ -22,6 +22,9 @@ var second = map[string]completion.Words{
 	"clusters pools scale": func(ctx context.Context, r completion.Request) ([]string, error) {
 		return clusters.PoolNames(ctx, r.Client, r.Args[0])
 	},
+	"clusters machines replace": func(ctx context.Context, r completion.Request) ([]string, error) {
+		return clusters.MachineNames(ctx, r.Client, r.Args[0])
+	},
 }
 
 // completes asks the hub for the words that fit in one position: an argument,

@@ -17,6 +17,7 @@ import (
 type shell struct {
 	*testing.T
 	dir string
+	hub *hubtest.Hub
 }
 
 func newShell(t *testing.T) *shell {
@@ -31,7 +32,7 @@ func shellOf(t *testing.T, h *hubtest.Hub) *shell {
 	t.Setenv("AXLE_CONFIG", filepath.Join(dir, "config.yaml"))
 	t.Setenv("AXLE_HUB_URL", h.URL)
 	t.Setenv("AXLE_TOKEN", h.AdminToken)
-	return &shell{t, dir}
+	return &shell{t, dir, h}
 }
 
 func (s *shell) run(line string) (code int, out, errs string) {

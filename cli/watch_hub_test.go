@@ -309,7 +309,7 @@ func TestAWatchEndsWithItsToken(t *testing.T) {
 // A list of more than one page is whole, in each format, and --limit says how to read on.
 func TestAListOfSeveralPages(t *testing.T) {
 	newFleetHub(t, 60, 1200)
-	s := &shell{t, t.TempDir()}
+	s := &shell{T: t, dir: t.TempDir()}
 	if n := strings.Count(s.exits(0, "services list -q"), "\n"); n != 1200 {
 		t.Errorf("%d names", n)
 	}

@@ -76,6 +76,8 @@ type child struct {
 	why               string
 	// uid is that of the Cluster object, once it was seen.
 	uid types.UID
+	// asked are the machines to replace.
+	asked []*agentv1.MachineReplacement
 	// next is when to look again.
 	next time.Time
 
@@ -85,7 +87,9 @@ type child struct {
 	refused string
 	backoff jitter.Backoff
 
-	// Only the report uses these. reported is what the hub knows since reportedAt.
+	// Only the report uses these. replace is what was asked when it began, and reported what
+	// the hub knows since reportedAt.
+	replace    []*agentv1.MachineReplacement
 	reported   *agentv1.ChildState
 	reportedAt time.Time
 }
@@ -116,7 +120,7 @@ func (c *Clusters) Set(specs []*agentv1.ServiceSpec) {
 				backoff: jitter.Backoff{Min: lookEvery, Max: 5 * time.Minute},
 			}
 		}
-		one.project = spec.GetProject()
+		one.project, one.asked = spec.GetProject(), spec.GetReplaceMachines()
 		c.all = append(c.all, one)
 		c.makers[one.namespace] = one.service
 	}

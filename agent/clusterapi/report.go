@@ -64,9 +64,12 @@ func (c *Clusters) report(ctx context.Context, all []*child) time.Duration {
 // states are those of all clusters, with what each waits for.
 func (c *Clusters) states(ctx context.Context, all []*child) (map[*child]*agentv1.ChildState, error) {
 	of := map[place]*child{}
+	c.mu.Lock()
 	for _, one := range all {
+		one.replace = one.asked
 		of[place{one.namespace, one.name}] = one
 	}
+	c.mu.Unlock()
 	observed, err := c.observe(ctx, of)
 	if err != nil {
 		return nil, err

@@ -72,6 +72,7 @@ type place struct{ namespace, name string }
 // of each kind. One that is not there yet is not in it.
 func (c *Clusters) observe(ctx context.Context, of map[place]*child) (map[place]*agentv1.ChildState, error) {
 	states := map[place]*agentv1.ChildState{}
+	have := map[place][]object{} // the machines of clusters of which some are to be replaced
 	err := c.each(ctx, clusters, func(o object) {
 		at := place{o.Namespace, o.Name}
 		if of[at] == nil {
@@ -111,12 +112,18 @@ func (c *Clusters) observe(ctx context.Context, of map[place]*child) (map[place]
 	err = c.each(ctx, instances, func(o object) {
 		if s := states[place{o.Namespace, o.Labels[clusterLabel]}]; s != nil {
 			s.Machines = append(s.Machines, o.machine())
+			if at := (place{o.Namespace, o.Labels[clusterLabel]}); len(of[at].replace) > 0 {
+				have[at] = append(have[at], o)
+			}
 		}
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
-	for _, s := range states {
+	for at, s := range states {
+		if err == nil {
+			c.replace(ctx, s, of[at].replace, have[at])
+		}
 		keepMachines(s)
 		slices.SortFunc(s.GetPools(), func(a, b *agentv1.ChildMachines) int { return strings.Compare(a.GetName(), b.GetName()) })
 	}
@@ -141,12 +148,26 @@ func (o object) machine() *agentv1.ChildMachine {
 		Name: o.Name, Uid: string(o.UID), Pool: cmp.Or(o.Labels[deploymentLabel], o.Labels[poolLabel]), Phase: o.Status.Phase,
 		Node: o.Status.NodeRef.Name, Version: o.Spec.Version, CreatedAt: clock.Micros(o.CreationTimestamp.Time),
 	}
-	for _, c := range o.Status.Conditions {
-		if c.Type == "Ready" && c.Status != metav1.ConditionTrue {
-			m.Message = cmp.Or(c.Message, c.Reason)
-		}
+	m.Message = o.message("Ready", metav1.ConditionFalse, metav1.ConditionUnknown)
+	if o.DeletionTimestamp != nil {
+		m.Message = o.going()
 	}
 	return m
+}
+
+// message is that of a condition that has one of some statuses, or its reason.
+func (o object) message(condition string, statuses ...metav1.ConditionStatus) string {
+	for _, c := range o.Status.Conditions {
+		if c.Type == condition && slices.Contains(statuses, c.Status) {
+			return cmp.Or(c.Message, c.Reason)
+		}
+	}
+	return ""
+}
+
+// going is what the deletion of a machine waits for.
+func (o object) going() string {
+	return cmp.Or(o.message("Deleting", metav1.ConditionTrue), "it is being deleted")
 }
 
 // keepMachines leaves those that a report has, the ones first that are not ready.
@@ -216,5 +237,8 @@ func settled(s *agentv1.ChildState) bool {
 		return m.GetReady() == m.GetDesired() && m.GetUpToDate() == m.GetDesired()
 	}
 	moves := slices.ContainsFunc(s.GetPools(), func(m *agentv1.ChildMachines) bool { return !still(m) })
+	if slices.ContainsFunc(s.GetReplacements(), func(r *agentv1.ChildReplacement) bool { return !r.GetDone() && !r.GetRefused() }) {
+		return false
+	}
 	return s.GetPhase() == "Provisioned" && s.GetMessage() == "" && still(s.GetControlPlane()) && !moves
 }

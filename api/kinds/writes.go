@@ -119,6 +119,7 @@ var Exceptions = []Exception{
 	{"one-time tokens", "The secret is shown once, to the person or program that asks for it.", []string{"Tokens/Create", "Tokens/Revoke", "ClusterAPI/CreateCredential", "ClusterAPI/CreateTicket"}},
 	{"approvals", "A person approves one thing that waits. A file would also approve the next one.", []string{"Clusters/Approve", "Services/ApprovePrune"}},
 	{"key rotation", "It happens once, at a time that an administrator chooses.", []string{"Backends/RotateKey", "Hub/RotateSigningKey"}},
+	{"ReplaceMachine", "It acts once, on one machine that has a fault. A file would act on the next one.", []string{"Clusters/ReplaceMachine"}},
 	{"Destroy", "It removes machines. A file that is deleted, or a field that is missed, must not do that.", []string{"Clusters/Destroy"}},
 	{"ConfirmRestore", "A person confirms that they have checked a restored hub.", []string{"Hub/ConfirmRestore"}},
 	{"Drain", "It is about one replica that is about to be removed.", []string{"Hub/Drain"}},

@@ -106,6 +106,7 @@ func printCluster(a *command.App, c *hubv1.Cluster) error {
 		command.Col("Made on", madeOn),
 		command.Col("Phase", func(v *hubv1.Cluster) string { return phaseOf(a, v) }),
 		command.Col("Waits for", func(v *hubv1.Cluster) string { return v.GetOrigin().GetState().GetMessage() }),
+		command.Col("Replacing", func(v *hubv1.Cluster) string { return replacementsOf(a, v) }),
 		command.Col("Cleanup", func(v *hubv1.Cluster) string { return cleanupOf(a, v) }),
 		command.Col("Control plane", func(v *hubv1.Cluster) string { return machines(v.GetOrigin().GetState().GetControlPlane()) }),
 		command.Col("Pools", poolsOf),

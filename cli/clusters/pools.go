@@ -21,10 +21,6 @@ func poolsCommand(a *command.App) *cobra.Command {
 	return command.Noun("pools", "Show and scale the node pools of a cluster that was made from a template", []string{"pool"}, listPoolsCommand(a), scalePoolCommand(a))
 }
 
-func machinesCommand(a *command.App) *cobra.Command {
-	return command.Noun("machines", "Show the machines of a cluster that was made from a template", []string{"machine"}, listMachinesCommand(a))
-}
-
 // made returns how a cluster was made, empty for one that has no machines of Cluster API.
 func made(ctx context.Context, a *command.App, client *sdk.Client, name string) (*hubv1.ClusterOrigin, error) {
 	got, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
@@ -197,37 +193,4 @@ bounds of the pool; of the bounds, one that is not given stays as it is.`,
 	}
 	c.MarkFlagsOneRequired("replicas", "min", "max")
 	return c
-}
-
-func listMachinesCommand(a *command.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "list NAME", Short: "List the machines of a cluster",
-		Long: `List the machines of a cluster that was made from a template, as its management cluster
-last reported them, in Cluster API's words. Of a cluster with more than 100 machines,
-those are listed that are not ready, and then others.`,
-		Example: "  axle clusters machines list shop-1",
-		Args:    command.Exactly(1),
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
-			o, err := made(c.Context(), a, client, args[0])
-			if err != nil {
-				return err
-			}
-			list := slices.Clone(o.GetState().GetMachines())
-			slices.SortFunc(list, func(a, b *hubv1.MadeMachine) int {
-				return cmp.Or(strings.Compare(a.GetPool(), b.GetPool()), strings.Compare(a.GetName(), b.GetName()))
-			})
-			if more := o.GetState().GetMoreMachines(); more > 0 {
-				fmt.Fprintf(a.Err, "%d more machines are not listed\n", more)
-			}
-			return command.PrintList(a, list, (*hubv1.MadeMachine).GetName,
-				command.Col("NAME", (*hubv1.MadeMachine).GetName),
-				command.Col("POOL", func(m *hubv1.MadeMachine) string { return cmp.Or(m.GetPool(), "control plane") }),
-				command.Col("PHASE", (*hubv1.MadeMachine).GetPhase),
-				command.Col("NODE", (*hubv1.MadeMachine).GetNode),
-				command.Col("VERSION", (*hubv1.MadeMachine).GetVersion),
-				command.Ages("AGE", func(m *hubv1.MadeMachine) string { return a.Age(m.GetCreatedAt()) }),
-				command.Col("MESSAGE", (*hubv1.MadeMachine).GetMessage),
-			)
-		}),
-	}
 }

@@ -60,7 +60,7 @@ var arguments = map[string]Words{
 	"services delete": services, "logs": services, "operations get": names("Operations/List", "id"), "operations cancel": names("Operations/List", "id"), "operations retry": names("Operations/List", "id"),
 	"rollouts get": objects("GlobalService"), "rollouts pause": objects("GlobalService"), "rollouts resume": objects("GlobalService"), "rollouts abort": objects("GlobalService"),
 	"users delete": users, "users admin": users, "providers unlink": users, "serviceaccounts delete": accounts, "serviceaccounts token": accounts,
-	"clusters pools list": objects("Cluster"), "clusters pools scale": objects("Cluster"), "clusters machines list": objects("Cluster"),
+	"clusters pools list": objects("Cluster"), "clusters pools scale": objects("Cluster"), "clusters machines list": objects("Cluster"), "clusters machines replace": objects("Cluster"),
 	"tokens revoke": tokens, "sessions end": sessions, "hub drain": names("Hub/Status", "name"),
 }
 

@@ -139,6 +139,9 @@ func madeState(m *agentv1.ChildState) fleet.MadeState {
 			Name: o.GetName(), UID: o.GetUid(), Pool: o.GetPool(), Phase: o.GetPhase(), Node: o.GetNode(), Version: o.GetVersion(), Message: o.GetMessage(), CreatedAt: o.GetCreatedAt(),
 		})
 	}
+	for _, r := range m.GetReplacements() {
+		s.Replaced = append(s.Replaced, fleet.Replaced{UID: r.GetUid(), Message: r.GetMessage(), Done: r.GetDone(), Refused: r.GetRefused()})
+	}
 	for _, c := range m.GetConditions() {
 		s.Conditions = append(s.Conditions, fleet.MadeCondition{Type: c.GetType(), Status: c.GetStatus(), Reason: c.GetReason(), Message: c.GetMessage(), Since: c.GetSince()})
 	}

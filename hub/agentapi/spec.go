@@ -27,6 +27,9 @@ func specMessage(a fleet.AgentSpec) *agentv1.ServiceSpec {
 	out.PruneApproval, out.DiffRequest = v.PruneApproval, v.DiffRequest
 	out.SyncRequest, out.SyncResources = v.SyncRequest, v.SyncResources
 	out.Tenancy, out.MakesCluster = tenancyMessage(v.Limits, v.ProjectID), a.MakesCluster
+	for _, r := range a.Replacing {
+		out.ReplaceMachines = append(out.ReplaceMachines, &agentv1.MachineReplacement{Uid: r.UID, Pool: r.Pool})
+	}
 	return out
 }
 

@@ -28,6 +28,7 @@ type Fleet interface {
 	ClusterNamed(ctx context.Context, name string) (fleet.Cluster, error)
 	MakeCluster(ctx context.Context, by string, m fleet.MadeCluster) (fleet.Cluster, error)
 	RemakeCluster(ctx context.Context, by, name string, m fleet.Remade) error
+	ReplaceMachine(ctx context.Context, by, cluster, machine, uid string) error
 	Child(ctx context.Context, managementID, serviceID string) (fleet.Cluster, error)
 	// Destroyed returns the clusters whose objects are gone, and how many still go.
 	Destroyed(ctx context.Context) (gone []fleet.Cluster, going int, err error)

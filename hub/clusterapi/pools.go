@@ -1,6 +1,7 @@
 package clusterapi
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -84,4 +85,15 @@ func (s *schema) sized(given map[string]any, at int, bounds bool) error {
 		return errcode.New(errcode.Invalid, "pool: at least %d machines are more than at most %d", least, most)
 	}
 	return nil
+}
+
+// Replace has a machine of a cluster replaced. also is called in the same transaction, after
+// it; an error of it ends that.
+func (s *Clusters) Replace(ctx context.Context, by, cluster, machine, uid string, also func(ctx context.Context) error) error {
+	return s.config.Write(ctx, func(ctx context.Context) error {
+		if err := s.config.Fleet.ReplaceMachine(ctx, by, cluster, machine, uid); err != nil {
+			return err
+		}
+		return also(ctx)
+	})
 }

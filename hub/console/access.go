@@ -49,6 +49,7 @@ var access = withActions(map[string]identity.Action{
 	hubv1connect.ClustersApproveProcedure:             identity.ActionAdmin,
 	hubv1connect.ClustersDeleteProcedure:              identity.ActionWrite,
 	hubv1connect.ClustersDestroyProcedure:             identity.ActionWrite,
+	hubv1connect.ClustersReplaceMachineProcedure:      identity.ActionWrite,
 	hubv1connect.ClustersAdminKubeconfigProcedure:     identity.ActionAdmin,
 	hubv1connect.RepositoriesListProcedure:            identity.ActionRead,
 	hubv1connect.RepositoriesGetProcedure:             identity.ActionRead,

@@ -27,8 +27,17 @@ func origin(v fleet.ClusterView) *hubv1.ClusterOrigin {
 	}
 	return &hubv1.ClusterOrigin{
 		Template: o.Template, Commit: o.Commit, Version: o.Version, Variables: o.Variables, Given: cmp.Or(o.Given, o.Variables), ManagementCluster: o.Management, Service: o.Service, Namespace: o.Namespace, Destroying: o.Destroying,
-		State: madeState(v.MadeState), Cleanup: cleanup(v),
+		State: madeState(v.MadeState), Cleanup: cleanup(v), Replacements: replacements(v),
 	}
+}
+
+func replacements(v fleet.ClusterView) (all []*hubv1.MachineReplacement) {
+	for _, r := range v.Replacing {
+		all = append(all, &hubv1.MachineReplacement{
+			Machine: r.Machine, Uid: r.UID, Pool: r.Pool, RequestedBy: r.RequestedBy, RequestedAt: r.RequestedAt, Message: r.Message, EndedAt: r.EndedAt, Refused: r.Refused,
+		})
+	}
+	return all
 }
 
 // cleanup is nil for a cluster that has none. An agent that is away is what it waits for.

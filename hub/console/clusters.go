@@ -178,15 +178,32 @@ func (s *clusters) Update(ctx context.Context, r *connect.Request[hubv1.UpdateCl
 	if p := r.Msg.GetPool(); p != nil {
 		wish.Pool = &clusterapi.PoolSize{Name: p.GetName(), Replicas: p.Replicas, Min: p.Min, Max: p.Max}
 	}
+	return s.changed(ctx, r.Msg.GetName(), r.Msg.GetDryRun(), func(also func(context.Context) error) error {
+		return s.config.Made.Change(ctx, caller(ctx).By(), r.Msg.GetName(), wish, func(ctx context.Context) error {
+			if _, err := s.config.Fleet.UpdateCluster(ctx, caller(ctx).By(), r.Msg.GetName(), change); err != nil {
+				return err
+			}
+			return also(ctx)
+		})
+	})
+}
+
+// ReplaceMachine removes one machine of a node pool, in place of which another is made.
+func (s *clusters) ReplaceMachine(ctx context.Context, r *connect.Request[hubv1.ReplaceMachineRequest]) (*connect.Response[hubv1.Cluster], error) {
+	return s.changed(ctx, r.Msg.GetName(), r.Msg.GetDryRun(), func(also func(context.Context) error) error {
+		return s.config.Made.Replace(ctx, caller(ctx).By(), r.Msg.GetName(), r.Msg.GetMachine(), r.Msg.GetUid(), also)
+	})
+}
+
+// changed answers with a cluster after a change. The change calls a function last in its
+// transaction, which rolls a dry run back.
+func (s *clusters) changed(ctx context.Context, name string, dryRun bool, change func(also func(context.Context) error) error) (*connect.Response[hubv1.Cluster], error) {
 	var answer *connect.Response[hubv1.Cluster]
-	err := s.config.Made.Change(ctx, caller(ctx).By(), r.Msg.GetName(), wish, func(ctx context.Context) (err error) {
-		if _, err = s.config.Fleet.UpdateCluster(ctx, caller(ctx).By(), r.Msg.GetName(), change); err != nil {
-			return err
-		}
-		if !r.Msg.GetDryRun() {
+	err := change(func(ctx context.Context) (err error) {
+		if !dryRun {
 			return nil
 		}
-		if answer, err = s.answer(ctx, r.Msg.GetName()); err == nil {
+		if answer, err = s.answer(ctx, name); err == nil {
 			err = errDryRun
 		}
 		return err
@@ -197,7 +214,7 @@ func (s *clusters) Update(ctx context.Context, r *connect.Request[hubv1.UpdateCl
 	if err != nil {
 		return nil, err
 	}
-	return s.answer(ctx, r.Msg.GetName())
+	return s.answer(ctx, name)
 }
 
 // errDryRun rolls back a transaction whose result was only requested.

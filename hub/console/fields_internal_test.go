@@ -97,6 +97,7 @@ var harmless = []struct {
 	{[]string{"Clusters/AgentManifests"}, []string{"bootstrap_token", "namespace", "image", "hub_url", "poll_interval", "args", "least_privilege", "without_admins", "without_access", "without_people"}, "text for the caller, who applies it with rights of their own; nothing is stored, and the token is the one they sent"},
 	{[]string{"Clusters/Create"}, []string{"from_template.*"}, "what is made in a project where the caller may create things: a template says for which projects and on which management clusters, and an administrator says that"},
 	{[]string{"Clusters/Update"}, []string{"variables", "set", "pool.*"}, "of a cluster that the caller may change: the template says which there are, and is asked again whether it is for the project"},
+	{[]string{"Clusters/ReplaceMachine"}, []string{"machine", "uid"}, "a machine of a cluster that the caller may change, as that cluster's own management cluster reported it"},
 	{[]string{"Clusters/GetTemplateVariables"}, []string{"template"}, "names what an administrator registered; its variables are for whoever may create something"},
 	{[]string{"Clusters/Readiness"}, []string{"to"}, "a version that the agent compares with; nothing is stored"},
 	{[]string{"Clusters/Move"}, []string{"plan", "confirm"}, "changes nothing, or allows what the move of the cluster does, which its writer may do anyway"},

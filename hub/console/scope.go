@@ -41,7 +41,7 @@ var scopes = withFinders(map[string]finder{
 	hubv1connect.ClustersUpdateProcedure: ofCluster,
 	hubv1connect.ClustersMoveProcedure:   ofClusterMove,
 	hubv1connect.ClustersDeleteProcedure: ofCluster, hubv1connect.ClustersEnrollmentProcedure: ofCluster, hubv1connect.ClustersReadinessProcedure: ofCluster,
-	hubv1connect.ClustersDestroyProcedure: ofCluster,
+	hubv1connect.ClustersDestroyProcedure: ofCluster, hubv1connect.ClustersReplaceMachineProcedure: ofCluster,
 
 	hubv1connect.ClustersGetTemplateVariablesProcedure: anywhere,
 

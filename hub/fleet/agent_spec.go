@@ -58,6 +58,8 @@ type AgentSpec struct {
 	// MakesCluster is the name of the cluster that the service makes, of the hub's own
 	// services; empty for others.
 	MakesCluster string
+	// Replacing are the machines of that cluster that are to be replaced.
+	Replacing []Replacement
 }
 
 // ClusterData is the closed list of a cluster's facts that templates may use
@@ -123,7 +125,7 @@ func (f *Fleet) AgentSpecs(ctx context.Context, clusterID string, ids []string) 
 			s.Spec, s.Secrets = r.Spec, r.Secrets
 		}
 		found[s.ID] = true
-		specs = append(specs, AgentSpec{Service: s.Service, Cluster: cluster.Data(), RevisionCreatedAt: s.RevisedAt, MakesCluster: makes[s.ID].Name})
+		specs = append(specs, AgentSpec{Service: s.Service, Cluster: cluster.Data(), RevisionCreatedAt: s.RevisedAt, MakesCluster: makes[s.ID].Name, Replacing: makes[s.ID].replacing()})
 		texts = append(texts, s.Secrets)
 	}
 	for _, id := range ids {

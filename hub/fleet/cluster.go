@@ -43,11 +43,13 @@ type Cluster struct {
 	Installation installed.Agent
 	// Origin is zero for a cluster that somebody else made; ManagementID is the cluster that
 	// holds its objects, and MadeState what that one last reported. Cleanup is nil unless it
-	// is being destroyed.
+	// is being destroyed. Replacing are its machines that are replaced, and the last that were,
+	// in order of request.
 	Origin       Origin
 	ManagementID string
 	MadeState    MadeState
 	Cleanup      *Cleanup
+	Replacing    []Replacement
 	PingedAt     int64
 	CreatedAt    int64
 	UpdatedAt    int64

@@ -40,6 +40,8 @@ type MadeState struct {
 	// Unmet are the texts of the template's checks that do not hold for it. No agent reports
 	// them.
 	Unmet []string `json:"unmet,omitempty"`
+	// Replaced is how far machines are that are replaced. It is stored with what was requested.
+	Replaced []Replaced `json:"-"`
 }
 
 // Machines are those of a pool, or of the control plane.
@@ -108,6 +110,10 @@ func (s *MadeState) bound() {
 		m := &s.Machines[i]
 		word(&m.UID, &m.Pool, &m.Phase, &m.Version)
 		m.Name, m.Node, m.Message = plain.Line(m.Name, maxObjectName), plain.Line(m.Node, maxObjectName), plain.Line(m.Message, maxStateText)
+	}
+	s.Replaced = s.Replaced[:min(len(s.Replaced), maxReplacing)]
+	for i := range s.Replaced {
+		s.Replaced[i].Message = plain.Line(s.Replaced[i].Message, maxStateText)
 	}
 	word(&s.Phase)
 	s.Message = plain.Line(s.Message, maxStateText)
@@ -199,9 +205,13 @@ func (f *clusters) reportedBy(ctx context.Context, managementID string, ids []st
 func (f *clusters) storeJudged(ctx context.Context, j judged, made map[string]Cluster) error {
 	for id, c := range made {
 		now := j.states[id]
-		now.ReportedAt = c.MadeState.ReportedAt
-		if reflect.DeepEqual(now, c.MadeState) {
+		moved, ended := c.replaced(now.Replaced, f.now())
+		now.ReportedAt, now.Replaced = c.MadeState.ReportedAt, nil
+		if !moved && reflect.DeepEqual(now, c.MadeState) {
 			continue
+		}
+		if err := f.noteReplaced(ctx, c, ended); err != nil {
+			return err
 		}
 		c.MadeState, c.MadeState.ReportedAt = now, f.now()
 		if err := f.store.UpdateCluster(ctx, c); err != nil {

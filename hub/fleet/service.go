@@ -74,8 +74,10 @@ type Service struct {
 	// SyncResources are the objects of the last sync request; nil is all.
 	SyncResources []string
 	DiffRequest   int64
-	PruneApproval int64
-	ParentID      string
+	// MachineRequest counts the changes of what is to be replaced of the cluster that it makes.
+	MachineRequest int64
+	PruneApproval  int64
+	ParentID       string
 	// DeclaredBy is who last declared it.
 	DeclaredBy string
 	ManagedBy  managed.Manager

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -38,8 +39,10 @@ func specDigest(key []byte, in specInputs) (string, error) {
 		"syncRequest":   leafNumber(in.service.SyncRequest),
 	}
 	// Left out where there was no request, so that older digests stay the same.
-	if in.service.DiffRequest != 0 {
-		fields["diffRequest"] = leafNumber(in.service.DiffRequest)
+	for name, n := range map[string]int64{"diffRequest": in.service.DiffRequest, "machineRequest": in.service.MachineRequest} {
+		if n != 0 {
+			fields[name] = leafNumber(n)
+		}
 	}
 	for i, resource := range in.service.SyncResources {
 		fields["syncResources/"+strconv.Itoa(i)] = leafText(resource)
@@ -75,12 +78,7 @@ func specDigest(key []byte, in specInputs) (string, error) {
 	}
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte("axle spec 1\n"))
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		mac.Write(prefixed(name))
 		mac.Write(prefixed(fields[name]))
 	}

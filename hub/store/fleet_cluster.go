@@ -38,6 +38,7 @@ var (
 		rows.Flag(c, "destroying", &v.Origin.Destroying)
 		rows.Sparse(c, "made_state", &v.MadeState, "{}")
 		rows.Sparse(c, "cleanup", &v.Cleanup, "null")
+		rows.List(c, "replacing", &v.Replacing)
 		rows.Col(c, "managed_by_tool", &v.ManagedBy.Tool)
 		rows.Col(c, "managed_by_id", &v.ManagedBy.ID)
 	})

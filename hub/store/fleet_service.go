@@ -50,6 +50,7 @@ var (
 		rows.List(c, "places", &v.Places)
 		rows.List(c, "COALESCE(o.parts, '')", &v.Parts)
 		rows.Col(c, "diff_request", &v.DiffRequest)
+		rows.Col(c, "machine_request", &v.MachineRequest)
 		rows.List(c, "sync_resources", &v.SyncResources)
 		limitsColumn(c, "limits", &v.Limits)
 		rows.Col(c, "declared_by", &v.DeclaredBy)

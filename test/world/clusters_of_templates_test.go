@@ -122,9 +122,9 @@ func (s *stage) createAClusterPage(files map[string]string) {
 		}
 		return out.Out
 	}
-	after := []string{"", "shop-1 v1.34.0 with 2", "shop-1 v1.34.0 with 5", ""} // the Cluster objects after each block
+	after := []string{"", "shop-1 v1.34.0 with 2", "shop-1 v1.34.0 with 5", "shop-1 v1.34.0 with 3", ""} // the Cluster objects after each block
 	if len(blocks) != len(after) {
-		s.t.Fatalf("%s has %d blocks, and not to register, create, change and destroy", page, len(blocks))
+		s.t.Fatalf("%s has %d blocks, and not to register, create, change, scale and destroy", page, len(blocks))
 	}
 	for i, block := range blocks {
 		command := exec.CommandContext(s.t.Context(), "bash", "-euo", "pipefail", "-c", block.Text)
@@ -219,6 +219,19 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 	class := kubectl("get", "clusterclasses", "-n", namespace, "-o", "jsonpath={.items[*].metadata.name}")
 	if have := inCluster("web-1", namespace, "{.spec.topology.classRef.name}/{.metadata.labels.team}"); have != class+"/" || !strings.HasPrefix(class, "play-") {
 		t.Errorf("the cluster has the class %s, and there is %s", have, class)
+	}
+
+	// Another class that somebody writes on the management cluster is healed, and labels there do
+	// not say what the cluster is in the hub.
+	kubectl("patch", "clusters.cluster.x-k8s.io", "web-1", "-n", namespace, "--type=merge", "-p", `{"metadata":{"labels":{"tier":"prod","axle-cd.github.io/project":"default"}},"spec":{"topology":{"classRef":{"name":"other"}}}}`)
+	until("the class is what the hub made", func() error {
+		if have := inCluster("web-1", namespace, "{.spec.topology.classRef.name}"); have != class {
+			return errors.New(have)
+		}
+		return nil
+	})
+	if tags := strings.TrimSpace(s.axle("clusters", "get", "web-1", "-o", "jsonpath={.tags}")); tags != "" && tags != "{}" {
+		t.Errorf("the hub took the tags %s", tags)
 	}
 
 	s.connects("web-1", namespace)

@@ -32,6 +32,7 @@ func byTheHub(t *testing.T, b *bed) {
 	b.must(err)
 	files["bed/template.yaml"] += `  - {name: crowd, when: after, expression: "status.workers.readyReplicas > 100", message: There are too few workers.}
 `
+	files["bed/class/clusterclass.yaml"] = strings.Replace(files["bed/class/clusterclass.yaml"], "nodeStartupTimeoutSeconds: 600", "nodeStartupTimeoutSeconds: 30", 1)
 	files["app/one.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {word: delivered}\n"
 	b.must(w.Login(ctx))
 	b.must(w.Git.Create(ctx, "fleet"))
@@ -74,9 +75,13 @@ func byTheHub(t *testing.T, b *bed) {
 	if pools := strings.Fields(axle("clusters", "pools", "list", "edge")); !strings.Contains(strings.Join(pools, " "), " workers 1 1 1 1 Running v1.36.3") {
 		t.Errorf("its pools are %q", pools)
 	}
+	b.provider.Strand()
 	axle("clusters", "pools", "scale", "edge", "workers", "--replicas", "2")
+	b.joinsNever(axle)
 	b.wait(2, "v1.36.3")
 	shows("the pool that was scaled", "Pools: workers: 2/2 ready, 2 up to date, v1.36.3")
+	b.replaces(axle, agent)
+	b.wait(2, "v1.36.3")
 	machine, err := b.client.Resource(machines).Namespace(b.namespace).List(ctx, metav1.ListOptions{})
 	b.must(err)
 	eventually.For(t, time.Minute, "the machine in the hub", func() error {
@@ -106,7 +111,8 @@ func byTheHub(t *testing.T, b *bed) {
 	})
 	eventually.For(t, 3*time.Minute, "the cluster leaves the hub", func() error {
 		if left := axle("clusters", "list", "-o", "name"); strings.Contains(left, "edge") {
-			return fmt.Errorf("the hub has %s, and of service %s: %s", left, service, axle("services", "get", service, "-o", "json"))
+			result, err := w.Axle(ctx, "services", "get", service, "-o", "json") // which may just have gone
+			return fmt.Errorf("the hub has %s, and of service %s: %s %v", left, service, result.Out, err)
 		}
 		return nil
 	})

@@ -47,7 +47,9 @@ func (p *Provider) machine(ctx context.Context, key types.NamespacedName, o *uns
 	if err != nil {
 		return fields{}, err
 	}
-	if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if p.strands(o.GetUID()) {
+		// It runs at the provider, and its kubelet never finds the control plane.
+	} else if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fields{}, err
 	}
 	return fields{

@@ -42,6 +42,9 @@ type Provider struct {
 
 	mu       sync.Mutex
 	clusters map[types.NamespacedName]*kube.Cluster
+	// stranding is how many of the next machines never join, and stranded are those that do not.
+	stranding int
+	stranded  map[types.UID]bool
 }
 
 // Start runs a provider until the test ends.
@@ -75,7 +78,7 @@ func Run(ctx context.Context, management *kube.Cluster, each kube.ClusterConfig)
 		return nil, err
 	}
 	p := &Provider{
-		client: client, each: each, caches: map[string]cache.SharedIndexInformer{}, clusters: map[types.NamespacedName]*kube.Cluster{},
+		client: client, each: each, caches: map[string]cache.SharedIndexInformer{}, clusters: map[types.NamespacedName]*kube.Cluster{}, stranded: map[types.UID]bool{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
 	}
 	var working context.Context
@@ -156,6 +159,25 @@ func (p *Provider) Cluster(namespace, name string) *kube.Cluster {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.clusters[types.NamespacedName{Namespace: namespace, Name: name}]
+}
+
+// Strand has the next machine that is made run without ever joining its cluster.
+func (p *Provider) Strand() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stranding++
+}
+
+// strands reports whether a machine that is made never joins. The cache may not show yet that
+// it was made.
+func (p *Provider) strands(uid types.UID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stranding > 0 && !p.stranded[uid] {
+		p.stranding--
+		p.stranded[uid] = true
+	}
+	return p.stranded[uid]
 }
 
 // start returns the control plane of a cluster, which it starts if there is none.

@@ -99,6 +99,8 @@ const (
 	ClustersDeleteProcedure = "/axle.hub.v1.Clusters/Delete"
 	// ClustersDestroyProcedure is the fully-qualified name of the Clusters's Destroy RPC.
 	ClustersDestroyProcedure = "/axle.hub.v1.Clusters/Destroy"
+	// ClustersReplaceMachineProcedure is the fully-qualified name of the Clusters's ReplaceMachine RPC.
+	ClustersReplaceMachineProcedure = "/axle.hub.v1.Clusters/ReplaceMachine"
 	// ClustersAgentManifestsProcedure is the fully-qualified name of the Clusters's AgentManifests RPC.
 	ClustersAgentManifestsProcedure = "/axle.hub.v1.Clusters/AgentManifests"
 	// ClustersEnrollmentProcedure is the fully-qualified name of the Clusters's Enrollment RPC.
@@ -535,6 +537,10 @@ type ClustersClient interface {
 	// Destroy removes the machines of a cluster that was made from a template, and its row
 	// once they are gone.
 	Destroy(context.Context, *connect.Request[v1.DestroyClusterRequest]) (*connect.Response[v1.Cluster], error)
+	// ReplaceMachine removes one machine of a node pool of a cluster that was made from a
+	// template, in place of which Cluster API makes another. It is repeated without effect
+	// while that goes on.
+	ReplaceMachine(context.Context, *connect.Request[v1.ReplaceMachineRequest]) (*connect.Response[v1.Cluster], error)
 	// AgentManifests returns the objects that install an agent: of the hub's version,
 	// with its URL, its certificate authority and its registry. It is the one source
 	// for the command line, the chart and every other tool, and changes nothing.
@@ -615,6 +621,12 @@ func NewClustersClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			connect.WithSchema(clustersMethods.ByName("Destroy")),
 			connect.WithClientOptions(opts...),
 		),
+		replaceMachine: connect.NewClient[v1.ReplaceMachineRequest, v1.Cluster](
+			httpClient,
+			baseURL+ClustersReplaceMachineProcedure,
+			connect.WithSchema(clustersMethods.ByName("ReplaceMachine")),
+			connect.WithClientOptions(opts...),
+		),
 		agentManifests: connect.NewClient[v1.AgentManifestsRequest, v1.AgentManifestsResponse](
 			httpClient,
 			baseURL+ClustersAgentManifestsProcedure,
@@ -653,6 +665,7 @@ type clustersClient struct {
 	approve              *connect.Client[v1.ApproveClusterRequest, v1.Cluster]
 	delete               *connect.Client[v1.DeleteClusterRequest, v1.DeleteClusterResponse]
 	destroy              *connect.Client[v1.DestroyClusterRequest, v1.Cluster]
+	replaceMachine       *connect.Client[v1.ReplaceMachineRequest, v1.Cluster]
 	agentManifests       *connect.Client[v1.AgentManifestsRequest, v1.AgentManifestsResponse]
 	enrollment           *connect.Client[v1.EnrollmentRequest, v1.EnrollmentResponse]
 	readiness            *connect.Client[v1.ReadinessRequest, v1.ReadinessResponse]
@@ -704,6 +717,11 @@ func (c *clustersClient) Destroy(ctx context.Context, req *connect.Request[v1.De
 	return c.destroy.CallUnary(ctx, req)
 }
 
+// ReplaceMachine calls axle.hub.v1.Clusters.ReplaceMachine.
+func (c *clustersClient) ReplaceMachine(ctx context.Context, req *connect.Request[v1.ReplaceMachineRequest]) (*connect.Response[v1.Cluster], error) {
+	return c.replaceMachine.CallUnary(ctx, req)
+}
+
 // AgentManifests calls axle.hub.v1.Clusters.AgentManifests.
 func (c *clustersClient) AgentManifests(ctx context.Context, req *connect.Request[v1.AgentManifestsRequest]) (*connect.Response[v1.AgentManifestsResponse], error) {
 	return c.agentManifests.CallUnary(ctx, req)
@@ -751,6 +769,10 @@ type ClustersHandler interface {
 	// Destroy removes the machines of a cluster that was made from a template, and its row
 	// once they are gone.
 	Destroy(context.Context, *connect.Request[v1.DestroyClusterRequest]) (*connect.Response[v1.Cluster], error)
+	// ReplaceMachine removes one machine of a node pool of a cluster that was made from a
+	// template, in place of which Cluster API makes another. It is repeated without effect
+	// while that goes on.
+	ReplaceMachine(context.Context, *connect.Request[v1.ReplaceMachineRequest]) (*connect.Response[v1.Cluster], error)
 	// AgentManifests returns the objects that install an agent: of the hub's version,
 	// with its URL, its certificate authority and its registry. It is the one source
 	// for the command line, the chart and every other tool, and changes nothing.
@@ -827,6 +849,12 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 		connect.WithSchema(clustersMethods.ByName("Destroy")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clustersReplaceMachineHandler := connect.NewUnaryHandler(
+		ClustersReplaceMachineProcedure,
+		svc.ReplaceMachine,
+		connect.WithSchema(clustersMethods.ByName("ReplaceMachine")),
+		connect.WithHandlerOptions(opts...),
+	)
 	clustersAgentManifestsHandler := connect.NewUnaryHandler(
 		ClustersAgentManifestsProcedure,
 		svc.AgentManifests,
@@ -871,6 +899,8 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 			clustersDeleteHandler.ServeHTTP(w, r)
 		case ClustersDestroyProcedure:
 			clustersDestroyHandler.ServeHTTP(w, r)
+		case ClustersReplaceMachineProcedure:
+			clustersReplaceMachineHandler.ServeHTTP(w, r)
 		case ClustersAgentManifestsProcedure:
 			clustersAgentManifestsHandler.ServeHTTP(w, r)
 		case ClustersEnrollmentProcedure:
@@ -922,6 +952,10 @@ func (UnimplementedClustersHandler) Delete(context.Context, *connect.Request[v1.
 
 func (UnimplementedClustersHandler) Destroy(context.Context, *connect.Request[v1.DestroyClusterRequest]) (*connect.Response[v1.Cluster], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.Destroy is not implemented"))
+}
+
+func (UnimplementedClustersHandler) ReplaceMachine(context.Context, *connect.Request[v1.ReplaceMachineRequest]) (*connect.Response[v1.Cluster], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.ReplaceMachine is not implemented"))
 }
 
 func (UnimplementedClustersHandler) AgentManifests(context.Context, *connect.Request[v1.AgentManifestsRequest]) (*connect.Response[v1.AgentManifestsResponse], error) {

@@ -20,7 +20,7 @@ export function DestroyClusterDialog({ cluster: { name, origin }, onClose }: { c
       <p>
         {origin?.managementCluster} deletes the Cluster object and waits until Cluster API has removed the machines. Then the objects of the template and the namespace go, and the cluster leaves the hub. Nothing brings it back.
       </p>
-      <p>Volumes and load balancers that its services made at a provider stay: delete these services first.</p>
+      <p>Before that, its own agent removes the load balancers, and the volumes that are not retained, whoever made them.</p>
       <TextField label={`Type ${name} to confirm`} value={typed} onChange={setTyped} autoComplete="off" spellCheck={false} />
     </ActionDialog>
   )

@@ -24,7 +24,7 @@ const origin = create(ClusterOriginSchema, {
 const cells = (row: HTMLElement) => [...row.querySelectorAll('td')].map((td) => td.textContent)
 
 test('a cluster that is made shows phase, machines by pool and conditions, with ages', async () => {
-  await renderRouted(<MadePanels cluster={{ registered: false }} origin={origin} by={{ freshness: 'Stale', polledAt: ago(3_700) }} />)
+  await renderRouted(<MadePanels cluster={{ name: 'shop-1', registered: false }} origin={origin} by={{ freshness: 'Stale', polledAt: ago(3_700) }} />)
   const facts = screen.getByRole('region', { name: 'Provisioning' })
   expect(facts.textContent).toContain('changed 1 m ago')
   expect(within(facts).getByText('Provisioning', { selector: 'dd *' }).closest('[data-dim]')).toBeTruthy()
@@ -46,7 +46,7 @@ test('a cluster that is made shows phase, machines by pool and conditions, with 
 })
 
 test('before the first report it says so', async () => {
-  await renderRouted(<MadePanels cluster={{ registered: false }} origin={create(ClusterOriginSchema, { template: 'docker', managementCluster: 'mgmt' })} by={undefined} />)
+  await renderRouted(<MadePanels cluster={{ name: 'shop-1', registered: false }} origin={create(ClusterOriginSchema, { template: 'docker', managementCluster: 'mgmt' })} by={undefined} />)
   expect(screen.getByText('not reported yet')).toBeTruthy()
   expect(screen.getByText('No machines are reported yet')).toBeTruthy()
 })

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import tab from './OverviewTab.module.css'
 import { clusterHref } from './columns'
+import { EachMachine } from './EachMachine'
 import { type Group, conditionsOf, groupsOf, wordOfCondition, wordOfPhase } from './made'
 import type { Cluster, ClusterOrigin, MadeCondition } from '#/api/gen/hub/v1/hub_pb'
 import { type Col, Listing } from '#/ds/Listing'
@@ -30,7 +31,7 @@ const conditionCols: Col<MadeCondition>[] = [
 const phaseTitle = 'the phase, in the words of Cluster API'
 
 interface Props {
-  cluster: Pick<Cluster, 'registered'>
+  cluster: Pick<Cluster, 'name' | 'registered'>
   origin: ClusterOrigin
   // The management cluster, if the person may read it: its report is as old as its last poll.
   by: Pick<Cluster, 'freshness' | 'polledAt'> | undefined
@@ -60,6 +61,7 @@ export function MadePanels({ cluster, origin, by }: Props) {
       <Panel title="Machines" flush>
         <Listing label="Machines" cols={groupCols} rows={groupsOf(state)} idOf={(g) => g.name} empty={<Empty title="No machines are reported yet">{on} reports them as soon as Cluster API has made the objects.</Empty>} />
       </Panel>
+      {state && state.machines.length > 0 && <EachMachine cluster={cluster} origin={origin} state={state} />}
       <Panel title="Conditions" flush aside="in the words of Cluster API">
         <Listing label="Conditions" cols={conditionCols} rows={conditionsOf(state)} idOf={(c) => c.type} empty={<Empty title="No conditions are reported yet" />} />
       </Panel>
