@@ -7,8 +7,9 @@
 package componentlist
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -34,8 +35,6 @@ type Component struct {
 // none stands for a field that is empty.
 const none = "-"
 
-var sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
 // Parse reads a list.
 func Parse(text string) ([]Component, error) {
 	var all []Component
@@ -44,7 +43,8 @@ func Parse(text string) ([]Component, error) {
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
-		if len(fields) != 7 || !sha256Text.MatchString(fields[0]) {
+		sum, err := hex.DecodeString(fields[0])
+		if len(fields) != 7 || err != nil || len(sum) != sha256.Size {
 			return nil, fmt.Errorf("%s, line %d: want digest, size, name, version, namespace, image and Secret", Path, number+1)
 		}
 		size, err := strconv.ParseInt(fields[1], 10, 64)

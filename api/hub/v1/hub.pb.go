@@ -11879,7 +11879,7 @@ var File_hub_v1_hub_proto protoreflect.FileDescriptor
 
 const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
-	"\x10hub/v1/hub.proto\x12\vaxle.hub.v1\x1a\x16hub/v1/readiness.proto\x1a\x11hub/v1/spec.proto\";\n" +
+	"\x10hub/v1/hub.proto\x12\vaxle.hub.v1\x1a\x17hub/v1/components.proto\x1a\x16hub/v1/readiness.proto\x1a\x11hub/v1/spec.proto\";\n" +
 	"\vErrorDetail\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"-\n" +
@@ -12942,7 +12942,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetProjectRequest\x1a\x14.axle.hub.v1.Project\x12A\n" +
 	"\x06Create\x12!.axle.hub.v1.CreateProjectRequest\x1a\x14.axle.hub.v1.Project\x12A\n" +
 	"\x06Update\x12!.axle.hub.v1.UpdateProjectRequest\x1a\x14.axle.hub.v1.Project\x12O\n" +
-	"\x06Delete\x12!.axle.hub.v1.DeleteProjectRequest\x1a\".axle.hub.v1.DeleteProjectResponse2\x84\b\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteProjectRequest\x1a\".axle.hub.v1.DeleteProjectResponse2\xc3\t\n" +
 	"\bClusters\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListClustersRequest\x1a!.axle.hub.v1.ListClustersResponse\x12;\n" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetClusterRequest\x1a\x14.axle.hub.v1.Cluster\x12O\n" +
@@ -12957,7 +12957,9 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"Enrollment\x12\x1e.axle.hub.v1.EnrollmentRequest\x1a\x1f.axle.hub.v1.EnrollmentResponse\x12J\n" +
 	"\tReadiness\x12\x1d.axle.hub.v1.ReadinessRequest\x1a\x1e.axle.hub.v1.ReadinessResponse\x12\\\n" +
-	"\x0fAdminKubeconfig\x12#.axle.hub.v1.AdminKubeconfigRequest\x1a$.axle.hub.v1.AdminKubeconfigResponse2\xda\x03\n" +
+	"\x0fAdminKubeconfig\x12#.axle.hub.v1.AdminKubeconfigRequest\x1a$.axle.hub.v1.AdminKubeconfigResponse\x12Y\n" +
+	"\x0eListComponents\x12\".axle.hub.v1.ListComponentsRequest\x1a#.axle.hub.v1.ListComponentsResponse\x12b\n" +
+	"\x11InstallComponents\x12%.axle.hub.v1.InstallComponentsRequest\x1a&.axle.hub.v1.InstallComponentsResponse2\xda\x03\n" +
 	"\fRepositories\x12S\n" +
 	"\x04List\x12$.axle.hub.v1.ListRepositoriesRequest\x1a%.axle.hub.v1.ListRepositoriesResponse\x12A\n" +
 	"\x03Get\x12!.axle.hub.v1.GetRepositoryRequest\x1a\x17.axle.hub.v1.Repository\x12G\n" +
@@ -13212,7 +13214,11 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*SyncWindow)(nil),                  // 171: axle.hub.v1.SyncWindow
 	(*ServiceSpec)(nil),                 // 172: axle.hub.v1.ServiceSpec
 	(*ReadinessRequest)(nil),            // 173: axle.hub.v1.ReadinessRequest
-	(*ReadinessResponse)(nil),           // 174: axle.hub.v1.ReadinessResponse
+	(*ListComponentsRequest)(nil),       // 174: axle.hub.v1.ListComponentsRequest
+	(*InstallComponentsRequest)(nil),    // 175: axle.hub.v1.InstallComponentsRequest
+	(*ReadinessResponse)(nil),           // 176: axle.hub.v1.ReadinessResponse
+	(*ListComponentsResponse)(nil),      // 177: axle.hub.v1.ListComponentsResponse
+	(*InstallComponentsResponse)(nil),   // 178: axle.hub.v1.InstallComponentsResponse
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
@@ -13364,138 +13370,142 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	41,  // 146: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
 	173, // 147: axle.hub.v1.Clusters.Readiness:input_type -> axle.hub.v1.ReadinessRequest
 	30,  // 148: axle.hub.v1.Clusters.AdminKubeconfig:input_type -> axle.hub.v1.AdminKubeconfigRequest
-	51,  // 149: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	53,  // 150: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	55,  // 151: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	56,  // 152: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	57,  // 153: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	58,  // 154: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	61,  // 155: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	63,  // 156: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	65,  // 157: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	78,  // 158: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	80,  // 159: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	81,  // 160: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	82,  // 161: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	83,  // 162: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	85,  // 163: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	91,  // 164: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	92,  // 165: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	93,  // 166: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	94,  // 167: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	97,  // 168: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	86,  // 169: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	87,  // 170: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	98,  // 171: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	157, // 172: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	132, // 173: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	74,  // 174: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	137, // 175: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	139, // 176: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	140, // 177: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	141, // 178: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	142, // 179: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	144, // 180: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	146, // 181: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	147, // 182: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	150, // 183: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	152, // 184: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	153, // 185: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	155, // 186: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	101, // 187: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	103, // 188: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	104, // 189: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	105, // 190: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	108, // 191: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	125, // 192: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	126, // 193: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	127, // 194: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	128, // 195: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	129, // 196: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	112, // 197: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	123, // 198: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	116, // 199: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	118, // 200: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	110, // 201: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	111, // 202: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	120, // 203: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
-	100, // 204: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	5,   // 205: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	9,   // 206: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	6,   // 207: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	6,   // 208: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	6,   // 209: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	14,  // 210: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	17,  // 211: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	15,  // 212: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	33,  // 213: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	22,  // 214: axle.hub.v1.Clusters.GetTemplateVariables:output_type -> axle.hub.v1.TemplateVariables
-	15,  // 215: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	39,  // 216: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
-	15,  // 217: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	46,  // 218: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	15,  // 219: axle.hub.v1.Clusters.Destroy:output_type -> axle.hub.v1.Cluster
-	35,  // 220: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
-	42,  // 221: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
-	174, // 222: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
-	31,  // 223: axle.hub.v1.Clusters.AdminKubeconfig:output_type -> axle.hub.v1.AdminKubeconfigResponse
-	52,  // 224: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	47,  // 225: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	47,  // 226: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	47,  // 227: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	47,  // 228: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	59,  // 229: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	62,  // 230: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	64,  // 231: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	66,  // 232: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	79,  // 233: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	67,  // 234: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	67,  // 235: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	67,  // 236: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	84,  // 237: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	67,  // 238: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	67,  // 239: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	67,  // 240: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	67,  // 241: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	95,  // 242: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	67,  // 243: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	88,  // 244: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	88,  // 245: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	67,  // 246: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	158, // 247: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	133, // 248: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	75,  // 249: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	138, // 250: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	136, // 251: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	136, // 252: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	136, // 253: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	143, // 254: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	145, // 255: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	136, // 256: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	148, // 257: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	151, // 258: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	154, // 259: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	154, // 260: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	156, // 261: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	102, // 262: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	100, // 263: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	100, // 264: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	106, // 265: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	109, // 266: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	130, // 267: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	130, // 268: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	130, // 269: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	130, // 270: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	130, // 271: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	113, // 272: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	124, // 273: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	117, // 274: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	119, // 275: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	111, // 276: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	111, // 277: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	121, // 278: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
-	204, // [204:279] is the sub-list for method output_type
-	129, // [129:204] is the sub-list for method input_type
+	174, // 149: axle.hub.v1.Clusters.ListComponents:input_type -> axle.hub.v1.ListComponentsRequest
+	175, // 150: axle.hub.v1.Clusters.InstallComponents:input_type -> axle.hub.v1.InstallComponentsRequest
+	51,  // 151: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	53,  // 152: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	55,  // 153: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	56,  // 154: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	57,  // 155: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	58,  // 156: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	61,  // 157: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	63,  // 158: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	65,  // 159: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	78,  // 160: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	80,  // 161: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	81,  // 162: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	82,  // 163: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	83,  // 164: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	85,  // 165: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	91,  // 166: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	92,  // 167: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	93,  // 168: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	94,  // 169: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	97,  // 170: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	86,  // 171: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	87,  // 172: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	98,  // 173: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	157, // 174: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	132, // 175: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	74,  // 176: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	137, // 177: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	139, // 178: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	140, // 179: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	141, // 180: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	142, // 181: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	144, // 182: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	146, // 183: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	147, // 184: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	150, // 185: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	152, // 186: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	153, // 187: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	155, // 188: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	101, // 189: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	103, // 190: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	104, // 191: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	105, // 192: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	108, // 193: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	125, // 194: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	126, // 195: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	127, // 196: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	128, // 197: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	129, // 198: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	112, // 199: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	123, // 200: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	116, // 201: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	118, // 202: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	110, // 203: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	111, // 204: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	120, // 205: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
+	100, // 206: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 207: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 208: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 209: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 210: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 211: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 212: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	17,  // 213: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 214: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	33,  // 215: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	22,  // 216: axle.hub.v1.Clusters.GetTemplateVariables:output_type -> axle.hub.v1.TemplateVariables
+	15,  // 217: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	39,  // 218: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
+	15,  // 219: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	46,  // 220: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	15,  // 221: axle.hub.v1.Clusters.Destroy:output_type -> axle.hub.v1.Cluster
+	35,  // 222: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
+	42,  // 223: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
+	176, // 224: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
+	31,  // 225: axle.hub.v1.Clusters.AdminKubeconfig:output_type -> axle.hub.v1.AdminKubeconfigResponse
+	177, // 226: axle.hub.v1.Clusters.ListComponents:output_type -> axle.hub.v1.ListComponentsResponse
+	178, // 227: axle.hub.v1.Clusters.InstallComponents:output_type -> axle.hub.v1.InstallComponentsResponse
+	52,  // 228: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	47,  // 229: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	47,  // 230: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	47,  // 231: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	47,  // 232: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	59,  // 233: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	62,  // 234: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	64,  // 235: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	66,  // 236: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	79,  // 237: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	67,  // 238: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	67,  // 239: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	67,  // 240: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	84,  // 241: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	67,  // 242: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	67,  // 243: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	67,  // 244: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	67,  // 245: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	95,  // 246: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	67,  // 247: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	88,  // 248: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	88,  // 249: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	67,  // 250: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	158, // 251: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	133, // 252: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	75,  // 253: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	138, // 254: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	136, // 255: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	136, // 256: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	136, // 257: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	143, // 258: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	145, // 259: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	136, // 260: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	148, // 261: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	151, // 262: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	154, // 263: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	154, // 264: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	156, // 265: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	102, // 266: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	100, // 267: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	100, // 268: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	106, // 269: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	109, // 270: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	130, // 271: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	130, // 272: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	130, // 273: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	130, // 274: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	130, // 275: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	113, // 276: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	124, // 277: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	117, // 278: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	119, // 279: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	111, // 280: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	111, // 281: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	121, // 282: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
+	206, // [206:283] is the sub-list for method output_type
+	129, // [129:206] is the sub-list for method input_type
 	129, // [129:129] is the sub-list for extension type_name
 	129, // [129:129] is the sub-list for extension extendee
 	0,   // [0:129] is the sub-list for field type_name
@@ -13506,6 +13516,7 @@ func file_hub_v1_hub_proto_init() {
 	if File_hub_v1_hub_proto != nil {
 		return
 	}
+	file_hub_v1_components_proto_init()
 	file_hub_v1_readiness_proto_init()
 	file_hub_v1_spec_proto_init()
 	file_hub_v1_hub_proto_msgTypes[12].OneofWrappers = []any{}
