@@ -24,6 +24,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/kubeapply"
+	"github.com/axle-cd/axle/test/kube"
 )
 
 // componentFile is a component in small: a manager that runs nothing, and a text that a
@@ -72,16 +73,23 @@ func (l listed) Open(name string) (fs.File, error) {
 	return l.FS.Open(name)
 }
 
-// installed is a hub that lists small components, with their files in a folder.
+// installed is a hub that installs components, with their files in a folder.
 type installed struct {
 	*whole
+	kube   *kube.Cluster
 	folder string
 	api    *kubernetes.Clientset
 }
 
+// newInstalled lists small components.
+
 func newInstalled(t *testing.T) *installed {
 	t.Helper()
-	i := &installed{folder: t.TempDir()}
+	c, err := cluster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &installed{kube: c, folder: t.TempDir()}
 	var list strings.Builder
 	for _, name := range []string{"core", "bootstrap-kubeadm", "control-plane-kubeadm", "infrastructure-docker", "infrastructure-aws"} {
 		text := strings.ReplaceAll(componentFile, "NAME", name)
@@ -93,10 +101,6 @@ func newInstalled(t *testing.T) *installed {
 			secret = "-"
 		}
 		fmt.Fprintf(&list, "%x %d %s v1.2.3 %s-system registry.example.com/capi/%s %s\n", sha256.Sum256([]byte(text)), len(text), name, name, name, secret)
-	}
-	c, err := cluster()
-	if err != nil {
-		t.Fatal(err)
 	}
 	i.whole = newWholeOf(t, c, hubtest.HubConfig{Deploy: listed{os.DirFS("../../deploy"), fstest.MapFS{componentlist.Path: {Data: []byte(list.String())}}}})
 	if i.api, err = kubernetes.NewForConfig(c.Config()); err != nil {
@@ -194,7 +198,7 @@ func TestClusterAPIIsInstalledByDigest(t *testing.T) {
 	i.refused("installs docker v1.2.3", "--provider", "docker", "--version", "v1.3.0")
 	i.refused("HOST[:PORT][/PATH]", "--provider", "docker", "--registry", "https://registry.example.com")
 	i.refused("has no cert-manager", "--provider", "docker")
-	i.certManager()
+	i.certManager("certificates")
 
 	// Somebody else's.
 	must(t)(i.api.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-kubeadm-system"}}, metav1.CreateOptions{}))
@@ -248,33 +252,28 @@ func TestClusterAPIIsInstalledByDigest(t *testing.T) {
 	i.isRecorded()
 }
 
-// certManager defines what the hub looks for.
-func (i *installed) certManager() {
+// certManager defines resources of cert-manager, which take anything.
+func (i *installed) certManager(resources ...string) {
 	t := i.t
 	t.Helper()
-	c, err := cluster()
+	applier, err := kubeapply.New(i.kube.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	applier, err := kubeapply.New(c.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects, err := kubeapply.Documents([]byte(`apiVersion: apiextensions.k8s.io/v1
+	for _, resource := range resources {
+		text := strings.NewReplacer("RESOURCE", resource, "KIND", map[string]string{"certificates": "Certificate", "issuers": "Issuer"}[resource]).Replace(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: certificates.cert-manager.io}
+metadata: {name: RESOURCE.cert-manager.io}
 spec:
   group: cert-manager.io
   scope: Namespaced
-  names: {plural: certificates, kind: Certificate}
+  names: {plural: RESOURCE, kind: KIND}
   versions:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := applier.Apply(t.Context(), objects[0], "test"); err != nil {
-		t.Fatal(err)
+`)
+		if err := applier.ApplyAll(t.Context(), []byte(text), "test", func(string) {}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
