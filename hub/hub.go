@@ -239,8 +239,8 @@ func makeActors(h *Hub) (err error) {
 	if h.objects, err = newObjects(h); err != nil {
 		return err
 	}
-	h.clusters = newClusters(h, h.config.Log)
-	return nil
+	h.clusters, err = newClusters(h, h.config.Log)
+	return err
 }
 
 // makeIndex creates the index of the fleet, and the streams that follow it.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"log/slog"
 
 	"github.com/axle-cd/axle/api/object"
@@ -18,6 +19,7 @@ import (
 	"github.com/axle-cd/axle/hub/objects"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/componentlist"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/rule"
@@ -226,10 +228,14 @@ func template(ctx context.Context, declared *objects.Objects, name string) (obje
 }
 
 // newClusters creates the clusters that are made from templates.
-func newClusters(h *Hub, log *slog.Logger) *clusterapi.Clusters {
+func newClusters(h *Hub, log *slog.Logger) (*clusterapi.Clusters, error) {
 	t := templates{newSources(h), h.store}
+	components, err := componentsOf(h.config.Deploy)
+	if err != nil {
+		return nil, err
+	}
 	return clusterapi.New(clusterapi.Config{
-		Fleet: h.fleet, Keep: h.store.PutPackage, Log: log,
+		Fleet: h.fleet, Components: components, Keep: h.store.PutPackage, Log: log,
 		Template: func(ctx context.Context, name string) (clusterapi.Registered, error) {
 			return t.registered(ctx, h.objects, name)
 		},
@@ -246,7 +252,16 @@ func newClusters(h *Hub, log *slog.Logger) *clusterapi.Clusters {
 			return h.callers.AgentKeys.RevokeClusterWith(ctx, id, func(ctx context.Context) error { return h.fleet.ForgetDestroyed(ctx, id) })
 		},
 		Write: h.store.Write, Token: h.childToken, Manifests: h.childManifests,
-	})
+	}), nil
+}
+
+// componentsOf reads the list of what the hub may install of Cluster API.
+func componentsOf(deploy fs.FS) ([]componentlist.Component, error) {
+	text, err := fs.ReadFile(deploy, componentlist.Path)
+	if err != nil {
+		return nil, errcode.New(errcode.Internal, "the list of the components of Cluster API: %w", err)
+	}
+	return componentlist.Parse(string(text))
 }
 
 // childToken implements clusterapi.Config.Token. The token belongs to nobody: who may use the

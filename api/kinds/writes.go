@@ -121,6 +121,7 @@ var Exceptions = []Exception{
 	{"key rotation", "It happens once, at a time that an administrator chooses.", []string{"Backends/RotateKey", "Hub/RotateSigningKey"}},
 	{"ReplaceMachine", "It acts once, on one machine that has a fault. A file would act on the next one.", []string{"Clusters/ReplaceMachine"}},
 	{"Destroy", "It removes machines. A file that is deleted, or a field that is missed, must not do that.", []string{"Clusters/Destroy"}},
+	{"InstallComponents", "The component files come with the call, in the versions of the hub that is asked: nothing of them is left to declare.", []string{"Clusters/InstallComponents"}},
 	{"ConfirmRestore", "A person confirms that they have checked a restored hub.", []string{"Hub/ConfirmRestore"}},
 	{"Drain", "It is about one replica that is about to be removed.", []string{"Hub/Drain"}},
 	{"Sync", "It starts at once what would happen later anyway. An operation acts once on services, each of which has fields for it.", []string{"Services/Sync", "Operations/Start", "Operations/Cancel"}},

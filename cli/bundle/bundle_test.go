@@ -85,6 +85,10 @@ func newRelease(t testing.TB, s *signer) string {
 		[]ocispec.Descriptor{put(l.Put("application/vnd.cncf.helm.chart.content.v1.tar+gzip", []byte("a chart")))}, nil))
 	chart := release.Artifact{Repository: "axle-cd/charts/axle", Tag: "1.4.2", Digest: m.Digest}
 	l.Name(m, chart.Ref())
+	m = put(l.PutManifest(release.TypeComponents, put(l.Put(ocispec.MediaTypeEmptyJSON, []byte("{}"))),
+		[]ocispec.Descriptor{put(l.Put(release.TypeComponent, []byte(coreComponent)))}, nil))
+	components := release.Artifact{Repository: release.Components, Tag: "1.4.2", Digest: m.Digest}
+	l.Name(m, components.Ref())
 	files := filepath.Join(dir, "files")
 	if err := os.Mkdir(files, 0o755); err != nil {
 		t.Fatal(err)
@@ -93,14 +97,14 @@ func newRelease(t testing.TB, s *signer) string {
 		t.Fatal(err)
 	}
 	client := put(l.Put("x", []byte("the client")))
-	r := &release.Release{Version: "1.4.2", Commit: strings.Repeat("ab", 20), Time: time.Unix(1700000000, 0).UTC(), Artifacts: []release.Artifact{hub, chart},
+	r := &release.Release{Version: "1.4.2", Commit: strings.Repeat("ab", 20), Time: time.Unix(1700000000, 0).UTC(), Artifacts: []release.Artifact{hub, chart, components},
 		Files: []release.File{{Name: "axle_1.4.2_linux_amd64.tar.gz", Digest: client.Digest, Size: client.Size}}}
 	whole, err := l.PutRelease(r, files, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s != nil {
-		for _, a := range []release.Artifact{hub, chart, whole} {
+		for _, a := range []release.Artifact{hub, chart, components, whole} {
 			if err := l.Sign(a, "ghcr.io/"+a.Repository, s.sign); err != nil {
 				t.Fatal(err)
 			}

@@ -47,7 +47,7 @@ var flags = map[string]Words{
 var special = map[string]Words{
 	"auth bind --group": objects("Group"), "auth unbind --group": objects("Group"), "auth bind --service-account": accounts, "auth unbind --service-account": accounts,
 	"notifications sinks create --group": objects("Group"), "notifications sinks update --group": objects("Group"),
-	"clusters create --on": objects("Cluster"), "clusters create --template": objects("ClusterTemplate"), "clusters templates apply --management-clusters": objects("Cluster"), "clusters templates apply --projects": objects("Project"),
+	"clusters create --on": objects("Cluster"), "clusters api install --on": objects("Cluster"), "clusters api list --on": objects("Cluster"), "clusters create --template": objects("ClusterTemplate"), "clusters templates apply --management-clusters": objects("Cluster"), "clusters templates apply --projects": objects("Project"),
 	"providers create --group": nil, "providers try --group": nil, "providers update --group": nil,
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/componentlist"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -30,6 +31,9 @@ type Fleet interface {
 	RemakeCluster(ctx context.Context, by, name string, m fleet.Remade) error
 	ReplaceMachine(ctx context.Context, by, cluster, machine, uid string) error
 	Child(ctx context.Context, managementID, serviceID string) (fleet.Cluster, error)
+	// Service returns a service with its state, PutBuiltin writes one of the hub's own.
+	Service(ctx context.Context, ref fleet.Ref) (fleet.ServiceView, error)
+	PutBuiltin(ctx context.Context, clusterID string, b fleet.Builtin) error
 	// Destroyed returns the clusters whose objects are gone, and how many still go.
 	Destroyed(ctx context.Context) (gone []fleet.Cluster, going int, err error)
 }
@@ -47,9 +51,11 @@ type Registered struct {
 	Management, Projects []string
 }
 
-// Config holds what Clusters needs. All fields are required.
+// Config holds what Clusters needs. All fields but Components are required.
 type Config struct {
 	Fleet Fleet
+	// Components are what the hub may install of Cluster API.
+	Components []componentlist.Component
 	// Template returns a template by name. NotFound; Conflict when it is not pinned.
 	Template func(ctx context.Context, name string) (Registered, error)
 	// TemplateOf returns the template of a cluster, with the folder that it was made of.

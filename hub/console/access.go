@@ -51,6 +51,8 @@ var access = withActions(map[string]identity.Action{
 	hubv1connect.ClustersDestroyProcedure:             identity.ActionWrite,
 	hubv1connect.ClustersReplaceMachineProcedure:      identity.ActionWrite,
 	hubv1connect.ClustersAdminKubeconfigProcedure:     identity.ActionAdmin,
+	hubv1connect.ClustersListComponentsProcedure:      identity.ActionAdmin,
+	hubv1connect.ClustersInstallComponentsProcedure:   identity.ActionAdmin,
 	hubv1connect.RepositoriesListProcedure:            identity.ActionRead,
 	hubv1connect.RepositoriesGetProcedure:             identity.ActionRead,
 	hubv1connect.RepositoriesCreateProcedure:          identity.ActionGit,

@@ -37,9 +37,10 @@ type Builtin struct {
 	Size    int64
 	// Configuration are the values of its templates.
 	Configuration map[string]string
-	// Contained is set for files that are applied as they are, only into the namespace of
-	// the service, which goes with it.
-	Contained bool
+	// AsIs is set for files that are applied as they are, and take over no object that
+	// somebody else made. Contained means the same, and only into the namespace of the
+	// service, which goes with it.
+	AsIs, Contained bool
 }
 
 // Builtin reports whether the hub itself declared the service.
@@ -97,9 +98,12 @@ func (f *builtins) PutBuiltin(ctx context.Context, clusterID string, b Builtin) 
 			Namespace: b.Namespace, Configuration: b.Configuration, Protect: true, Adopt: true, Version: b.Version,
 			SyncConfig: &SyncConfig{CreateNamespace: &noNamespace},
 		}
-		if b.Contained {
+		if b.AsIs || b.Contained {
 			asTheyAre := false
-			spec.Adopt, spec.Templated, spec.SyncConfig = false, &asTheyAre, &SyncConfig{EnforceNamespace: true, DeleteNamespace: true}
+			spec.Adopt, spec.Templated = false, &asTheyAre
+		}
+		if b.Contained {
+			spec.SyncConfig = &SyncConfig{EnforceNamespace: true, DeleteNamespace: true}
 		}
 		same := !fresh && before.Deleting == "" && before.Desired.Digest == b.Digest &&
 			before.Spec.Namespace == b.Namespace && maps.Equal(before.Spec.Configuration, b.Configuration)

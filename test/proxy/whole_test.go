@@ -55,8 +55,15 @@ func newWhole(t *testing.T) *whole {
 // newWholeOn is newWhole before another API server.
 func newWholeOn(t *testing.T, c *kube.Cluster) *whole {
 	t.Helper()
+	return newWholeOf(t, c, hubtest.HubConfig{})
+}
+
+// newWholeOf is newWholeOn with a hub of one's own.
+func newWholeOf(t *testing.T, c *kube.Cluster, config hubtest.HubConfig) *whole {
+	t.Helper()
 	var err error
-	w := &whole{t: t, hub: hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{DevCA: true, AllowHTTPUpstreams: true}})}
+	config.DevCA, config.AllowHTTPUpstreams = true, true
+	w := &whole{t: t, hub: hubtest.New(t, hubtest.Config{Hub: config})}
 	if w.ca, err = os.ReadFile(w.hub.CAFile()); err != nil {
 		t.Fatal(err)
 	}

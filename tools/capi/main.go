@@ -24,7 +24,7 @@ const (
 const usage = "usage: go run . components --out DIR | check [--out DIR] | update"
 
 // head is the comment of the list.
-const head = `# The component files of Cluster API and its providers, as releases ship them: SHA-256, bytes, name, version, namespace,
+const head = `# The component files of Cluster API and its providers, as releases ship them and hubs install them: SHA-256, bytes, name, version, namespace,
 # image of the manager, and the Secret with credentials that is yours to create (- is none). Written by tools/capi.
 `
 

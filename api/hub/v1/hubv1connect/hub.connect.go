@@ -110,6 +110,11 @@ const (
 	// ClustersAdminKubeconfigProcedure is the fully-qualified name of the Clusters's AdminKubeconfig
 	// RPC.
 	ClustersAdminKubeconfigProcedure = "/axle.hub.v1.Clusters/AdminKubeconfig"
+	// ClustersListComponentsProcedure is the fully-qualified name of the Clusters's ListComponents RPC.
+	ClustersListComponentsProcedure = "/axle.hub.v1.Clusters/ListComponents"
+	// ClustersInstallComponentsProcedure is the fully-qualified name of the Clusters's
+	// InstallComponents RPC.
+	ClustersInstallComponentsProcedure = "/axle.hub.v1.Clusters/InstallComponents"
 	// RepositoriesListProcedure is the fully-qualified name of the Repositories's List RPC.
 	RepositoriesListProcedure = "/axle.hub.v1.Repositories/List"
 	// RepositoriesGetProcedure is the fully-qualified name of the Repositories's Get RPC.
@@ -554,6 +559,13 @@ type ClustersClient interface {
 	// that was made from a template, past the hub and its agent. It needs the tunnel of the
 	// management cluster's agent. Each call is recorded.
 	AdminKubeconfig(context.Context, *connect.Request[v1.AdminKubeconfigRequest]) (*connect.Response[v1.AdminKubeconfigResponse], error)
+	// ListComponents returns the components of Cluster API that the hub can install on a
+	// management cluster, and which of them it has installed.
+	ListComponents(context.Context, *connect.Request[v1.ListComponentsRequest]) (*connect.Response[v1.ListComponentsResponse], error)
+	// InstallComponents writes the services that install Cluster API and a provider on a
+	// management cluster, or upgrade them. It needs the tunnel of the agent there, and is
+	// refused where somebody else installed Cluster API.
+	InstallComponents(context.Context, *connect.Request[v1.InstallComponentsRequest]) (*connect.Response[v1.InstallComponentsResponse], error)
 }
 
 // NewClustersClient constructs a client for the axle.hub.v1.Clusters service. By default, it uses
@@ -651,6 +663,18 @@ func NewClustersClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			connect.WithSchema(clustersMethods.ByName("AdminKubeconfig")),
 			connect.WithClientOptions(opts...),
 		),
+		listComponents: connect.NewClient[v1.ListComponentsRequest, v1.ListComponentsResponse](
+			httpClient,
+			baseURL+ClustersListComponentsProcedure,
+			connect.WithSchema(clustersMethods.ByName("ListComponents")),
+			connect.WithClientOptions(opts...),
+		),
+		installComponents: connect.NewClient[v1.InstallComponentsRequest, v1.InstallComponentsResponse](
+			httpClient,
+			baseURL+ClustersInstallComponentsProcedure,
+			connect.WithSchema(clustersMethods.ByName("InstallComponents")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -670,6 +694,8 @@ type clustersClient struct {
 	enrollment           *connect.Client[v1.EnrollmentRequest, v1.EnrollmentResponse]
 	readiness            *connect.Client[v1.ReadinessRequest, v1.ReadinessResponse]
 	adminKubeconfig      *connect.Client[v1.AdminKubeconfigRequest, v1.AdminKubeconfigResponse]
+	listComponents       *connect.Client[v1.ListComponentsRequest, v1.ListComponentsResponse]
+	installComponents    *connect.Client[v1.InstallComponentsRequest, v1.InstallComponentsResponse]
 }
 
 // List calls axle.hub.v1.Clusters.List.
@@ -742,6 +768,16 @@ func (c *clustersClient) AdminKubeconfig(ctx context.Context, req *connect.Reque
 	return c.adminKubeconfig.CallUnary(ctx, req)
 }
 
+// ListComponents calls axle.hub.v1.Clusters.ListComponents.
+func (c *clustersClient) ListComponents(ctx context.Context, req *connect.Request[v1.ListComponentsRequest]) (*connect.Response[v1.ListComponentsResponse], error) {
+	return c.listComponents.CallUnary(ctx, req)
+}
+
+// InstallComponents calls axle.hub.v1.Clusters.InstallComponents.
+func (c *clustersClient) InstallComponents(ctx context.Context, req *connect.Request[v1.InstallComponentsRequest]) (*connect.Response[v1.InstallComponentsResponse], error) {
+	return c.installComponents.CallUnary(ctx, req)
+}
+
 // ClustersHandler is an implementation of the axle.hub.v1.Clusters service.
 type ClustersHandler interface {
 	// List returns the clusters that the caller may read.
@@ -786,6 +822,13 @@ type ClustersHandler interface {
 	// that was made from a template, past the hub and its agent. It needs the tunnel of the
 	// management cluster's agent. Each call is recorded.
 	AdminKubeconfig(context.Context, *connect.Request[v1.AdminKubeconfigRequest]) (*connect.Response[v1.AdminKubeconfigResponse], error)
+	// ListComponents returns the components of Cluster API that the hub can install on a
+	// management cluster, and which of them it has installed.
+	ListComponents(context.Context, *connect.Request[v1.ListComponentsRequest]) (*connect.Response[v1.ListComponentsResponse], error)
+	// InstallComponents writes the services that install Cluster API and a provider on a
+	// management cluster, or upgrade them. It needs the tunnel of the agent there, and is
+	// refused where somebody else installed Cluster API.
+	InstallComponents(context.Context, *connect.Request[v1.InstallComponentsRequest]) (*connect.Response[v1.InstallComponentsResponse], error)
 }
 
 // NewClustersHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -879,6 +922,18 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 		connect.WithSchema(clustersMethods.ByName("AdminKubeconfig")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clustersListComponentsHandler := connect.NewUnaryHandler(
+		ClustersListComponentsProcedure,
+		svc.ListComponents,
+		connect.WithSchema(clustersMethods.ByName("ListComponents")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clustersInstallComponentsHandler := connect.NewUnaryHandler(
+		ClustersInstallComponentsProcedure,
+		svc.InstallComponents,
+		connect.WithSchema(clustersMethods.ByName("InstallComponents")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.Clusters/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ClustersListProcedure:
@@ -909,6 +964,10 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 			clustersReadinessHandler.ServeHTTP(w, r)
 		case ClustersAdminKubeconfigProcedure:
 			clustersAdminKubeconfigHandler.ServeHTTP(w, r)
+		case ClustersListComponentsProcedure:
+			clustersListComponentsHandler.ServeHTTP(w, r)
+		case ClustersInstallComponentsProcedure:
+			clustersInstallComponentsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -972,6 +1031,14 @@ func (UnimplementedClustersHandler) Readiness(context.Context, *connect.Request[
 
 func (UnimplementedClustersHandler) AdminKubeconfig(context.Context, *connect.Request[v1.AdminKubeconfigRequest]) (*connect.Response[v1.AdminKubeconfigResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.AdminKubeconfig is not implemented"))
+}
+
+func (UnimplementedClustersHandler) ListComponents(context.Context, *connect.Request[v1.ListComponentsRequest]) (*connect.Response[v1.ListComponentsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.ListComponents is not implemented"))
+}
+
+func (UnimplementedClustersHandler) InstallComponents(context.Context, *connect.Request[v1.InstallComponentsRequest]) (*connect.Response[v1.InstallComponentsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.InstallComponents is not implemented"))
 }
 
 // RepositoriesClient is a client for the axle.hub.v1.Repositories service.
