@@ -81,13 +81,33 @@ func TestWhatIsMissingIsNamedFirst(t *testing.T) {
 	}
 }
 
-// What is to be typed next is for the cluster that was given, and not for the current one.
+// What is to be typed next is for the cluster that was given, and not for the current one. A
+// hub with an authority of its own is trusted nowhere else, and a repository that the cluster
+// serves is reached by nobody who does not know how.
 func TestCommandsAreForTheClusterThatWasGiven(t *testing.T) {
-	var progress bytes.Buffer
 	dir := t.TempDir()
-	b := &builder{app: &command.App{Streams: command.Streams{Out: &bytes.Buffer{}, Err: &progress}, Output: "table", Getenv: os.Getenv}, answers: exampleAnswers(), kubeconfig: filepath.Join(dir, "my config"), kubeContext: "mgmt"}
-	must(t, b.finish())
-	if want := "kubectl --kubeconfig '" + filepath.Join(dir, "my config") + "' --context mgmt -n axle exec axle-0 -- "; !strings.Contains(progress.String(), want) {
-		t.Errorf("it has no %q:\n%s", want, progress.String())
+	served := exampleAnswers()
+	served.Repository = ""
+	served.complete()
+	kubectl := "  kubectl --kubeconfig '" + filepath.Join(dir, "my config") + "' --context mgmt -n axle "
+	for name, c := range map[string]struct {
+		answers *answers
+		own     bool
+		want    []string
+		not     string
+	}{
+		"a repository elsewhere": {exampleAnswers(), false, []string{kubectl + "exec axle-0 -- ", "commits to https://git.example.com/you/fleet.git"}, "--ca"},
+		"all on the cluster":     {served, true, []string{kubectl + "exec axle-0 -- ", kubectl + "get configmap axle-ca ", "axle login https://axle.example.com --ca ca.pem", kubectl + "port-forward service/axle-git 8443:8443"}, "axle-git.axle.svc"},
+	} {
+		b := &builder{answers: c.answers, kubeconfig: filepath.Join(dir, "my config"), kubeContext: "mgmt"}
+		have := b.next(c.own)
+		for _, want := range c.want {
+			if !strings.Contains(have, want) {
+				t.Errorf("%s: it has no %q:\n%s", name, want, have)
+			}
+		}
+		if strings.Contains(have, c.not) {
+			t.Errorf("%s: it has %q:\n%s", name, c.not, have)
+		}
 	}
 }

@@ -21,10 +21,12 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-// rootName is the service that applies the repository, agentName the hub's own one.
+// rootName is the service that applies the repository, agentName that of the agent.
 const (
 	rootName  = "root"
 	agentName = "axle-agent"
+	// ofHub is the parent of services that the hub makes by itself.
+	ofHub = "hub"
 )
 
 // hub is the client of the hub that goes, and of no other.
@@ -79,7 +81,7 @@ func (r *remover) protectedServices(ctx context.Context, client *sdk.Client) (fi
 	for _, s := range all {
 		by := s.GetManagedBy()
 		switch name := s.GetName(); {
-		case name == agentName:
+		case name == agentName || s.GetParentId() == ofHub: // goes with what the hub made it for
 		case s.GetSpec().GetProtect() && by.GetTool() == "operator":
 			_, resource, _ := strings.Cut(by.GetId(), "/")
 			first = append(first, unprotect("service "+cluster+"/"+name, resource, files))
@@ -370,7 +372,10 @@ var mayHold = []string{"Secret", "ConfigMap", "PersistentVolumeClaim", "Pod", "S
 
 // ofNobody are in the namespace by themselves: what the cluster puts there, and the
 // hub's own authority, as it publishes it.
-var ofNobody = []string{"kube-root-ca.crt", release + "-ca"}
+var ofNobody = []string{"kube-root-ca.crt", authorityName}
+
+// authorityName is the ConfigMap with that authority.
+const authorityName = release + "-ca"
 
 // tidy deletes the namespace of the control plane, unless somebody's objects are in it.
 func (r *remover) tidy(ctx context.Context) error {

@@ -149,7 +149,7 @@ func (b *builder) local(ctx context.Context) error {
 	if err := b.through(ctx, steps, len(steps)); err != nil {
 		return err
 	}
-	return b.finish()
+	return b.finish(ctx)
 }
 
 // through goes through steps, which are the first of so many.

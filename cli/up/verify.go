@@ -190,18 +190,49 @@ func (b *builder) running(ctx context.Context, in string) ([]row, error) {
 	return rows, nil
 }
 
-// finish prints what runs, and how to log in.
-func (b *builder) finish() error {
+// finish prints what runs, and what is next.
+func (b *builder) finish(ctx context.Context) error {
 	err := command.PrintList(b.app, b.rows, func(r row) string { return r.Kind + "/" + r.Name },
 		command.Col("KIND", func(r row) string { return r.Kind }),
 		command.Col("NAMESPACE", func(r row) string { return r.Namespace }),
 		command.Col("NAME", func(r row) string { return r.Name }),
 		command.Col("HEALTH", func(r row) string { return r.Health }))
-	b.say(`
-Axle is at %[1]s, and you are logged in as %[2]s.
-The console: open %[1]s; this prints a link to set your password:
-  %[6]s -n %[3]s exec %[4]s-0 -- axle-hub admin reset %[2]s
-Elsewhere: axle login %[1]s
-From now on, commits to %[5]s change the fleet: README.md there has the recipes.`, b.answers.URL, b.answers.Email, namespace, release, b.answers.Repository, b.kubectl())
-	return err
+	if err != nil {
+		return err
+	}
+	authority := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": authorityName, "namespace": namespace}}}
+	own, err := b.live(ctx, authority)
+	if err != nil {
+		return err
+	}
+	b.say("\n%s", b.next(own != nil))
+	return nil
+}
+
+// next is how to log in, and how to change the fleet. A hub with an authority of its own is
+// trusted by nobody else.
+func (b *builder) next(ownAuthority bool) string {
+	in := b.kubectl() + " -n " + namespace
+	lines := []string{
+		fmt.Sprintf("Axle is at %s, and you are logged in as %s.", b.answers.URL, b.answers.Email),
+		fmt.Sprintf("The console: open %s; this prints a link to set your password:", b.answers.URL),
+		fmt.Sprintf("  %s exec %s-0 -- axle-hub admin reset %s", in, release, b.answers.Email),
+	}
+	if ownAuthority {
+		lines = append(lines,
+			"The hub has an authority of its own, so a browser warns until it knows ca.pem. Elsewhere:",
+			fmt.Sprintf(`  %s get configmap %s -o jsonpath='{.data.ca\.pem}' > ca.pem`, in, authorityName),
+			fmt.Sprintf("  axle login %s --ca ca.pem", b.answers.URL))
+	} else {
+		lines = append(lines, "Elsewhere: axle login "+b.answers.URL)
+	}
+	if b.answers.Git == inCluster {
+		lines = append(lines,
+			"From now on, commits in this folder change the fleet, once they are pushed. git push works while this runs in another terminal:",
+			fmt.Sprintf("  %s port-forward service/%s %s:%s", in, gitServer, b.answers.Port(), b.answers.Port()),
+			"README.md there has the recipes.")
+	} else {
+		lines = append(lines, fmt.Sprintf("From now on, commits to %s change the fleet: README.md there has the recipes.", b.answers.Repository))
+	}
+	return strings.Join(lines, "\n")
 }

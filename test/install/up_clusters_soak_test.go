@@ -109,7 +109,7 @@ func (s *makes) destroys() {
 		}
 		s.must("clusters", "destroy", name, "--take-over", "--yes")
 	}
-	s.eventually("only mgmt is left", func() string { return s.must("clusters", "list", "-o", "name") }, "mgmt\n")
+	s.eventually("only mgmt is left", func() string { return s.must("clusters", "list", "-o", "name") }, "mgmt")
 	s.must(s.down("--confirm", "fleet", "--delete-repository")...)
 	s.isDown()
 }

@@ -56,7 +56,15 @@ func (s *story) servesItself() {
 	s.t.Helper()
 	began := time.Now()
 	s.killedAfter("git", s.flags...)
-	s.page("../../docs/install/up.md", 1)
+	out := s.page("../../docs/install/up.md", 1)
+	for _, next := range []string{fmt.Sprintf("  kubectl -n axle port-forward service/axle-git %[1]s:%[1]s\n", s.port), `  kubectl -n axle get configmap axle-ca -o jsonpath='{.data.ca\.pem}' > ca.pem` + "\n  axle login " + s.url + " --ca ca.pem\n"} {
+		if !strings.Contains(out, next) {
+			s.t.Errorf("it ends without %s", next)
+		}
+	}
+	if have := s.kubectl("-n", "axle", "get", "configmap", "axle-ca", "-o", `jsonpath={.data.ca\.pem}`); !strings.Contains(have, "BEGIN CERTIFICATE") {
+		s.t.Errorf("the authority of the hub: %s", have)
+	}
 	s.t.Logf("without a repository, from an empty folder to everything Healthy: %.0f s", time.Since(began).Seconds())
 	if have := s.replicas(); have != "2" {
 		s.t.Errorf("the example has %s replicas", have)
