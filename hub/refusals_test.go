@@ -48,7 +48,8 @@ var unanswered = map[string]string{
 	"strangers_heads": "the connection ends", "strangers_records": "a record is left out",
 	"passwords": "a page, after ten seconds", "strangers_passwords": "a page, after ten seconds", "object_trees": "an answer after half a minute",
 	"notifications": "messages wait", "upstream_requests": "fetches wait", "host_requests": "fetches wait", "first_copies": "fetches wait",
-	"host_first_copies": "fetches wait", "object_readers": "fetches wait", "hints": "hints wait",
+	"host_first_copies": "fetches wait", "object_readers": "fetches wait", "repository_openings": "repositories wait", "mirror_seeds": "copies wait", "mirror_copies": "copies wait",
+	"variants": "an agent takes the whole tarball", "hints": "hints wait",
 }
 
 // refusal is how a test provokes a refusal of a pool.
@@ -217,6 +218,7 @@ func (b *refusalBed) rows() map[string]refusal {
 		"logs":                    {filled: true, path: "/axle.hub.v1.ClusterAPI/ReadLogs", body: `{"cluster": "edge-1", "namespace": "n", "pod": "p", "container": "c"}`, token: b.AdminToken, stream: true},
 		"tunnel_dials":            {times: 200, path: tunnel.Path, token: agent.DeployToken},
 		"registrations":           {times: 2000, path: register, body: "{}", token: another},
+		"enrolments":              {times: 1000, path: "/axle.agent.v1.AgentService/EnrollChild", body: `{"bootId": "boot-1", "serviceId": "svc_none"}`, token: agent.DeployToken},
 		"strangers_registrations": {times: 100, here: true, path: register, body: "{}", token: "axle_bootstrap_none"},
 		"deliveries":              {filled: true, path: webhook.Path(hook), body: "{}"},
 		"large_deliveries":        {filled: true, path: webhook.Path(hook), body: strings.Repeat(" ", 200<<10)},

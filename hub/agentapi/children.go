@@ -40,6 +40,9 @@ func (c calls) EnrollChild(ctx context.Context, req *connect.Request[agentv1.Enr
 	if err := c.config.Keys.CheckBoot(ctx, p.ID, req.Msg.GetBootId()); err != nil {
 		return nil, err
 	}
+	if err := c.registrations.children.Take(c.sharing(p)); err != nil {
+		return nil, err
+	}
 	child, err := c.enroll(ctx, p, req.Msg)
 	c.noteChild(ctx, req, p, child, err)
 	if err != nil {

@@ -12,8 +12,10 @@ import (
 	"github.com/axle-cd/axle/internal/pool"
 )
 
-// registrations are those with a bootstrap token, and those of strangers, which guess one.
-type registrations struct{ known, strangers *pool.Rates }
+// registrations are those with a bootstrap token, those of strangers, which guess one, and
+// those that a management cluster asks for: its agent may be somebody else's, and each costs
+// a transaction and a record.
+type registrations struct{ known, strangers, children *pool.Rates }
 
 // newRegistrations makes the pools: many agents may share an address behind NAT, or a token,
 // and start at once, so the burst fits a large site. One token may be a whole fleet's, at many
@@ -26,6 +28,10 @@ func newRegistrations(pools *pool.Set, c clock.Clock) registrations {
 		})
 	}
 	return registrations{
+		children: pools.Rates(pool.RateSpec{
+			Name: "enrolments", Of: "clusters to connect", Clock: c,
+			Caller: pool.Rate{Burst: 500, Every: time.Second / 5}, Project: pool.Rate{Burst: 2000, Every: time.Second / 20},
+		}),
 		known:     rates("registrations", pool.Rate{Burst: 10_000, Every: time.Second / 200}),
 		strangers: rates("strangers_registrations", pool.Rate{Burst: 1600, Every: time.Second / 40}),
 	}

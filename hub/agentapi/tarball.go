@@ -8,6 +8,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
@@ -44,7 +45,7 @@ func (s *Server) tarball(w http.ResponseWriter, r *http.Request) {
 	}
 	t := files
 	if t == nil {
-		t, err = s.open(r, p.ID, d)
+		t, err = s.open(r.WithContext(pool.As(r.Context(), s.sharing(p))), p.ID, d)
 	}
 	if err != nil {
 		s.refuse(w, r, err)

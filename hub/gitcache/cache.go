@@ -48,7 +48,7 @@ type Cache struct {
 	// once open what an earlier run left: meanwhile a hub with many
 	// repositories serves and renews its leases.
 	agentStore *limited
-	openings   chan struct{}
+	openings   *pool.Places
 	metrics    *metrics
 	ages       *ages
 	tasks      sync.WaitGroup // moves and copies that run in the background
@@ -81,7 +81,7 @@ func New(config Config) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	variants, err := newVariants(filepath.Join(config.Dir, "variants"))
+	variants, err := newVariants(filepath.Join(config.Dir, "variants"), config.Pools)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func New(config Config) (*Cache, error) {
 		return nil, err
 	}
 	c := &Cache{config: config, store: config.Store, budget: &gitagent.Budget{Each: config.MirrorBytes, Total: config.MirrorsBytes},
-		gates: repoagent.NewGates(config.Clock, config.Pools), agentStore: newLimited(config.Store), openings: make(chan struct{}, maxOpenings),
+		gates: repoagent.NewGates(config.Clock, config.Pools), agentStore: newLimited(config.Store), openings: sharedWork(config.Pools, "repository_openings", "repositories that are opened", maxOpenings),
 		metrics: newMetrics(config.Registerer, node), ages: newAges(config.Clock)}
 	c.repositories = &repositories{config: &c.config, rows: config.Store, sources: config.Store, changes: config.Store, git: servers, changed: c.Changed}
 	c.owners = &owners{config: &c.config, store: config.Store, agents: map[string]agent{}, cached: map[string]lookedUp{}}
@@ -101,7 +101,7 @@ func New(config Config) (*Cache, error) {
 	c.owners.keeper = c.keeper
 	c.tarballs = &tarballs{config: &c.config, store: config.Store, owners: c.owners, node: node, metrics: c.metrics, variants: variants}
 	c.follower = &follower{config: &c.config, store: config.Store, owners: c.owners, tarballs: c.tarballs, mirrors: mirror.NewPool(config.Pools), metrics: c.metrics, tasks: &c.tasks,
-		seeding: make(chan struct{}, shard.MaxMoving), copying: make(chan struct{}, maxCopying),
+		seeding: sharedWork(config.Pools, "mirror_seeds", "first copies from other replicas", shard.MaxMoving), copying: sharedWork(config.Pools, "mirror_copies", "copies from other replicas", maxCopying),
 		kept: map[string]*secondCopy{}, locks: map[string]chan struct{}{}, names: map[string]string{}}
 	c.placer = &placer{config: &c.config, store: config.Store, keeper: c.keeper, owners: c.owners, follower: c.follower, metrics: c.metrics, tasks: &c.tasks,
 		wake: make(chan struct{}, 1), known: map[string]bool{}, moving: map[string]bool{}, ending: map[string]bool{}}
@@ -139,19 +139,26 @@ func (c *Cache) Ready() error {
 	return nil
 }
 
+// sharing is a repository as pools know it.
+func sharing(r Repository) pool.Caller { return pool.Caller{Name: r.ID, Project: r.ProjectID} }
+
+// sharedWork are places for work of the hub's own, of which a project without company gets
+// so many. Nobody is refused: each repository comes again anyway.
+func sharedWork(pools *pool.Set, name, of string, share int) *pool.Places {
+	return pools.Places(pool.Spec{Name: name, Of: of, Size: pool.SizeFor(share), Retry: time.Second, Patient: true})
+}
+
 // own runs the agent of a repository for the time of one lease.
 func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error {
-	select {
-	case c.openings <- struct{}{}:
-	case <-ctx.Done():
-		return nil
-	}
-	opened := sync.OnceFunc(func() { <-c.openings })
-	defer opened()
-	r, err := c.store.Repository(ctx, repositoryID)
+	r, err := c.agentStore.Repository(ctx, repositoryID)
 	if err != nil {
 		return err
 	}
+	opening, err := c.openings.Wait(ctx, sharing(r))
+	if err != nil {
+		return nil //nolint:nilerr // the lease has ended
+	}
+	defer opening.Leave()
 	c.follower.stop(repositoryID)
 	unlock, err := c.follower.lockCopy(ctx, r.Copy())
 	if err != nil {
@@ -159,7 +166,7 @@ func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error
 	}
 	defer unlock()
 	c.follower.seedMissing(ctx, r)
-	a, err := c.newAgent(r, epoch, opened)
+	a, err := c.newAgent(r, epoch, opening.Leave)
 	if err != nil {
 		return err
 	}
@@ -183,7 +190,7 @@ func (c *Cache) newAgent(r Repository, epoch int64, opened func()) (agent, error
 
 // agentConfig is what agents of all kinds need.
 func agentConfig(c *Cache, r Repository, epoch int64, opened func()) repoagent.Config {
-	return repoagent.Config{RepositoryID: r.ID, Sharing: pool.Caller{Name: r.ID, Project: r.ProjectID}, Epoch: epoch, Rows: c.agentStore, Results: c.agentStore, Gates: c.gates, Opened: opened, Poll: c.config.pollEvery(r), Gap: c.config.gap,
+	return repoagent.Config{RepositoryID: r.ID, Sharing: sharing(r), Epoch: epoch, Rows: c.agentStore, Results: c.agentStore, Gates: c.gates, Opened: opened, Poll: c.config.pollEvery(r), Gap: c.config.gap,
 		Clock: c.config.Clock, Log: c.config.Log, OnPass: c.passed(r.ID)}
 }
 

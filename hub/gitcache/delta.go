@@ -14,6 +14,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache/nodecache"
 	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
@@ -32,7 +33,7 @@ const (
 	// deltaPatience is how long a caller waits for a delta; it then takes the
 	// whole tarball, and the next caller finds the delta.
 	deltaPatience = 10 * time.Second
-	// deltasAtOnce limits how many are made at the same time: each holds the
+	// deltasAtOnce limits how many of a project are made at the same time: each holds the
 	// changed files in memory.
 	deltasAtOnce = 2
 	// maxRefusals limits how many pairs without a delta are remembered.
@@ -49,18 +50,18 @@ var ErrNoDelta = tarball.ErrNoDelta
 // of one. They have their own disk space, so that they evict no tarball.
 type variants struct {
 	stored *nodecache.Cache
-	making chan struct{}
+	making *pool.Places
 
 	mu      sync.Mutex
 	refused map[digest.Digest]bool // pairs without a delta
 }
 
-func newVariants(dir string) (*variants, error) {
+func newVariants(dir string, pools *pool.Set) (*variants, error) {
 	stored, err := nodecache.New(nodecache.Config{Dir: dir, MaxBytes: variantBytes})
 	if err != nil {
 		return nil, err
 	}
-	return &variants{stored: stored, making: make(chan struct{}, deltasAtOnce), refused: map[digest.Digest]bool{}}, nil
+	return &variants{stored: stored, making: sharedWork(pools, "variants", "deltas and gzip forms that are made", deltasAtOnce), refused: map[digest.Digest]bool{}}, nil
 }
 
 // key names a variant like content, because node caches store content by
@@ -92,12 +93,11 @@ func (v *variants) refuse(key digest.Digest) {
 // get opens a variant, and makes it first when it is not here.
 func (v *variants) get(ctx context.Context, key digest.Digest, build func(ctx context.Context, w io.Writer) error) (*nodecache.File, error) {
 	return v.stored.Get(ctx, key, func(ctx context.Context, w io.Writer) (digest.Digest, error) {
-		select {
-		case v.making <- struct{}{}:
-		case <-ctx.Done():
-			return "", ctx.Err()
+		held, err := v.making.Wait(ctx, pool.Of(ctx))
+		if err != nil {
+			return "", err
 		}
-		defer func() { <-v.making }()
+		defer held.Leave()
 		return key, build(ctx, w)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 const (
@@ -53,8 +54,8 @@ type follower struct {
 	mirrors  *mirror.Pool
 	metrics  *metrics
 	tasks    *sync.WaitGroup // copies that run in the background
-	seeding  chan struct{}
-	copying  chan struct{}
+	seeding  *pool.Places
+	copying  *pool.Places
 
 	mu    sync.Mutex
 	kept  map[string]*secondCopy   // that this replica keeps, by repository
@@ -227,7 +228,7 @@ func (f *follower) followOnce(ctx context.Context, repositoryID string, looked *
 	}
 	if r.Kind == record.Git {
 		look := lastLook{at: time.Now(), owner: owner.Replica, fetched: r.Health.FetchedAt}
-		if news, err = f.copyMirror(ctx, r.Copy(), owner.peer()); err != nil {
+		if news, err = f.copyMirror(ctx, r, owner.peer()); err != nil {
 			return news, false, err
 		}
 		look.empty = !news && !f.mirror(r.Copy()).Exists(ctx)
@@ -241,29 +242,28 @@ func (f *follower) followOnce(ctx context.Context, repositoryID string, looked *
 }
 
 // copyMirror copies from another replica and reports whether anything new came.
-func (f *follower) copyMirror(ctx context.Context, name string, from peer.Replica) (news bool, err error) {
-	unlock, err := f.lockCopy(ctx, name)
+func (f *follower) copyMirror(ctx context.Context, r Repository, from peer.Replica) (news bool, err error) {
+	unlock, err := f.lockCopy(ctx, r.Copy())
 	if err != nil {
 		return false, err
 	}
 	defer unlock()
-	return f.copyLocked(ctx, name, from)
+	return f.copyLocked(ctx, r, from)
 }
 
-func (f *follower) copyLocked(ctx context.Context, name string, from peer.Replica) (news bool, err error) {
-	local := f.mirror(name)
+func (f *follower) copyLocked(ctx context.Context, r Repository, from peer.Replica) (news bool, err error) {
+	local := f.mirror(r.Copy())
 	turn := f.copying
 	if !local.Exists(ctx) {
 		turn = f.seeding
 	}
-	select {
-	case turn <- struct{}{}:
-		defer func() { <-turn }()
-	case <-ctx.Done():
-		return false, ctx.Err()
+	held, err := turn.Wait(ctx, sharing(r))
+	if err != nil {
+		return false, err
 	}
+	defer held.Leave()
 	same, err := local.Sync(ctx, func(ctx context.Context, refs string, haves []string, take func(io.Reader) error) (bool, error) {
-		return f.config.Replicas.Client.Mirror(ctx, from, name, peer.CopyRequest{Refs: refs, Haves: haves}, take)
+		return f.config.Replicas.Client.Mirror(ctx, from, r.Copy(), peer.CopyRequest{Refs: refs, Haves: haves}, take)
 	})
 	if errcode.Is(err, errcode.NotFound) {
 		return false, nil // the owner has none yet
@@ -320,7 +320,7 @@ func (f *follower) seed(ctx context.Context, repositoryID string, from peer.Repl
 		return err
 	}
 	if r.Kind == record.Git {
-		_, err = f.copyMirror(ctx, r.Copy(), from)
+		_, err = f.copyMirror(ctx, r, from)
 	}
 	if err == nil {
 		_, err = f.copyPinned(ctx, repositoryID)
@@ -336,7 +336,7 @@ func (f *follower) seedFinal(ctx context.Context, repositoryID string, from peer
 	}
 	r, err := f.store.Repository(ctx, repositoryID)
 	if err == nil {
-		_, err = f.copyMirror(ctx, r.Copy(), from)
+		_, err = f.copyMirror(ctx, r, from)
 	}
 	return err
 }
@@ -367,7 +367,7 @@ func (f *follower) seedMissing(ctx context.Context, r Repository) (seeded bool) 
 	})
 	slices.SortStableFunc(others, func(a, b peer.Replica) int { return worth(b, follower) - worth(a, follower) })
 	for _, from := range others {
-		news, err := f.copyLocked(ctx, r.Copy(), from)
+		news, err := f.copyLocked(ctx, r, from)
 		if err != nil && ctx.Err() == nil {
 			f.config.Log.Warn("a repository cannot be copied from another replica", logkey.Repository, r.ID, logkey.Replica, from.Name, logkey.Error, err)
 		}

@@ -54,7 +54,7 @@ func (h hosted) Repositories(context.Context) ([]gitcache.Repository, error) {
 	return []gitcache.Repository{h.repository}, nil
 }
 func (hosted) Sources(context.Context, string) ([]gitcache.Source, error) {
-	return []gitcache.Source{{Ref: "main"}, {Ref: "HEAD"}}, nil
+	return []gitcache.Source{{Ref: "main"}, {Ref: "HEAD"}, {Ref: "refs/heads/environment/b2b"}}, nil
 }
 func (hosted) Refresh(context.Context, string) error { return nil }
 

@@ -106,12 +106,36 @@ var events = map[gitcache.Provider]struct {
 	gitcache.Bitbucket: {"X-Event-Key", []string{"repo:push", "repo:refs_changed", "mirror:repo_synchronized"}},
 }
 
+// settings are those of a repository at GitHub that changed.
+type settings struct {
+	Changes struct {
+		DefaultBranch *struct{} `json:"default_branch"`
+	} `json:"changes"`
+	Repository repository `json:"repository"`
+}
+
+// push is one of the default branch when another branch became that: HEAD leads there now.
+func (s *settings) push() push {
+	if s.Changes.DefaultBranch == nil {
+		return push{nothing: true}
+	}
+	return push{urls: s.Repository.urls(), refs: []string{s.Repository.Head}, head: s.Repository.Head}
+}
+
 // read parses a verified delivery.
 func read(provider gitcache.Provider, header http.Header, raw []byte) (push, error) {
-	if e, ok := events[provider]; ok && !slices.Contains(e.pushes, header.Get(e.header)) {
+	e, named := events[provider]
+	event := header.Get(e.header)
+	edited := provider == gitcache.GitHub && event == "repository"
+	if named && !edited && !slices.Contains(e.pushes, event) {
 		return push{nothing: true}, nil
 	}
 	var b body
+	var changed settings
+	var into any = &b
+	if edited {
+		into = &changed
+	}
 	if media, _, _ := mime.ParseMediaType(header.Get("Content-Type")); media == "application/x-www-form-urlencoded" {
 		// GitHub's default, and an option of Gitea. What is signed is the whole body.
 		form, err := url.ParseQuery(string(raw))
@@ -121,11 +145,14 @@ func read(provider gitcache.Provider, header http.Header, raw []byte) (push, err
 		raw = []byte(form.Get("payload"))
 	}
 	if len(raw) > 0 || provider != gitcache.Generic {
-		if err := bounded.JSON(raw, &b, bounded.Most(maxBody)); err != nil {
+		if err := bounded.JSON(raw, into, bounded.Most(maxBody)); err != nil {
 			return push{}, errcode.New(errcode.Invalid, "the body is not the JSON of a push: %w; choose the content type application/json at the sender", err)
 		}
 	}
 	p := b.push(provider)
+	if edited {
+		p = changed.push()
+	}
 	p.urls = slices.DeleteFunc(p.urls, func(u string) bool { return u == "" })
 	p.refs = slices.DeleteFunc(p.refs, func(r string) bool { return r == "" })
 	if len(p.urls) == 0 && !p.nothing && provider != gitcache.Generic {

@@ -20,8 +20,13 @@ type Caller struct {
 	Reserved bool
 }
 
-// party is what callers have turns by.
-func (c Caller) party() string { return cmp.Or(c.Project, c.Name) }
+// party is what callers have turns by. Reserved callers wait for nobody of their project.
+func (c Caller) party() string {
+	if c.Reserved {
+		return "reserved " + c.Name
+	}
+	return cmp.Or(c.Project, c.Name)
+}
 
 // Stranger is the caller of a request whose sender is not known: one customer's network,
 // and as project the site's, which may have 65,536 of IPv6 and 256 addresses of IPv4.

@@ -4,5 +4,9 @@ package pool
 func (p *Places) Waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.waiting)
+	all := 0
+	for _, waiting := range p.waiting {
+		all += len(waiting)
+	}
+	return all
 }

@@ -49,7 +49,9 @@ type Places struct {
 	mu                sync.Mutex
 	used              int
 	callers, projects map[string]int
-	waiting           []*waiter
+	// waiting are those who wait, by who has turns together, and turns the order of these.
+	waiting map[string][]*waiter
+	turns   []string
 }
 
 // waiter waits for one place.
@@ -71,7 +73,7 @@ type Held struct {
 func SizeFor(share int) int { return max(2, 2*share-1) }
 
 func newPlaces(spec Spec, k *kind) *Places {
-	p := &Places{spec: spec, kind: k, callers: map[string]int{}, projects: map[string]int{}}
+	p := &Places{spec: spec, kind: k, callers: map[string]int{}, projects: map[string]int{}, waiting: map[string][]*waiter{}}
 	if spec.Queue > 0 {
 		p.queue = newPlaces(Spec{Name: spec.Name, Of: "those who wait for " + spec.Of, Size: spec.Queue, Retry: spec.Retry}, k)
 	}
@@ -156,7 +158,7 @@ func (p *Places) Wait(ctx context.Context, c Caller) (*Held, error) {
 		late = timer.C
 	}
 	w := &waiter{caller: c, ready: make(chan *Held, 1)}
-	p.waiting = append(p.waiting, w)
+	p.queued(w)
 	p.mu.Unlock()
 	select {
 	case held := <-w.ready:
@@ -177,7 +179,7 @@ func (p *Places) tired(w *waiter, why func() error) (*Held, error) {
 		return held, nil
 	default:
 	}
-	p.waiting = slices.DeleteFunc(p.waiting, func(other *waiter) bool { return other == w })
+	p.leave(w)
 	return nil, why()
 }
 
@@ -258,29 +260,55 @@ func (h *Held) Leave() {
 	h.from.hand()
 }
 
-// hand gives free places to those who wait, in order. Whoever gets one has had a turn: the
-// others of the same caller or project then wait behind everybody else, so that however many
-// they are, nobody waits longer than for one of them. The caller holds mu.
+// hand gives free places to those who wait. Whoever gets one has had a turn: the others of
+// the same caller or project then wait behind everybody else, so that however many they are,
+// nobody waits longer than for one of them. The caller holds mu.
 func (p *Places) hand() {
 	for next := p.next(); next != nil; next = p.next() {
 		next.ready <- p.give(next.caller, 1)
-		var later []*waiter
-		p.waiting = slices.DeleteFunc(p.waiting, func(w *waiter) bool {
-			if w != next && w.caller.party() == next.caller.party() {
-				later = append(later, w)
-			}
-			return w.caller.party() == next.caller.party()
-		})
-		p.waiting = append(p.waiting, later...)
+		p.leave(next)
+		if party := next.caller.party(); len(p.waiting[party]) > 0 {
+			p.turns = append(slices.DeleteFunc(p.turns, func(other string) bool { return other == party }), party)
+		}
 	}
 }
 
-// next is the first who waits and can have a place, nil for nobody. The caller holds mu.
+// next is the first who waits and can have a place, nil for nobody. Of a project that can
+// have none, nobody else is asked: thousands may wait. The caller holds mu.
 func (p *Places) next() *waiter {
-	if n := slices.IndexFunc(p.waiting, func(w *waiter) bool { return p.fits(w.caller, 1) == "" }); n >= 0 {
-		return p.waiting[n]
+	for _, party := range p.turns {
+		for _, w := range p.waiting[party] {
+			switch p.fits(w.caller, 1) {
+			case "":
+				return w
+			case full:
+				return nil
+			case ofCaller:
+				if w.caller.Project != "" {
+					continue
+				}
+			}
+			break
+		}
 	}
 	return nil
+}
+
+// queued adds one who waits, and leave takes one out. The caller holds mu.
+func (p *Places) queued(w *waiter) {
+	party := w.caller.party()
+	if len(p.waiting[party]) == 0 {
+		p.turns = append(p.turns, party)
+	}
+	p.waiting[party] = append(p.waiting[party], w)
+}
+
+func (p *Places) leave(w *waiter) {
+	party := w.caller.party()
+	if p.waiting[party] = slices.DeleteFunc(p.waiting[party], func(other *waiter) bool { return other == w }); len(p.waiting[party]) == 0 {
+		delete(p.waiting, party)
+		p.turns = slices.DeleteFunc(p.turns, func(other string) bool { return other == party })
+	}
 }
 
 // Used returns how many places are taken.

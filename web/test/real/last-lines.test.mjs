@@ -109,6 +109,31 @@ test('with the rights of whoever looks', { timeout: 120_000 }, async () => {
   }
 });
 
+test('a reader without the right to logs sees the pods, and why there are no lines', { timeout: 180_000 }, async () => {
+  const role = 'system:aggregate-to-view';
+  const rules = async (name) => JSON.parse(await kubectl('edge-1', 'get', 'clusterrole', name, '-o', 'json')).rules;
+  const become = (value) => kubectl('edge-1', 'patch', 'clusterrole', role, '--type=json', '-p', JSON.stringify([{ op: 'replace', path: '/rules', value }]));
+  const before = await rules(role);
+  const binding = ['--user', stack.people.stranger, '--action', 'read', '--cluster', 'edge-1'];
+  await axle('auth', 'bind', ...binding);
+  try {
+    await become(before.map((rule) => ({ ...rule, resources: rule.resources?.filter((one) => one !== 'pods/log') })));
+    await eventually(async () => assert.doesNotMatch(JSON.stringify(await rules('view')), /pods\/log/));
+    const context = await newContext();
+    const page = await logIn(context, stack.people.stranger, `/services/${service('edge-1')}`);
+    const region = page.getByRole('region', { name: 'Last lines of failing containers' });
+    await region.getByText(/previous run: .*exit code 7/).first().waitFor();
+    await region.getByText(/Its log can’t be read: .*cannot get resource "pods\/log"/).first().waitFor();
+    assert.equal(await page.getByRole('log').count(), 0);
+    assert.equal(await page.getByText('cannot open the database').count(), 0);
+    await shot(page, 'last-lines-no-right');
+    await context.close();
+  } finally {
+    await become(before);
+    await axle('auth', 'unbind', ...binding);
+  }
+});
+
 test('without a tunnel the page says so, and they are back with it', { timeout: 300_000 }, async () => {
   const context = await newContext();
   const page = await logIn(context, stack.email, `/services/${service('edge-2')}`);
