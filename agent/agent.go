@@ -146,18 +146,26 @@ func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 	a.loop.Store(p.loop)
 	a.tunnel.Store(p.tunnel)
 	conf := configuration.New(a.kube, p.loop)
+	finder := clusterapi.NewFinder(p.made, a.kube)
 	rules := newHealthRules(a.kube, &a.rules, verdicts{renderer}.check, p.watcher.RulesChanged)
 	return lifecycle.Run(ctx,
 		lifecycle.Part{Name: "poll", Run: p.loop.Run},
 		lifecycle.Part{Name: "drift", Run: func(ctx context.Context) error { return p.watcher.Run(ctx, p.engine) }},
 		lifecycle.Part{Name: "cluster", Run: func(ctx context.Context) error {
-			return a.kube.Run(ctx, func() { p.engine.APIsChanged(); p.loop.APIsChanged(); conf.APIsChanged(); rules.apisChanged() })
+			return a.kube.Run(ctx, func() {
+				p.engine.APIsChanged()
+				p.loop.APIsChanged()
+				conf.APIsChanged()
+				rules.apisChanged()
+				finder.APIsChanged()
+			})
 		}},
 		lifecycle.Part{Name: "configuration", Run: conf.Run},
 		lifecycle.Part{Name: "health rules", Run: rules.run},
 		lifecycle.Part{Name: "tests", Run: p.tests.Run},
 		lifecycle.Part{Name: "tunnel", Run: p.tunnel.run},
 		lifecycle.Part{Name: "clusters made here", Run: p.made.Run},
+		lifecycle.Part{Name: "clusters found here", Run: finder.Run},
 		lifecycle.Part{Name: "cleanup", Run: p.cleaner.Run},
 		lifecycle.Part{Name: "token", Run: p.session.run})
 }
@@ -207,7 +215,7 @@ func (a *Agent) assemble(id *identity.Identity, fresh bool, renderer *render.Run
 		return nil, err
 	}
 	gate := tenancy.New(a.kube.REST, a.cfg.Namespace)
-	made := clusterapi.New(clusterapi.Config{Hub: session, Client: a.kube.Client, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log, Pools: a.pools})
+	made := clusterapi.New(clusterapi.Config{Hub: session, Client: a.kube.Client, Dynamic: a.kube.Dynamic, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log, Pools: a.pools})
 	gate.Close(made.Maker)
 	cleaner := cleanup.New(cleanup.Config{Hub: session, Dynamic: a.kube.Dynamic, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log})
 	loop, err := poll.New(poll.Config{

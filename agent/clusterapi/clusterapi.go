@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -38,11 +39,12 @@ type Hub interface {
 // Config is what Clusters needs. All fields but Pools are required.
 type Config struct {
 	Hub Hub
-	// Client reaches this cluster.
-	Client kubernetes.Interface
-	BootID string
-	Clock  clock.Clock
-	Log    *slog.Logger
+	// Client and Dynamic reach this cluster.
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+	BootID  string
+	Clock   clock.Clock
+	Log     *slog.Logger
 	// Pools takes the pool of clusters that are worked on; nil shows none.
 	Pools *pool.Set
 }
@@ -66,6 +68,13 @@ type Clusters struct {
 	makers map[string]string
 }
 
+// asking is when the hub was last asked for what connects a cluster, and its refusal if it will
+// give no other answer: then somebody has to install an agent.
+type asking struct {
+	at      time.Time
+	refused string
+}
+
 // child is a cluster that a service makes.
 type child struct {
 	service, project, namespace, name string
@@ -81,10 +90,8 @@ type child struct {
 	// next is when to look again.
 	next time.Time
 
-	// Only who looks at it uses these. askedAt is when the hub was last asked, and refused its
-	// answer if it will give no other: then somebody has to install an agent.
-	askedAt time.Time
-	refused string
+	// Only who looks at it uses these.
+	inquiry asking
 	backoff jitter.Backoff
 
 	// Only the report uses these. replace is what was asked when it began, and reported what
@@ -196,7 +203,7 @@ func (c *Clusters) look(ctx context.Context, one *child, of types.UID, who pool.
 	connected, why, err := c.connect(ctx, one)
 	wait := lookEvery
 	switch {
-	case err == nil && why != "" && why == one.refused:
+	case err == nil && why != "" && why == one.inquiry.refused:
 		wait = settledEvery
 	case err != nil:
 		why, wait = err.Error(), one.backoff.Next()

@@ -3,6 +3,7 @@ package clusterapi
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +33,8 @@ const (
 	manager = "axle-cli"
 	// requestLimit bounds one request to a new cluster.
 	requestLimit = 15 * time.Second
+	// maxAnswer bounds one answer of a cluster, in bytes: its OpenAPI has some 5 MB.
+	maxAnswer = 32 << 20
 	// patience is how long an agent may take to register. It is a little more than its
 	// token lives.
 	patience = time.Hour + 5*time.Minute
@@ -39,39 +42,46 @@ const (
 
 // connect returns whether a cluster is connected, and what it waits for if not.
 func (c *Clusters) connect(ctx context.Context, one *child) (connected bool, why string, err error) {
-	conf, why, err := c.reach(ctx, one)
+	state, why, err := c.join(ctx, place{one.namespace, one.name}, &one.inquiry, func(ctx context.Context) (*agentv1.Child, error) {
+		return c.config.Hub.EnrollChild(ctx, &agentv1.EnrollChildRequest{BootId: c.config.BootID, ServiceId: one.service})
+	})
+	if errcode.Is(err, errcode.Conflict) {
+		one.inquiry = asking{c.config.Clock.Now(), err.Error()}
+		return false, one.inquiry.refused, nil
+	}
+	return state.clusterID != "", why, err
+}
+
+// join installs an agent in a cluster that has none, with what the hub answers. It returns
+// what the cluster has of an agent, and what it waits for unless that is connected.
+func (c *Clusters) join(ctx context.Context, of place, asked *asking, ask func(context.Context) (*agentv1.Child, error)) (state installation, why string, err error) {
+	conf, why, err := c.reach(ctx, of)
 	if err != nil || why != "" {
-		return false, why, err
+		return state, why, err
 	}
 	client, err := kubernetes.NewForConfig(conf)
 	if err != nil {
-		return false, "", errcode.New(errcode.Unprocessable, "its kubeconfig cannot be used")
+		return state, "", errcode.New(errcode.Unprocessable, "its kubeconfig cannot be used")
 	}
-	state, err := installed(ctx, client)
+	state, err = installed(ctx, client)
 	switch {
-	case err != nil:
-		return false, "", err
-	case state.registered:
-		return true, "", nil
-	case one.refused != "" && !state.since.After(one.askedAt) && c.config.Clock.Now().Sub(one.askedAt) < patience:
-		return false, one.refused, nil
-	case !state.since.IsZero() && c.config.Clock.Now().Sub(later(state.since, one.askedAt)) < patience:
-		return false, "its agent is installed and has not registered yet", nil
+	case err != nil || state.clusterID != "":
+		return state, "", err
+	case asked.refused != "" && !state.since.After(asked.at) && c.config.Clock.Now().Sub(asked.at) < patience:
+		return state, asked.refused, nil
+	case !state.since.IsZero() && c.config.Clock.Now().Sub(later(state.since, asked.at)) < patience:
+		return state, "its agent is installed and has not registered yet", nil
 	}
-	one.refused = ""
-	got, err := c.config.Hub.EnrollChild(ctx, &agentv1.EnrollChildRequest{BootId: c.config.BootID, ServiceId: one.service})
-	if errcode.Is(err, errcode.Conflict) {
-		one.askedAt, one.refused = c.config.Clock.Now(), err.Error()
-		return false, one.refused, nil
-	}
+	asked.refused = ""
+	got, err := ask(ctx)
 	if err != nil {
-		return false, "", err
+		return state, "", err
 	}
 	if err := install(ctx, conf, got.GetManifests()); err != nil {
-		return false, "", err
+		return state, "", err
 	}
-	one.askedAt = c.config.Clock.Now()
-	return false, "its agent was installed and has not registered yet", nil
+	asked.at = c.config.Clock.Now()
+	return state, "its agent was installed and has not registered yet", nil
 }
 
 func later(a, b time.Time) time.Time {
@@ -82,14 +92,14 @@ func later(a, b time.Time) time.Time {
 }
 
 // reach returns how to reach a cluster, or what it waits for.
-func (c *Clusters) reach(ctx context.Context, one *child) (*rest.Config, string, error) {
-	text, why, err := c.kubeconfig(ctx, place{one.namespace, one.name})
+func (c *Clusters) reach(ctx context.Context, of place) (*rest.Config, string, error) {
+	text, why, err := c.kubeconfig(ctx, of)
 	if err != nil || why != "" {
 		return nil, why, err
 	}
 	conf, err := restConfig(text)
 	if err != nil {
-		return nil, "", errcode.New(errcode.Unprocessable, "Secret %s/%s: %w", one.namespace, one.name+kubeconfigSuffix, err)
+		return nil, "", errcode.New(errcode.Unprocessable, "Secret %s/%s: %w", of.namespace, of.name+kubeconfigSuffix, err)
 	}
 	return conf, "", nil
 }
@@ -135,15 +145,28 @@ func restConfig(text []byte) (*rest.Config, error) {
 		return nil, errcode.New(errcode.Unprocessable, "its kubeconfig is not complete")
 	}
 	conf.Timeout, conf.UserAgent = requestLimit, agentName
+	conf.Wrap(func(next http.RoundTripper) http.RoundTripper { return boundedAnswers{next} })
 	return conf, nil
+}
+
+// boundedAnswers bounds the answers of a cluster, which may be anybody's.
+type boundedAnswers struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b boundedAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := b.next.RoundTrip(r)
+	if err == nil {
+		answer.Body = http.MaxBytesReader(nil, answer.Body, maxAnswer)
+	}
+	return answer, err
 }
 
 var errNone = errcode.New(errcode.Unprocessable, "it holds no kubeconfig")
 
 // installation is what a new cluster has of an agent.
 type installation struct {
-	// registered: the agent has an identity at a hub.
-	registered bool
+	// clusterID is that of the agent's identity at a hub, empty without one.
+	clusterID string
 	// since is when the agent's Deployment was created, the zero time without one.
 	since time.Time
 }
@@ -157,7 +180,7 @@ func installed(ctx context.Context, client kubernetes.Interface) (at installatio
 		return at, unanswered(err)
 	}
 	if err == nil {
-		at.registered = identified(secret)
+		at.clusterID = identified(secret)
 	}
 	deployment, err := client.AppsV1().Deployments(agentNamespace).Get(ctx, agentName, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -169,13 +192,16 @@ func installed(ctx context.Context, client kubernetes.Interface) (at installatio
 	return at, nil
 }
 
-// identified reports whether an agent's Secret has an identity of a hub: the keys are in it
-// before.
-func identified(secret *corev1.Secret) bool {
+// identified returns the id in an agent's Secret, once it has an identity of a hub: the keys
+// are in it before.
+func identified(secret *corev1.Secret) string {
 	var identity struct {
 		ClusterID string `json:"clusterID"`
 	}
-	return json.Unmarshal(secret.Data["identity.json"], &identity) == nil && identity.ClusterID != ""
+	if json.Unmarshal(secret.Data["identity.json"], &identity) != nil {
+		return ""
+	}
+	return identity.ClusterID
 }
 
 // install applies the agent's objects, the Deployment last: where it is, all others are.

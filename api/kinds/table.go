@@ -93,7 +93,9 @@ var All = append([]Kind{
 	{Group: Deployments, Name: "PipelineGate", Level: Stored, SchemaOnly: true, Cluster: true, Says: "No gate opens: the hub has no pipelines yet."},
 	{Group: Deployments, Name: "StackRunJob", Level: Stored, Cluster: true, Says: "Nothing runs: the hub has no stacks yet."},
 	{Group: Deployments, Name: "SentinelRunJob", Level: Stored, SchemaOnly: true, NotOurs: true, Cluster: true, Says: "Nothing is checked: the hub has no sentinels yet."},
-	{Group: Deployments, Name: "PluralCAPICluster", Level: Stored, Cluster: true, Says: "No cluster is registered: agents do not register clusters of Cluster API yet."},
+	{Group: Deployments, Name: "PluralCAPICluster", Level: Full, Cluster: true, Says: "A cluster of Cluster API that others made, connected to the hub.", NotActing: []string{
+		"spec.agent", "spec.cluster.bindings", "spec.cluster.metadata",
+	}},
 	{Group: Deployments, Name: "PluralCrossplaneCluster", Level: Stored, SchemaOnly: true, Cluster: true, Says: "No cluster is registered: agents do not register clusters of Crossplane yet."},
 	{Group: Deployments, Name: "VirtualCluster", Level: Stored, SchemaOnly: true, Cluster: true, Says: "No cluster is created: agents do not create virtual clusters yet."},
 	{Group: Deployments, Name: "UpgradeInsights", Level: Stored, SchemaOnly: true, Cluster: true, Says: "No cloud is queried: the hub has no upgrade plans yet."},

@@ -5,31 +5,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// PluralCAPICluster registers a cluster of Cluster API with the hub and
-// installs an agent in it.
+// PluralCAPICluster connects a cluster of Cluster API that others made to the
+// hub: the agent of its management cluster installs an agent in it. Whoever
+// writes the object may read the Secrets that it names.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axcapi
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axcapi
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.capiClusterRef.name`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type PluralCAPICluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec PluralCAPIClusterSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No cluster is registered: agents do not register clusters of Cluster API yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   PluralCAPIClusterSpec `json:"spec"`
+	Status Status                `json:"status,omitempty"`
 }
 
 // PluralCAPIClusterSpec names the cluster, and says how it is registered.
 type PluralCAPIClusterSpec struct {
 	ChildClusterSpec `json:",inline"`
-	// CAPIClusterRef is the Cluster of Cluster API.
+	// CAPIClusterRef is the Cluster of Cluster API, in the namespace of the object.
 	CAPIClusterRef ObjectReference `json:"capiClusterRef"`
 }
 
@@ -37,9 +36,11 @@ type PluralCAPIClusterSpec struct {
 type ChildClusterSpec struct {
 	// Cluster describes the cluster in the hub.
 	Cluster *ChildCluster `json:"cluster,omitempty"`
-	// ConsoleTokenSecretRef is a Secret's key that holds a token of the hub.
+	// ConsoleTokenSecretRef is a Secret's key that holds a bootstrap token of the
+	// hub, whose list must have the name, the handle and the tags.
 	ConsoleTokenSecretRef KeySelector `json:"consoleTokenSecretRef"`
-	// Agent is the chart of its agent.
+	// Agent is the chart of its agent. It does not act: the hub sends the agent's
+	// objects, and an object with it connects nothing.
 	Agent *ChartConfiguration `json:"agent,omitempty"`
 }
 
@@ -49,10 +50,12 @@ type ChildCluster struct {
 	Handle *string `json:"handle,omitempty"`
 	// Tags of the cluster.
 	Tags map[string]string `json:"tags,omitempty"`
-	// Metadata is any JSON object.
+	// Metadata is any JSON object. It does not act: a bootstrap token allows none,
+	// and an object with it connects nothing.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Metadata *runtime.RawExtension `json:"metadata,omitempty"`
-	// Bindings of the cluster.
+	// Bindings of the cluster. This field does not act: a bootstrap token allows
+	// none, and an object with it connects nothing.
 	Bindings *Bindings `json:"bindings,omitempty"`
 }
 

@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 var notInFiles = map[string]string{
 	"AgentConfiguration":   "belongs in the cluster of an agent",
 	"CustomHealth":         "belongs in the cluster of an agent",
+	"PluralCAPICluster":    "belongs in the cluster of an agent",
 	"FederatedCredential":  "only the operator reads it yet",
 	"Group":                "only the operator reads it yet",
 	"NamespaceCredentials": "is about the operator itself",

@@ -1424,6 +1424,8 @@ type ServiceSpec struct {
 	// The name of the Cluster object of Cluster API that the service makes, in its
 	// namespace. Only services of the hub's own make clusters.
 	MakesCluster string `protobuf:"bytes,42,opt,name=makes_cluster,json=makesCluster,proto3" json:"makes_cluster,omitempty"`
+	// The machines of that cluster that are to be replaced, in order of request.
+	ReplaceMachines []*MachineReplacement `protobuf:"bytes,43,rep,name=replace_machines,json=replaceMachines,proto3" json:"replace_machines,omitempty"`
 	// Requested previews, which are compared and never applied, in order of
 	// request. Each has a number of diff_request.
 	Previews []*Preview `protobuf:"bytes,41,rep,name=previews,proto3" json:"previews,omitempty"`
@@ -1659,6 +1661,13 @@ func (x *ServiceSpec) GetMakesCluster() string {
 	return ""
 }
 
+func (x *ServiceSpec) GetReplaceMachines() []*MachineReplacement {
+	if x != nil {
+		return x.ReplaceMachines
+	}
+	return nil
+}
+
 func (x *ServiceSpec) GetPreviews() []*Preview {
 	if x != nil {
 		return x.Previews
@@ -1671,6 +1680,60 @@ func (x *ServiceSpec) GetSettings() *Settings {
 		return x.Settings
 	}
 	return nil
+}
+
+// MachineReplacement asks for another machine in place of one.
+type MachineReplacement struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That of the Machine object: another one of its name is not meant.
+	Uid           string `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	Pool          string `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MachineReplacement) Reset() {
+	*x = MachineReplacement{}
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MachineReplacement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MachineReplacement) ProtoMessage() {}
+
+func (x *MachineReplacement) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MachineReplacement.ProtoReflect.Descriptor instead.
+func (*MachineReplacement) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *MachineReplacement) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+func (x *MachineReplacement) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
 }
 
 // Preview is a service rendered from another source than the declared one: it
@@ -1688,7 +1751,7 @@ type Preview struct {
 
 func (x *Preview) Reset() {
 	*x = Preview{}
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1700,7 +1763,7 @@ func (x *Preview) String() string {
 func (*Preview) ProtoMessage() {}
 
 func (x *Preview) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1713,7 +1776,7 @@ func (x *Preview) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preview.ProtoReflect.Descriptor instead.
 func (*Preview) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Preview) GetRequest() int64 {
@@ -1759,7 +1822,7 @@ type Tenancy struct {
 
 func (x *Tenancy) Reset() {
 	*x = Tenancy{}
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1771,7 +1834,7 @@ func (x *Tenancy) String() string {
 func (*Tenancy) ProtoMessage() {}
 
 func (x *Tenancy) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,7 +1847,7 @@ func (x *Tenancy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenancy.ProtoReflect.Descriptor instead.
 func (*Tenancy) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Tenancy) GetNamespaces() []string {
@@ -1841,7 +1904,7 @@ type Display struct {
 
 func (x *Display) Reset() {
 	*x = Display{}
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1853,7 +1916,7 @@ func (x *Display) String() string {
 func (*Display) ProtoMessage() {}
 
 func (x *Display) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1866,7 +1929,7 @@ func (x *Display) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Display.ProtoReflect.Descriptor instead.
 func (*Display) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Display) GetRevision() int64 {
@@ -1924,7 +1987,7 @@ type Render struct {
 
 func (x *Render) Reset() {
 	*x = Render{}
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1936,7 +1999,7 @@ func (x *Render) String() string {
 func (*Render) ProtoMessage() {}
 
 func (x *Render) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1949,7 +2012,7 @@ func (x *Render) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Render.ProtoReflect.Descriptor instead.
 func (*Render) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Render) GetHelm() *Helm {
@@ -1997,7 +2060,7 @@ type ClusterData struct {
 
 func (x *ClusterData) Reset() {
 	*x = ClusterData{}
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2009,7 +2072,7 @@ func (x *ClusterData) String() string {
 func (*ClusterData) ProtoMessage() {}
 
 func (x *ClusterData) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2022,7 +2085,7 @@ func (x *ClusterData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterData.ProtoReflect.Descriptor instead.
 func (*ClusterData) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ClusterData) GetId() string {
@@ -2095,7 +2158,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2107,7 +2170,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2120,7 +2183,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReportRequest) GetBootId() string {
@@ -2187,7 +2250,7 @@ type Heal struct {
 
 func (x *Heal) Reset() {
 	*x = Heal{}
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2199,7 +2262,7 @@ func (x *Heal) String() string {
 func (*Heal) ProtoMessage() {}
 
 func (x *Heal) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2212,7 +2275,7 @@ func (x *Heal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heal.ProtoReflect.Descriptor instead.
 func (*Heal) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Heal) GetNumber() int64 {
@@ -2295,7 +2358,7 @@ type DriftedField struct {
 
 func (x *DriftedField) Reset() {
 	*x = DriftedField{}
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +2370,7 @@ func (x *DriftedField) String() string {
 func (*DriftedField) ProtoMessage() {}
 
 func (x *DriftedField) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +2383,7 @@ func (x *DriftedField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftedField.ProtoReflect.Descriptor instead.
 func (*DriftedField) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DriftedField) GetPath() string {
@@ -2361,7 +2424,7 @@ type ServiceReport struct {
 
 func (x *ServiceReport) Reset() {
 	*x = ServiceReport{}
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2436,7 @@ func (x *ServiceReport) String() string {
 func (*ServiceReport) ProtoMessage() {}
 
 func (x *ServiceReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2449,7 @@ func (x *ServiceReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceReport.ProtoReflect.Descriptor instead.
 func (*ServiceReport) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ServiceReport) GetServiceId() string {
@@ -2431,7 +2494,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2443,7 +2506,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2456,7 +2519,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReportResponse) GetResync() []string {
@@ -2509,7 +2572,7 @@ type ServiceStatus struct {
 
 func (x *ServiceStatus) Reset() {
 	*x = ServiceStatus{}
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2521,7 +2584,7 @@ func (x *ServiceStatus) String() string {
 func (*ServiceStatus) ProtoMessage() {}
 
 func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2534,7 +2597,7 @@ func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceStatus.ProtoReflect.Descriptor instead.
 func (*ServiceStatus) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ServiceStatus) GetSync() string {
@@ -2635,7 +2698,7 @@ type StatusError struct {
 
 func (x *StatusError) Reset() {
 	*x = StatusError{}
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2647,7 +2710,7 @@ func (x *StatusError) String() string {
 func (*StatusError) ProtoMessage() {}
 
 func (x *StatusError) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2660,7 +2723,7 @@ func (x *StatusError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusError.ProtoReflect.Descriptor instead.
 func (*StatusError) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StatusError) GetSource() string {
@@ -2704,7 +2767,7 @@ type ComponentCounts struct {
 
 func (x *ComponentCounts) Reset() {
 	*x = ComponentCounts{}
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2716,7 +2779,7 @@ func (x *ComponentCounts) String() string {
 func (*ComponentCounts) ProtoMessage() {}
 
 func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2729,7 +2792,7 @@ func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentCounts.ProtoReflect.Descriptor instead.
 func (*ComponentCounts) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ComponentCounts) GetTotal() int32 {
@@ -2778,7 +2841,7 @@ type ComponentList struct {
 
 func (x *ComponentList) Reset() {
 	*x = ComponentList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2790,7 +2853,7 @@ func (x *ComponentList) String() string {
 func (*ComponentList) ProtoMessage() {}
 
 func (x *ComponentList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2803,7 +2866,7 @@ func (x *ComponentList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentList.ProtoReflect.Descriptor instead.
 func (*ComponentList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ComponentList) GetComponents() []*Component {
@@ -2839,7 +2902,7 @@ type Component struct {
 
 func (x *Component) Reset() {
 	*x = Component{}
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2851,7 +2914,7 @@ func (x *Component) String() string {
 func (*Component) ProtoMessage() {}
 
 func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2864,7 +2927,7 @@ func (x *Component) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Component.ProtoReflect.Descriptor instead.
 func (*Component) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Component) GetGroup() string {
@@ -2947,7 +3010,7 @@ type ReportTestsRequest struct {
 
 func (x *ReportTestsRequest) Reset() {
 	*x = ReportTestsRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2959,7 +3022,7 @@ func (x *ReportTestsRequest) String() string {
 func (*ReportTestsRequest) ProtoMessage() {}
 
 func (x *ReportTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2972,7 +3035,7 @@ func (x *ReportTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTestsRequest.ProtoReflect.Descriptor instead.
 func (*ReportTestsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ReportTestsRequest) GetBootId() string {
@@ -2997,7 +3060,7 @@ type ReportTestsResponse struct {
 
 func (x *ReportTestsResponse) Reset() {
 	*x = ReportTestsResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3009,7 +3072,7 @@ func (x *ReportTestsResponse) String() string {
 func (*ReportTestsResponse) ProtoMessage() {}
 
 func (x *ReportTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3022,7 +3085,7 @@ func (x *ReportTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTestsResponse.ProtoReflect.Descriptor instead.
 func (*ReportTestsResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 // TestRun is the state of the tests of one service and revision.
@@ -3050,7 +3113,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3062,7 +3125,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3075,7 +3138,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TestRun) GetServiceId() string {
@@ -3178,7 +3241,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3190,7 +3253,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3203,7 +3266,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -3299,7 +3362,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3311,7 +3374,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3324,7 +3387,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -3380,7 +3443,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3392,7 +3455,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3405,7 +3468,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -3447,7 +3510,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3459,7 +3522,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3472,7 +3535,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PingRequest) GetBootId() string {
@@ -3545,7 +3608,7 @@ type Installation struct {
 
 func (x *Installation) Reset() {
 	*x = Installation{}
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3557,7 +3620,7 @@ func (x *Installation) String() string {
 func (*Installation) ProtoMessage() {}
 
 func (x *Installation) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3570,7 +3633,7 @@ func (x *Installation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Installation.ProtoReflect.Descriptor instead.
 func (*Installation) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Installation) GetNamespace() string {
@@ -3602,7 +3665,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3614,7 +3677,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3627,7 +3690,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 type EnrollChildRequest struct {
@@ -3644,7 +3707,7 @@ type EnrollChildRequest struct {
 
 func (x *EnrollChildRequest) Reset() {
 	*x = EnrollChildRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3656,7 +3719,7 @@ func (x *EnrollChildRequest) String() string {
 func (*EnrollChildRequest) ProtoMessage() {}
 
 func (x *EnrollChildRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3669,7 +3732,7 @@ func (x *EnrollChildRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollChildRequest.ProtoReflect.Descriptor instead.
 func (*EnrollChildRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *EnrollChildRequest) GetBootId() string {
@@ -3712,7 +3775,7 @@ type FoundCluster struct {
 
 func (x *FoundCluster) Reset() {
 	*x = FoundCluster{}
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3724,7 +3787,7 @@ func (x *FoundCluster) String() string {
 func (*FoundCluster) ProtoMessage() {}
 
 func (x *FoundCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3737,7 +3800,7 @@ func (x *FoundCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundCluster.ProtoReflect.Descriptor instead.
 func (*FoundCluster) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *FoundCluster) GetBootstrapToken() string {
@@ -3788,7 +3851,7 @@ type EnrollChildResponse struct {
 
 func (x *EnrollChildResponse) Reset() {
 	*x = EnrollChildResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3800,7 +3863,7 @@ func (x *EnrollChildResponse) String() string {
 func (*EnrollChildResponse) ProtoMessage() {}
 
 func (x *EnrollChildResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3813,7 +3876,7 @@ func (x *EnrollChildResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollChildResponse.ProtoReflect.Descriptor instead.
 func (*EnrollChildResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *EnrollChildResponse) GetChild() []byte {
@@ -3860,7 +3923,7 @@ type Child struct {
 
 func (x *Child) Reset() {
 	*x = Child{}
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3872,7 +3935,7 @@ func (x *Child) String() string {
 func (*Child) ProtoMessage() {}
 
 func (x *Child) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3885,7 +3948,7 @@ func (x *Child) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Child.ProtoReflect.Descriptor instead.
 func (*Child) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Child) GetClusterId() string {
@@ -3962,7 +4025,7 @@ type ReportDiffRequest struct {
 
 func (x *ReportDiffRequest) Reset() {
 	*x = ReportDiffRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[45]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3974,7 +4037,7 @@ func (x *ReportDiffRequest) String() string {
 func (*ReportDiffRequest) ProtoMessage() {}
 
 func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[45]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3987,7 +4050,7 @@ func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffRequest.ProtoReflect.Descriptor instead.
 func (*ReportDiffRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReportDiffRequest) GetBootId() string {
@@ -4075,7 +4138,7 @@ type ReportDiffResponse struct {
 
 func (x *ReportDiffResponse) Reset() {
 	*x = ReportDiffResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4087,7 +4150,7 @@ func (x *ReportDiffResponse) String() string {
 func (*ReportDiffResponse) ProtoMessage() {}
 
 func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4100,7 +4163,7 @@ func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffResponse.ProtoReflect.Descriptor instead.
 func (*ReportDiffResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 // Difference is one object that an apply would change, without secrets; values
@@ -4125,7 +4188,7 @@ type Difference struct {
 
 func (x *Difference) Reset() {
 	*x = Difference{}
-	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4137,7 +4200,7 @@ func (x *Difference) String() string {
 func (*Difference) ProtoMessage() {}
 
 func (x *Difference) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4150,7 +4213,7 @@ func (x *Difference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Difference.ProtoReflect.Descriptor instead.
 func (*Difference) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Difference) GetGroup() string {
@@ -4228,7 +4291,7 @@ type DifferenceList struct {
 
 func (x *DifferenceList) Reset() {
 	*x = DifferenceList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4240,7 +4303,7 @@ func (x *DifferenceList) String() string {
 func (*DifferenceList) ProtoMessage() {}
 
 func (x *DifferenceList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4253,7 +4316,7 @@ func (x *DifferenceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DifferenceList.ProtoReflect.Descriptor instead.
 func (*DifferenceList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DifferenceList) GetDifferences() []*Difference {
@@ -4288,7 +4351,7 @@ type ReportChildrenRequest struct {
 
 func (x *ReportChildrenRequest) Reset() {
 	*x = ReportChildrenRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4300,7 +4363,7 @@ func (x *ReportChildrenRequest) String() string {
 func (*ReportChildrenRequest) ProtoMessage() {}
 
 func (x *ReportChildrenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4313,7 +4376,7 @@ func (x *ReportChildrenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportChildrenRequest.ProtoReflect.Descriptor instead.
 func (*ReportChildrenRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReportChildrenRequest) GetBootId() string {
@@ -4338,7 +4401,7 @@ type ReportChildrenResponse struct {
 
 func (x *ReportChildrenResponse) Reset() {
 	*x = ReportChildrenResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4350,7 +4413,7 @@ func (x *ReportChildrenResponse) String() string {
 func (*ReportChildrenResponse) ProtoMessage() {}
 
 func (x *ReportChildrenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4363,7 +4426,7 @@ func (x *ReportChildrenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportChildrenResponse.ProtoReflect.Descriptor instead.
 func (*ReportChildrenResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
 // ReportCleanupRequest is what a cluster that is being destroyed still holds at
@@ -4384,7 +4447,7 @@ type ReportCleanupRequest struct {
 
 func (x *ReportCleanupRequest) Reset() {
 	*x = ReportCleanupRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4396,7 +4459,7 @@ func (x *ReportCleanupRequest) String() string {
 func (*ReportCleanupRequest) ProtoMessage() {}
 
 func (x *ReportCleanupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4409,7 +4472,7 @@ func (x *ReportCleanupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportCleanupRequest.ProtoReflect.Descriptor instead.
 func (*ReportCleanupRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReportCleanupRequest) GetBootId() string {
@@ -4455,7 +4518,7 @@ type ReportCleanupResponse struct {
 
 func (x *ReportCleanupResponse) Reset() {
 	*x = ReportCleanupResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[52]
+	mi := &file_agent_v1_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4467,7 +4530,7 @@ func (x *ReportCleanupResponse) String() string {
 func (*ReportCleanupResponse) ProtoMessage() {}
 
 func (x *ReportCleanupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[52]
+	mi := &file_agent_v1_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4480,7 +4543,7 @@ func (x *ReportCleanupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportCleanupResponse.ProtoReflect.Descriptor instead.
 func (*ReportCleanupResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{52}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{53}
 }
 
 // CleanupObject is an object whose deletion is waited for.
@@ -4500,7 +4563,7 @@ type CleanupObject struct {
 
 func (x *CleanupObject) Reset() {
 	*x = CleanupObject{}
-	mi := &file_agent_v1_agent_proto_msgTypes[53]
+	mi := &file_agent_v1_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4512,7 +4575,7 @@ func (x *CleanupObject) String() string {
 func (*CleanupObject) ProtoMessage() {}
 
 func (x *CleanupObject) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[53]
+	mi := &file_agent_v1_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4525,7 +4588,7 @@ func (x *CleanupObject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CleanupObject.ProtoReflect.Descriptor instead.
 func (*CleanupObject) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{53}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CleanupObject) GetKind() string {
@@ -4575,15 +4638,17 @@ type ChildState struct {
 	// What the agent waits for before it is connected, or why nothing is known.
 	Message string `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
 	// At most 100, those first that are not ready, and how many there are besides.
-	Machines      []*ChildMachine `protobuf:"bytes,7,rep,name=machines,proto3" json:"machines,omitempty"`
-	MoreMachines  int32           `protobuf:"varint,8,opt,name=more_machines,json=moreMachines,proto3" json:"more_machines,omitempty"`
+	Machines     []*ChildMachine `protobuf:"bytes,7,rep,name=machines,proto3" json:"machines,omitempty"`
+	MoreMachines int32           `protobuf:"varint,8,opt,name=more_machines,json=moreMachines,proto3" json:"more_machines,omitempty"`
+	// How far each machine is that the spec wants replaced.
+	Replacements  []*ChildReplacement `protobuf:"bytes,9,rep,name=replacements,proto3" json:"replacements,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChildState) Reset() {
 	*x = ChildState{}
-	mi := &file_agent_v1_agent_proto_msgTypes[54]
+	mi := &file_agent_v1_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4595,7 +4660,7 @@ func (x *ChildState) String() string {
 func (*ChildState) ProtoMessage() {}
 
 func (x *ChildState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[54]
+	mi := &file_agent_v1_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4608,7 +4673,7 @@ func (x *ChildState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildState.ProtoReflect.Descriptor instead.
 func (*ChildState) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{54}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ChildState) GetServiceId() string {
@@ -4667,6 +4732,86 @@ func (x *ChildState) GetMoreMachines() int32 {
 	return 0
 }
 
+func (x *ChildState) GetReplacements() []*ChildReplacement {
+	if x != nil {
+		return x.Replacements
+	}
+	return nil
+}
+
+// ChildReplacement is how far the replacement of a machine is.
+type ChildReplacement struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That of the Machine object.
+	Uid string `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	// What it waits for, or why it is refused.
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// The machine is gone, and its pool has as many that are ready as it is to have.
+	Done bool `protobuf:"varint,3,opt,name=done,proto3" json:"done,omitempty"`
+	// The machine stays as it is.
+	Refused       bool `protobuf:"varint,4,opt,name=refused,proto3" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildReplacement) Reset() {
+	*x = ChildReplacement{}
+	mi := &file_agent_v1_agent_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildReplacement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildReplacement) ProtoMessage() {}
+
+func (x *ChildReplacement) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildReplacement.ProtoReflect.Descriptor instead.
+func (*ChildReplacement) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *ChildReplacement) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+func (x *ChildReplacement) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *ChildReplacement) GetDone() bool {
+	if x != nil {
+		return x.Done
+	}
+	return false
+}
+
+func (x *ChildReplacement) GetRefused() bool {
+	if x != nil {
+		return x.Refused
+	}
+	return false
+}
+
 // ChildMachine is a machine of a cluster that a service makes.
 type ChildMachine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4689,7 +4834,7 @@ type ChildMachine struct {
 
 func (x *ChildMachine) Reset() {
 	*x = ChildMachine{}
-	mi := &file_agent_v1_agent_proto_msgTypes[55]
+	mi := &file_agent_v1_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4701,7 +4846,7 @@ func (x *ChildMachine) String() string {
 func (*ChildMachine) ProtoMessage() {}
 
 func (x *ChildMachine) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[55]
+	mi := &file_agent_v1_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4714,7 +4859,7 @@ func (x *ChildMachine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildMachine.ProtoReflect.Descriptor instead.
 func (*ChildMachine) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{55}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ChildMachine) GetName() string {
@@ -4789,7 +4934,7 @@ type ChildMachines struct {
 
 func (x *ChildMachines) Reset() {
 	*x = ChildMachines{}
-	mi := &file_agent_v1_agent_proto_msgTypes[56]
+	mi := &file_agent_v1_agent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4801,7 +4946,7 @@ func (x *ChildMachines) String() string {
 func (*ChildMachines) ProtoMessage() {}
 
 func (x *ChildMachines) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[56]
+	mi := &file_agent_v1_agent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4814,7 +4959,7 @@ func (x *ChildMachines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildMachines.ProtoReflect.Descriptor instead.
 func (*ChildMachines) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{56}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ChildMachines) GetName() string {
@@ -4873,7 +5018,7 @@ type ChildCondition struct {
 
 func (x *ChildCondition) Reset() {
 	*x = ChildCondition{}
-	mi := &file_agent_v1_agent_proto_msgTypes[57]
+	mi := &file_agent_v1_agent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4885,7 +5030,7 @@ func (x *ChildCondition) String() string {
 func (*ChildCondition) ProtoMessage() {}
 
 func (x *ChildCondition) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[57]
+	mi := &file_agent_v1_agent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4898,7 +5043,7 @@ func (x *ChildCondition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildCondition.ProtoReflect.Descriptor instead.
 func (*ChildCondition) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{57}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ChildCondition) GetType() string {
@@ -5062,7 +5207,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tsignature\x18\x05 \x01(\fR\tsignature\x12\x15\n" +
 	"\x06key_id\x18\x06 \x01(\tR\x05keyId\x12\x1d\n" +
 	"\n" +
-	"cluster_id\x18\a \x01(\tR\tclusterId\"\x93\v\n" +
+	"cluster_id\x18\a \x01(\tR\tclusterId\"\xe1\v\n" +
 	"\vServiceSpec\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -5094,7 +5239,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\aimports\x18\x1f \x01(\tR\aimports\x12>\n" +
 	"\x06hidden\x18  \x03(\v2&.axle.agent.v1.ServiceSpec.HiddenEntryR\x06hidden\x120\n" +
 	"\atenancy\x18( \x01(\v2\x16.axle.agent.v1.TenancyR\atenancy\x12#\n" +
-	"\rmakes_cluster\x18* \x01(\tR\fmakesCluster\x122\n" +
+	"\rmakes_cluster\x18* \x01(\tR\fmakesCluster\x12L\n" +
+	"\x10replace_machines\x18+ \x03(\v2!.axle.agent.v1.MachineReplacementR\x0freplaceMachines\x122\n" +
 	"\bpreviews\x18) \x03(\v2\x16.axle.agent.v1.PreviewR\bpreviews\x123\n" +
 	"\bsettings\x182 \x01(\v2\x17.axle.agent.v1.SettingsR\bsettings\x1a@\n" +
 	"\x12ConfigurationEntry\x12\x10\n" +
@@ -5105,7 +5251,10 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vHiddenEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"~\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\":\n" +
+	"\x12MachineReplacement\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
+	"\x04pool\x18\x02 \x01(\tR\x04pool\"~\n" +
 	"\aPreview\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x03R\arequest\x12.\n" +
 	"\x04spec\x18\x02 \x01(\v2\x1a.axle.agent.v1.ServiceSpecR\x04spec\x12)\n" +
@@ -5360,7 +5509,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
 	"\amessage\x18\x04 \x01(\tR\amessage\x12\x14\n" +
-	"\x05since\x18\x05 \x01(\x03R\x05since\"\xef\x02\n" +
+	"\x05since\x18\x05 \x01(\x03R\x05since\"\xb4\x03\n" +
 	"\n" +
 	"ChildState\x12\x1d\n" +
 	"\n" +
@@ -5373,7 +5522,13 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"conditions\x12\x18\n" +
 	"\amessage\x18\x06 \x01(\tR\amessage\x127\n" +
 	"\bmachines\x18\a \x03(\v2\x1b.axle.agent.v1.ChildMachineR\bmachines\x12#\n" +
-	"\rmore_machines\x18\b \x01(\x05R\fmoreMachines\"\xc5\x01\n" +
+	"\rmore_machines\x18\b \x01(\x05R\fmoreMachines\x12C\n" +
+	"\freplacements\x18\t \x03(\v2\x1f.axle.agent.v1.ChildReplacementR\freplacements\"l\n" +
+	"\x10ChildReplacement\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
+	"\x04done\x18\x03 \x01(\bR\x04done\x12\x18\n" +
+	"\arefused\x18\x04 \x01(\bR\arefused\"\xc5\x01\n" +
 	"\fChildMachine\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
@@ -5423,7 +5578,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*Position)(nil),               // 0: axle.agent.v1.Position
 	(*RegisterRequest)(nil),        // 1: axle.agent.v1.RegisterRequest
@@ -5442,63 +5597,65 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*ServicesRequest)(nil),        // 14: axle.agent.v1.ServicesRequest
 	(*ServicesResponse)(nil),       // 15: axle.agent.v1.ServicesResponse
 	(*ServiceSpec)(nil),            // 16: axle.agent.v1.ServiceSpec
-	(*Preview)(nil),                // 17: axle.agent.v1.Preview
-	(*Tenancy)(nil),                // 18: axle.agent.v1.Tenancy
-	(*Display)(nil),                // 19: axle.agent.v1.Display
-	(*Render)(nil),                 // 20: axle.agent.v1.Render
-	(*ClusterData)(nil),            // 21: axle.agent.v1.ClusterData
-	(*ReportRequest)(nil),          // 22: axle.agent.v1.ReportRequest
-	(*Heal)(nil),                   // 23: axle.agent.v1.Heal
-	(*DriftedField)(nil),           // 24: axle.agent.v1.DriftedField
-	(*ServiceReport)(nil),          // 25: axle.agent.v1.ServiceReport
-	(*ReportResponse)(nil),         // 26: axle.agent.v1.ReportResponse
-	(*ServiceStatus)(nil),          // 27: axle.agent.v1.ServiceStatus
-	(*StatusError)(nil),            // 28: axle.agent.v1.StatusError
-	(*ComponentCounts)(nil),        // 29: axle.agent.v1.ComponentCounts
-	(*ComponentList)(nil),          // 30: axle.agent.v1.ComponentList
-	(*Component)(nil),              // 31: axle.agent.v1.Component
-	(*ReportTestsRequest)(nil),     // 32: axle.agent.v1.ReportTestsRequest
-	(*ReportTestsResponse)(nil),    // 33: axle.agent.v1.ReportTestsResponse
-	(*TestRun)(nil),                // 34: axle.agent.v1.TestRun
-	(*TestResult)(nil),             // 35: axle.agent.v1.TestResult
-	(*TestReport)(nil),             // 36: axle.agent.v1.TestReport
-	(*TestCase)(nil),               // 37: axle.agent.v1.TestCase
-	(*PingRequest)(nil),            // 38: axle.agent.v1.PingRequest
-	(*Installation)(nil),           // 39: axle.agent.v1.Installation
-	(*PingResponse)(nil),           // 40: axle.agent.v1.PingResponse
-	(*EnrollChildRequest)(nil),     // 41: axle.agent.v1.EnrollChildRequest
-	(*FoundCluster)(nil),           // 42: axle.agent.v1.FoundCluster
-	(*EnrollChildResponse)(nil),    // 43: axle.agent.v1.EnrollChildResponse
-	(*Child)(nil),                  // 44: axle.agent.v1.Child
-	(*ReportDiffRequest)(nil),      // 45: axle.agent.v1.ReportDiffRequest
-	(*ReportDiffResponse)(nil),     // 46: axle.agent.v1.ReportDiffResponse
-	(*Difference)(nil),             // 47: axle.agent.v1.Difference
-	(*DifferenceList)(nil),         // 48: axle.agent.v1.DifferenceList
-	(*ReportChildrenRequest)(nil),  // 49: axle.agent.v1.ReportChildrenRequest
-	(*ReportChildrenResponse)(nil), // 50: axle.agent.v1.ReportChildrenResponse
-	(*ReportCleanupRequest)(nil),   // 51: axle.agent.v1.ReportCleanupRequest
-	(*ReportCleanupResponse)(nil),  // 52: axle.agent.v1.ReportCleanupResponse
-	(*CleanupObject)(nil),          // 53: axle.agent.v1.CleanupObject
-	(*ChildState)(nil),             // 54: axle.agent.v1.ChildState
-	(*ChildMachine)(nil),           // 55: axle.agent.v1.ChildMachine
-	(*ChildMachines)(nil),          // 56: axle.agent.v1.ChildMachines
-	(*ChildCondition)(nil),         // 57: axle.agent.v1.ChildCondition
-	nil,                            // 58: axle.agent.v1.RegisterRequest.TagsEntry
-	nil,                            // 59: axle.agent.v1.ServiceSpec.ConfigurationEntry
-	nil,                            // 60: axle.agent.v1.ServiceSpec.SecretsEntry
-	nil,                            // 61: axle.agent.v1.ServiceSpec.HiddenEntry
-	nil,                            // 62: axle.agent.v1.ClusterData.TagsEntry
-	nil,                            // 63: axle.agent.v1.FoundCluster.TagsEntry
-	(*SyncConfig)(nil),             // 64: axle.agent.v1.SyncConfig
-	(*Dependency)(nil),             // 65: axle.agent.v1.Dependency
-	(*SyncWindow)(nil),             // 66: axle.agent.v1.SyncWindow
-	(*Settings)(nil),               // 67: axle.agent.v1.Settings
-	(*Helm)(nil),                   // 68: axle.agent.v1.Helm
-	(*Kustomize)(nil),              // 69: axle.agent.v1.Kustomize
-	(*Renderer)(nil),               // 70: axle.agent.v1.Renderer
+	(*MachineReplacement)(nil),     // 17: axle.agent.v1.MachineReplacement
+	(*Preview)(nil),                // 18: axle.agent.v1.Preview
+	(*Tenancy)(nil),                // 19: axle.agent.v1.Tenancy
+	(*Display)(nil),                // 20: axle.agent.v1.Display
+	(*Render)(nil),                 // 21: axle.agent.v1.Render
+	(*ClusterData)(nil),            // 22: axle.agent.v1.ClusterData
+	(*ReportRequest)(nil),          // 23: axle.agent.v1.ReportRequest
+	(*Heal)(nil),                   // 24: axle.agent.v1.Heal
+	(*DriftedField)(nil),           // 25: axle.agent.v1.DriftedField
+	(*ServiceReport)(nil),          // 26: axle.agent.v1.ServiceReport
+	(*ReportResponse)(nil),         // 27: axle.agent.v1.ReportResponse
+	(*ServiceStatus)(nil),          // 28: axle.agent.v1.ServiceStatus
+	(*StatusError)(nil),            // 29: axle.agent.v1.StatusError
+	(*ComponentCounts)(nil),        // 30: axle.agent.v1.ComponentCounts
+	(*ComponentList)(nil),          // 31: axle.agent.v1.ComponentList
+	(*Component)(nil),              // 32: axle.agent.v1.Component
+	(*ReportTestsRequest)(nil),     // 33: axle.agent.v1.ReportTestsRequest
+	(*ReportTestsResponse)(nil),    // 34: axle.agent.v1.ReportTestsResponse
+	(*TestRun)(nil),                // 35: axle.agent.v1.TestRun
+	(*TestResult)(nil),             // 36: axle.agent.v1.TestResult
+	(*TestReport)(nil),             // 37: axle.agent.v1.TestReport
+	(*TestCase)(nil),               // 38: axle.agent.v1.TestCase
+	(*PingRequest)(nil),            // 39: axle.agent.v1.PingRequest
+	(*Installation)(nil),           // 40: axle.agent.v1.Installation
+	(*PingResponse)(nil),           // 41: axle.agent.v1.PingResponse
+	(*EnrollChildRequest)(nil),     // 42: axle.agent.v1.EnrollChildRequest
+	(*FoundCluster)(nil),           // 43: axle.agent.v1.FoundCluster
+	(*EnrollChildResponse)(nil),    // 44: axle.agent.v1.EnrollChildResponse
+	(*Child)(nil),                  // 45: axle.agent.v1.Child
+	(*ReportDiffRequest)(nil),      // 46: axle.agent.v1.ReportDiffRequest
+	(*ReportDiffResponse)(nil),     // 47: axle.agent.v1.ReportDiffResponse
+	(*Difference)(nil),             // 48: axle.agent.v1.Difference
+	(*DifferenceList)(nil),         // 49: axle.agent.v1.DifferenceList
+	(*ReportChildrenRequest)(nil),  // 50: axle.agent.v1.ReportChildrenRequest
+	(*ReportChildrenResponse)(nil), // 51: axle.agent.v1.ReportChildrenResponse
+	(*ReportCleanupRequest)(nil),   // 52: axle.agent.v1.ReportCleanupRequest
+	(*ReportCleanupResponse)(nil),  // 53: axle.agent.v1.ReportCleanupResponse
+	(*CleanupObject)(nil),          // 54: axle.agent.v1.CleanupObject
+	(*ChildState)(nil),             // 55: axle.agent.v1.ChildState
+	(*ChildReplacement)(nil),       // 56: axle.agent.v1.ChildReplacement
+	(*ChildMachine)(nil),           // 57: axle.agent.v1.ChildMachine
+	(*ChildMachines)(nil),          // 58: axle.agent.v1.ChildMachines
+	(*ChildCondition)(nil),         // 59: axle.agent.v1.ChildCondition
+	nil,                            // 60: axle.agent.v1.RegisterRequest.TagsEntry
+	nil,                            // 61: axle.agent.v1.ServiceSpec.ConfigurationEntry
+	nil,                            // 62: axle.agent.v1.ServiceSpec.SecretsEntry
+	nil,                            // 63: axle.agent.v1.ServiceSpec.HiddenEntry
+	nil,                            // 64: axle.agent.v1.ClusterData.TagsEntry
+	nil,                            // 65: axle.agent.v1.FoundCluster.TagsEntry
+	(*SyncConfig)(nil),             // 66: axle.agent.v1.SyncConfig
+	(*Dependency)(nil),             // 67: axle.agent.v1.Dependency
+	(*SyncWindow)(nil),             // 68: axle.agent.v1.SyncWindow
+	(*Settings)(nil),               // 69: axle.agent.v1.Settings
+	(*Helm)(nil),                   // 70: axle.agent.v1.Helm
+	(*Kustomize)(nil),              // 71: axle.agent.v1.Kustomize
+	(*Renderer)(nil),               // 72: axle.agent.v1.Renderer
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	58, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
+	60, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	6,  // 2: axle.agent.v1.RegisterResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
 	3,  // 3: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
@@ -5512,71 +5669,73 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	12, // 11: axle.agent.v1.Waiting.parts:type_name -> axle.agent.v1.Part
 	16, // 12: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
 	0,  // 13: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
-	20, // 14: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
-	64, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	59, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	60, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
-	65, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
-	21, // 19: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
-	19, // 20: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
-	66, // 21: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
-	61, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
-	18, // 23: axle.agent.v1.ServiceSpec.tenancy:type_name -> axle.agent.v1.Tenancy
-	17, // 24: axle.agent.v1.ServiceSpec.previews:type_name -> axle.agent.v1.Preview
-	67, // 25: axle.agent.v1.ServiceSpec.settings:type_name -> axle.agent.v1.Settings
-	16, // 26: axle.agent.v1.Preview.spec:type_name -> axle.agent.v1.ServiceSpec
-	12, // 27: axle.agent.v1.Preview.parts:type_name -> axle.agent.v1.Part
-	68, // 28: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
-	69, // 29: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
-	70, // 30: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
-	62, // 31: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
-	25, // 32: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
-	23, // 33: axle.agent.v1.ReportRequest.heals:type_name -> axle.agent.v1.Heal
-	24, // 34: axle.agent.v1.Heal.fields:type_name -> axle.agent.v1.DriftedField
-	0,  // 35: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
-	28, // 36: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
-	29, // 37: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
-	31, // 38: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
-	24, // 39: axle.agent.v1.Component.drift:type_name -> axle.agent.v1.DriftedField
-	34, // 40: axle.agent.v1.ReportTestsRequest.runs:type_name -> axle.agent.v1.TestRun
-	35, // 41: axle.agent.v1.TestRun.tests:type_name -> axle.agent.v1.TestResult
-	36, // 42: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
-	37, // 43: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
-	39, // 44: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
-	42, // 45: axle.agent.v1.EnrollChildRequest.found:type_name -> axle.agent.v1.FoundCluster
-	63, // 46: axle.agent.v1.FoundCluster.tags:type_name -> axle.agent.v1.FoundCluster.TagsEntry
-	47, // 47: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
-	54, // 48: axle.agent.v1.ReportChildrenRequest.children:type_name -> axle.agent.v1.ChildState
-	53, // 49: axle.agent.v1.ReportCleanupRequest.left:type_name -> axle.agent.v1.CleanupObject
-	56, // 50: axle.agent.v1.ChildState.control_plane:type_name -> axle.agent.v1.ChildMachines
-	56, // 51: axle.agent.v1.ChildState.pools:type_name -> axle.agent.v1.ChildMachines
-	57, // 52: axle.agent.v1.ChildState.conditions:type_name -> axle.agent.v1.ChildCondition
-	55, // 53: axle.agent.v1.ChildState.machines:type_name -> axle.agent.v1.ChildMachine
-	1,  // 54: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
-	4,  // 55: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
-	14, // 56: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
-	22, // 57: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
-	32, // 58: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
-	45, // 59: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
-	41, // 60: axle.agent.v1.AgentService.EnrollChild:input_type -> axle.agent.v1.EnrollChildRequest
-	49, // 61: axle.agent.v1.AgentService.ReportChildren:input_type -> axle.agent.v1.ReportChildrenRequest
-	51, // 62: axle.agent.v1.AgentService.ReportCleanup:input_type -> axle.agent.v1.ReportCleanupRequest
-	38, // 63: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 64: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 65: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	15, // 66: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	26, // 67: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	33, // 68: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
-	46, // 69: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
-	43, // 70: axle.agent.v1.AgentService.EnrollChild:output_type -> axle.agent.v1.EnrollChildResponse
-	50, // 71: axle.agent.v1.AgentService.ReportChildren:output_type -> axle.agent.v1.ReportChildrenResponse
-	52, // 72: axle.agent.v1.AgentService.ReportCleanup:output_type -> axle.agent.v1.ReportCleanupResponse
-	40, // 73: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	64, // [64:74] is the sub-list for method output_type
-	54, // [54:64] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	21, // 14: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
+	66, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
+	61, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	62, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	67, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
+	22, // 19: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
+	20, // 20: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
+	68, // 21: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
+	63, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
+	19, // 23: axle.agent.v1.ServiceSpec.tenancy:type_name -> axle.agent.v1.Tenancy
+	17, // 24: axle.agent.v1.ServiceSpec.replace_machines:type_name -> axle.agent.v1.MachineReplacement
+	18, // 25: axle.agent.v1.ServiceSpec.previews:type_name -> axle.agent.v1.Preview
+	69, // 26: axle.agent.v1.ServiceSpec.settings:type_name -> axle.agent.v1.Settings
+	16, // 27: axle.agent.v1.Preview.spec:type_name -> axle.agent.v1.ServiceSpec
+	12, // 28: axle.agent.v1.Preview.parts:type_name -> axle.agent.v1.Part
+	70, // 29: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
+	71, // 30: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
+	72, // 31: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
+	64, // 32: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	26, // 33: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
+	24, // 34: axle.agent.v1.ReportRequest.heals:type_name -> axle.agent.v1.Heal
+	25, // 35: axle.agent.v1.Heal.fields:type_name -> axle.agent.v1.DriftedField
+	0,  // 36: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
+	29, // 37: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
+	30, // 38: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
+	32, // 39: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
+	25, // 40: axle.agent.v1.Component.drift:type_name -> axle.agent.v1.DriftedField
+	35, // 41: axle.agent.v1.ReportTestsRequest.runs:type_name -> axle.agent.v1.TestRun
+	36, // 42: axle.agent.v1.TestRun.tests:type_name -> axle.agent.v1.TestResult
+	37, // 43: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
+	38, // 44: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
+	40, // 45: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
+	43, // 46: axle.agent.v1.EnrollChildRequest.found:type_name -> axle.agent.v1.FoundCluster
+	65, // 47: axle.agent.v1.FoundCluster.tags:type_name -> axle.agent.v1.FoundCluster.TagsEntry
+	48, // 48: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
+	55, // 49: axle.agent.v1.ReportChildrenRequest.children:type_name -> axle.agent.v1.ChildState
+	54, // 50: axle.agent.v1.ReportCleanupRequest.left:type_name -> axle.agent.v1.CleanupObject
+	58, // 51: axle.agent.v1.ChildState.control_plane:type_name -> axle.agent.v1.ChildMachines
+	58, // 52: axle.agent.v1.ChildState.pools:type_name -> axle.agent.v1.ChildMachines
+	59, // 53: axle.agent.v1.ChildState.conditions:type_name -> axle.agent.v1.ChildCondition
+	57, // 54: axle.agent.v1.ChildState.machines:type_name -> axle.agent.v1.ChildMachine
+	56, // 55: axle.agent.v1.ChildState.replacements:type_name -> axle.agent.v1.ChildReplacement
+	1,  // 56: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
+	4,  // 57: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
+	14, // 58: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
+	23, // 59: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
+	33, // 60: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
+	46, // 61: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
+	42, // 62: axle.agent.v1.AgentService.EnrollChild:input_type -> axle.agent.v1.EnrollChildRequest
+	50, // 63: axle.agent.v1.AgentService.ReportChildren:input_type -> axle.agent.v1.ReportChildrenRequest
+	52, // 64: axle.agent.v1.AgentService.ReportCleanup:input_type -> axle.agent.v1.ReportCleanupRequest
+	39, // 65: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 66: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 67: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	15, // 68: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	27, // 69: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	34, // 70: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
+	47, // 71: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
+	44, // 72: axle.agent.v1.AgentService.EnrollChild:output_type -> axle.agent.v1.EnrollChildResponse
+	51, // 73: axle.agent.v1.AgentService.ReportChildren:output_type -> axle.agent.v1.ReportChildrenResponse
+	53, // 74: axle.agent.v1.AgentService.ReportCleanup:output_type -> axle.agent.v1.ReportCleanupResponse
+	41, // 75: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	66, // [66:76] is the sub-list for method output_type
+	56, // [56:66] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -5585,14 +5744,14 @@ func file_agent_v1_agent_proto_init() {
 		return
 	}
 	file_agent_v1_spec_proto_init()
-	file_agent_v1_agent_proto_msgTypes[20].OneofWrappers = []any{}
+	file_agent_v1_agent_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   64,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

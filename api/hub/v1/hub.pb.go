@@ -12064,7 +12064,7 @@ var File_hub_v1_hub_proto protoreflect.FileDescriptor
 
 const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
-	"\x10hub/v1/hub.proto\x12\vaxle.hub.v1\x1a\x16hub/v1/readiness.proto\x1a\x11hub/v1/spec.proto\";\n" +
+	"\x10hub/v1/hub.proto\x12\vaxle.hub.v1\x1a\x17hub/v1/components.proto\x1a\x16hub/v1/readiness.proto\x1a\x11hub/v1/spec.proto\";\n" +
 	"\vErrorDetail\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"-\n" +
@@ -13142,7 +13142,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetProjectRequest\x1a\x14.axle.hub.v1.Project\x12A\n" +
 	"\x06Create\x12!.axle.hub.v1.CreateProjectRequest\x1a\x14.axle.hub.v1.Project\x12A\n" +
 	"\x06Update\x12!.axle.hub.v1.UpdateProjectRequest\x1a\x14.axle.hub.v1.Project\x12O\n" +
-	"\x06Delete\x12!.axle.hub.v1.DeleteProjectRequest\x1a\".axle.hub.v1.DeleteProjectResponse2\xd0\b\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteProjectRequest\x1a\".axle.hub.v1.DeleteProjectResponse2\x8f\n" +
+	"\n" +
 	"\bClusters\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListClustersRequest\x1a!.axle.hub.v1.ListClustersResponse\x12;\n" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetClusterRequest\x1a\x14.axle.hub.v1.Cluster\x12O\n" +
@@ -13158,7 +13159,9 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"Enrollment\x12\x1e.axle.hub.v1.EnrollmentRequest\x1a\x1f.axle.hub.v1.EnrollmentResponse\x12J\n" +
 	"\tReadiness\x12\x1d.axle.hub.v1.ReadinessRequest\x1a\x1e.axle.hub.v1.ReadinessResponse\x12\\\n" +
-	"\x0fAdminKubeconfig\x12#.axle.hub.v1.AdminKubeconfigRequest\x1a$.axle.hub.v1.AdminKubeconfigResponse2\xda\x03\n" +
+	"\x0fAdminKubeconfig\x12#.axle.hub.v1.AdminKubeconfigRequest\x1a$.axle.hub.v1.AdminKubeconfigResponse\x12Y\n" +
+	"\x0eListComponents\x12\".axle.hub.v1.ListComponentsRequest\x1a#.axle.hub.v1.ListComponentsResponse\x12b\n" +
+	"\x11InstallComponents\x12%.axle.hub.v1.InstallComponentsRequest\x1a&.axle.hub.v1.InstallComponentsResponse2\xda\x03\n" +
 	"\fRepositories\x12S\n" +
 	"\x04List\x12$.axle.hub.v1.ListRepositoriesRequest\x1a%.axle.hub.v1.ListRepositoriesResponse\x12A\n" +
 	"\x03Get\x12!.axle.hub.v1.GetRepositoryRequest\x1a\x17.axle.hub.v1.Repository\x12G\n" +
@@ -13415,7 +13418,11 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*SyncWindow)(nil),                  // 173: axle.hub.v1.SyncWindow
 	(*ServiceSpec)(nil),                 // 174: axle.hub.v1.ServiceSpec
 	(*ReadinessRequest)(nil),            // 175: axle.hub.v1.ReadinessRequest
-	(*ReadinessResponse)(nil),           // 176: axle.hub.v1.ReadinessResponse
+	(*ListComponentsRequest)(nil),       // 176: axle.hub.v1.ListComponentsRequest
+	(*InstallComponentsRequest)(nil),    // 177: axle.hub.v1.InstallComponentsRequest
+	(*ReadinessResponse)(nil),           // 178: axle.hub.v1.ReadinessResponse
+	(*ListComponentsResponse)(nil),      // 179: axle.hub.v1.ListComponentsResponse
+	(*InstallComponentsResponse)(nil),   // 180: axle.hub.v1.InstallComponentsResponse
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
@@ -13569,139 +13576,143 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	43,  // 148: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
 	175, // 149: axle.hub.v1.Clusters.Readiness:input_type -> axle.hub.v1.ReadinessRequest
 	32,  // 150: axle.hub.v1.Clusters.AdminKubeconfig:input_type -> axle.hub.v1.AdminKubeconfigRequest
-	53,  // 151: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	55,  // 152: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	57,  // 153: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	58,  // 154: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	59,  // 155: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	60,  // 156: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	63,  // 157: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	65,  // 158: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	67,  // 159: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	80,  // 160: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	82,  // 161: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	83,  // 162: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	84,  // 163: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	85,  // 164: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	87,  // 165: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	93,  // 166: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	94,  // 167: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	95,  // 168: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	96,  // 169: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	99,  // 170: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	88,  // 171: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	89,  // 172: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	100, // 173: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	159, // 174: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	134, // 175: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	76,  // 176: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	139, // 177: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	141, // 178: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	142, // 179: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	143, // 180: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	144, // 181: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	146, // 182: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	148, // 183: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	149, // 184: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	152, // 185: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	154, // 186: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	155, // 187: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	157, // 188: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	103, // 189: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	105, // 190: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	106, // 191: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	107, // 192: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	110, // 193: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	127, // 194: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	128, // 195: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	129, // 196: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	130, // 197: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	131, // 198: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	114, // 199: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	125, // 200: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	118, // 201: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	120, // 202: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	112, // 203: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	113, // 204: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	122, // 205: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
-	102, // 206: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	5,   // 207: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	9,   // 208: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	6,   // 209: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	6,   // 210: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	6,   // 211: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	14,  // 212: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	17,  // 213: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	15,  // 214: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	35,  // 215: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	22,  // 216: axle.hub.v1.Clusters.GetTemplateVariables:output_type -> axle.hub.v1.TemplateVariables
-	15,  // 217: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	41,  // 218: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
-	15,  // 219: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	48,  // 220: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	15,  // 221: axle.hub.v1.Clusters.Destroy:output_type -> axle.hub.v1.Cluster
-	15,  // 222: axle.hub.v1.Clusters.ReplaceMachine:output_type -> axle.hub.v1.Cluster
-	37,  // 223: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
-	44,  // 224: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
-	176, // 225: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
-	33,  // 226: axle.hub.v1.Clusters.AdminKubeconfig:output_type -> axle.hub.v1.AdminKubeconfigResponse
-	54,  // 227: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	49,  // 228: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	49,  // 229: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	49,  // 230: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	49,  // 231: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	61,  // 232: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	64,  // 233: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	66,  // 234: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	68,  // 235: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	81,  // 236: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	69,  // 237: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	69,  // 238: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	69,  // 239: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	86,  // 240: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	69,  // 241: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	69,  // 242: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	69,  // 243: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	69,  // 244: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	97,  // 245: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	69,  // 246: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	90,  // 247: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	90,  // 248: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	69,  // 249: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	160, // 250: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	135, // 251: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	77,  // 252: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	140, // 253: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	138, // 254: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	138, // 255: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	138, // 256: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	145, // 257: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	147, // 258: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	138, // 259: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	150, // 260: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	153, // 261: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	156, // 262: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	156, // 263: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	158, // 264: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	104, // 265: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	102, // 266: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	102, // 267: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	108, // 268: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	111, // 269: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	132, // 270: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	132, // 271: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	132, // 272: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	132, // 273: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	132, // 274: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	115, // 275: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	126, // 276: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	119, // 277: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	121, // 278: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	113, // 279: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	113, // 280: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	123, // 281: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
-	206, // [206:282] is the sub-list for method output_type
-	130, // [130:206] is the sub-list for method input_type
+	176, // 151: axle.hub.v1.Clusters.ListComponents:input_type -> axle.hub.v1.ListComponentsRequest
+	177, // 152: axle.hub.v1.Clusters.InstallComponents:input_type -> axle.hub.v1.InstallComponentsRequest
+	53,  // 153: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	55,  // 154: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	57,  // 155: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	58,  // 156: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	59,  // 157: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	60,  // 158: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	63,  // 159: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	65,  // 160: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	67,  // 161: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	80,  // 162: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	82,  // 163: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	83,  // 164: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	84,  // 165: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	85,  // 166: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	87,  // 167: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	93,  // 168: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	94,  // 169: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	95,  // 170: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	96,  // 171: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	99,  // 172: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	88,  // 173: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	89,  // 174: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	100, // 175: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	159, // 176: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	134, // 177: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	76,  // 178: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	139, // 179: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	141, // 180: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	142, // 181: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	143, // 182: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	144, // 183: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	146, // 184: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	148, // 185: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	149, // 186: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	152, // 187: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	154, // 188: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	155, // 189: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	157, // 190: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	103, // 191: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	105, // 192: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	106, // 193: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	107, // 194: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	110, // 195: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	127, // 196: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	128, // 197: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	129, // 198: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	130, // 199: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	131, // 200: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	114, // 201: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	125, // 202: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	118, // 203: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	120, // 204: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	112, // 205: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	113, // 206: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	122, // 207: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
+	102, // 208: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 209: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 210: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 211: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 212: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 213: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 214: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	17,  // 215: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 216: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	35,  // 217: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	22,  // 218: axle.hub.v1.Clusters.GetTemplateVariables:output_type -> axle.hub.v1.TemplateVariables
+	15,  // 219: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	41,  // 220: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
+	15,  // 221: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	48,  // 222: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	15,  // 223: axle.hub.v1.Clusters.Destroy:output_type -> axle.hub.v1.Cluster
+	15,  // 224: axle.hub.v1.Clusters.ReplaceMachine:output_type -> axle.hub.v1.Cluster
+	37,  // 225: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
+	44,  // 226: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
+	178, // 227: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
+	33,  // 228: axle.hub.v1.Clusters.AdminKubeconfig:output_type -> axle.hub.v1.AdminKubeconfigResponse
+	179, // 229: axle.hub.v1.Clusters.ListComponents:output_type -> axle.hub.v1.ListComponentsResponse
+	180, // 230: axle.hub.v1.Clusters.InstallComponents:output_type -> axle.hub.v1.InstallComponentsResponse
+	54,  // 231: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	49,  // 232: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	49,  // 233: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	49,  // 234: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	49,  // 235: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	61,  // 236: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	64,  // 237: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	66,  // 238: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	68,  // 239: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	81,  // 240: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	69,  // 241: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	69,  // 242: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	69,  // 243: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	86,  // 244: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	69,  // 245: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	69,  // 246: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	69,  // 247: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	69,  // 248: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	97,  // 249: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	69,  // 250: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	90,  // 251: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	90,  // 252: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	69,  // 253: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	160, // 254: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	135, // 255: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	77,  // 256: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	140, // 257: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	138, // 258: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	138, // 259: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	138, // 260: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	145, // 261: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	147, // 262: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	138, // 263: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	150, // 264: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	153, // 265: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	156, // 266: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	156, // 267: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	158, // 268: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	104, // 269: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	102, // 270: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	102, // 271: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	108, // 272: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	111, // 273: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	132, // 274: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	132, // 275: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	132, // 276: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	132, // 277: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	132, // 278: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	115, // 279: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	126, // 280: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	119, // 281: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	121, // 282: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	113, // 283: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	113, // 284: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	123, // 285: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
+	208, // [208:286] is the sub-list for method output_type
+	130, // [130:208] is the sub-list for method input_type
 	130, // [130:130] is the sub-list for extension type_name
 	130, // [130:130] is the sub-list for extension extendee
 	0,   // [0:130] is the sub-list for field type_name
@@ -13712,6 +13723,7 @@ func file_hub_v1_hub_proto_init() {
 	if File_hub_v1_hub_proto != nil {
 		return
 	}
+	file_hub_v1_components_proto_init()
 	file_hub_v1_readiness_proto_init()
 	file_hub_v1_spec_proto_init()
 	file_hub_v1_hub_proto_msgTypes[12].OneofWrappers = []any{}

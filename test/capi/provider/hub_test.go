@@ -12,7 +12,6 @@ import (
 
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/capi"
-	"github.com/axle-cd/axle/test/world"
 )
 
 // A cluster that the hub makes of the template by the agent of the management cluster is a
@@ -34,18 +33,10 @@ func byTheHub(t *testing.T, b *bed) {
 `
 	files["bed/class/clusterclass.yaml"] = strings.Replace(files["bed/class/clusterclass.yaml"], "nodeStartupTimeoutSeconds: 600", "nodeStartupTimeoutSeconds: 30", 1)
 	files["app/one.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {word: delivered}\n"
-	b.must(w.Login(ctx))
 	b.must(w.Git.Create(ctx, "fleet"))
 	_, err = w.Git.Commit(ctx, "fleet", "main", "a template", files)
 	b.must(err)
 	axle("repos", "add", "fleet", w.Git.URL("fleet"))
-	agent, err := w.ConnectProcess(ctx, management, world.AgentOptions{})
-	b.must(err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("end of the agent's log:\n%s", agent.Tail())
-		}
-	})
 	axle("clusters", "templates", "apply", "bed", "--repository", "fleet", "--ref", "main", "--folder", "bed", "--kinds", strings.Join(kinds, ","), "--management-clusters", management)
 
 	axle("clusters", "create", "edge", "--template", "bed", "--set", "region=us", "--on", management)

@@ -65,6 +65,14 @@ func newBed(t *testing.T) *bed {
 	b.client = b.applier.Client
 	b.core, err = kubernetes.NewForConfig(on.Config())
 	b.must(err)
+	b.must(w.Login(t.Context()))
+	agent, err := w.ConnectProcess(t.Context(), management, world.AgentOptions{})
+	b.must(err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("end of the agent's log:\n%s", agent.Tail())
+		}
+	})
 	return b
 }
 
@@ -249,6 +257,8 @@ func byHand(t *testing.T, b *bed) {
 
 	b.set(`[{"op":"replace","path":"/spec/topology/version","value":"v1.36.3"}]`)
 	b.wait(2, "v1.36.3")
+
+	b.brought(t)
 
 	deleted := b.watchDeletions()
 	b.must(in.Delete(t.Context(), b.name, metav1.DeleteOptions{}))

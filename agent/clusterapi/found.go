@@ -1,0 +1,240 @@
+package clusterapi
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/axle-cd/axle/agent/kube"
+	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/pool"
+)
+
+const (
+	// quiet is how long to wait for more changes.
+	quiet = 200 * time.Millisecond
+	// againEvery is how often a connected cluster is looked at.
+	againEvery = 10 * time.Minute
+	// maxObjects bounds the objects that are looked at.
+	maxObjects = 1000
+)
+
+// objects are the custom resources that name clusters which others made.
+var objects = v1alpha1.GroupVersion.WithResource("pluralcapiclusters")
+
+// Finder connects the clusters of PluralCAPIClusters: those of Cluster API that no service of
+// the hub makes. In a cluster without the kind it makes no requests.
+type Finder struct {
+	clusters *Clusters
+	kube     *kube.Cluster
+	// apis receives a value when the served kinds change, wake when there is something to do.
+	apis, wake chan struct{}
+	looking    sync.WaitGroup
+
+	mu sync.Mutex
+	// known are the objects by their uid.
+	known map[types.UID]*finding
+}
+
+// finding is what is known of an object.
+type finding struct {
+	// Finder.mu guards these. looked is set while it is worked on, next is when to do so again
+	// and generation what was seen of it.
+	looked     bool
+	next       time.Time
+	generation int64
+
+	// Only who looks at it uses these.
+	inquiry asking
+	backoff jitter.Backoff
+}
+
+// NewFinder returns a Finder that connects clusters in the way of c.
+func NewFinder(c *Clusters, k *kube.Cluster) *Finder {
+	return &Finder{clusters: c, kube: k, apis: make(chan struct{}, 1), wake: make(chan struct{}, 1), known: map[types.UID]*finding{}}
+}
+
+// APIsChanged says that the kind may have been added or removed.
+func (f *Finder) APIsChanged() { poke(f.apis) }
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Run works on the objects until the context ends.
+func (f *Finder) Run(ctx context.Context) error {
+	defer f.looking.Wait()
+	for f.serves(ctx) {
+		inner, cancel := context.WithCancel(ctx)
+		var watching sync.WaitGroup
+		watching.Go(func() { f.kube.Watch(inner, objects, f.wake) })
+		f.follow(ctx)
+		cancel()
+		watching.Wait()
+	}
+	return nil
+}
+
+// serves waits until the cluster serves the kind, and returns false when the context ends.
+func (f *Finder) serves(ctx context.Context) bool {
+	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
+	for ctx.Err() == nil {
+		s, err := f.kube.Serves(ctx)
+		var again <-chan time.Time
+		if err != nil {
+			again = f.kube.Clock.After(backoff.Next())
+		} else if _, ok := s.Kinds[v1alpha1.GroupVersion.WithKind("PluralCAPICluster")]; ok {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-f.apis:
+		case <-again:
+		}
+	}
+	return false
+}
+
+// follow looks at the objects as they change and become due, until the kind is gone or the
+// context ends.
+func (f *Finder) follow(ctx context.Context) {
+	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
+	for {
+		next, err := f.pass(ctx)
+		switch {
+		case ctx.Err() != nil || apierrors.IsNotFound(err):
+			return
+		case err != nil:
+			f.kube.Log.Warn("cannot read the PluralCAPIClusters; connected clusters stay as they are", logkey.Error, err)
+			next = max(backoff.Next(), time.Second)
+		default:
+			backoff.Reset()
+		}
+		var again <-chan time.Time
+		if next > 0 {
+			again = f.kube.Clock.After(next)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.apis:
+			return
+		case <-f.wake:
+		case <-again:
+		}
+		if jitter.Wait(ctx, quiet) != nil {
+			return
+		}
+	}
+}
+
+// pass begins to work on the objects that are due, and returns when the next one is; zero is
+// never.
+func (f *Finder) pass(ctx context.Context) (time.Duration, error) {
+	list, err := f.list(ctx)
+	if err != nil {
+		return 0, err
+	}
+	since, enforceErr := f.enforce(ctx)
+	first := map[place]string{}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, known := f.kube.Clock.Now(), map[types.UID]*finding{}
+	var next time.Time
+	for _, o := range list {
+		one := f.known[o.UID]
+		if one == nil {
+			one = &finding{backoff: jitter.Backoff{Min: lookEvery, Max: againEvery}}
+		}
+		known[o.UID] = one
+		if one.generation != o.Generation {
+			one.generation, one.next = o.Generation, now
+		}
+		at := place{o.Namespace, o.Spec.CAPIClusterRef.Name}
+		look := look{object: o, at: at}
+		if look.refusal = f.refuses(o, since, enforceErr); look.refusal == nil {
+			if other := first[at]; other != "" {
+				look.refusal = &result{reason: reasonConflict, message: "PluralCAPICluster " + other + " is for the same Cluster and is older"}
+			} else {
+				first[at] = o.Name
+			}
+		}
+		if !one.looked && !now.Before(one.next) {
+			one.looked = true
+			f.looking.Go(func() { f.look(ctx, one, look) })
+		}
+		if !one.looked && (next.IsZero() || one.next.Before(next)) {
+			next = one.next
+		}
+	}
+	f.known = known
+	if next.IsZero() {
+		return 0, nil
+	}
+	return max(next.Sub(now), time.Millisecond), nil
+}
+
+// list returns the objects, the oldest first.
+func (f *Finder) list(ctx context.Context) ([]v1alpha1.PluralCAPICluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	list, err := f.kube.Dynamic.Resource(objects).List(ctx, metav1.ListOptions{Limit: maxObjects})
+	if err != nil {
+		return nil, err
+	}
+	var all []v1alpha1.PluralCAPICluster
+	for _, item := range list.Items {
+		var o v1alpha1.PluralCAPICluster
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &o); err != nil {
+			f.kube.Log.Warn("cannot read a PluralCAPICluster", logkey.Object, item.GetNamespace()+"/"+item.GetName(), logkey.Error, err)
+			continue
+		}
+		all = append(all, o)
+	}
+	slices.SortFunc(all, func(a, b v1alpha1.PluralCAPICluster) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(string(a.UID), string(b.UID)))
+	})
+	return all, nil
+}
+
+// look brings the cluster of an object nearer to being connected, once there is a place among
+// those of its namespace, and writes what it found.
+func (f *Finder) look(ctx context.Context, one *finding, l look) {
+	leave, err := f.clusters.looks.Wait(ctx, pool.Caller{Name: "namespace " + l.at.namespace})
+	if err != nil {
+		return // it ends
+	}
+	inner, cancel := context.WithTimeout(ctx, stepLimit)
+	result := f.connect(inner, one, l)
+	f.say(inner, l.object, result)
+	cancel()
+	leave.Leave()
+	wait := lookEvery
+	switch {
+	case result.reason == reasonConnected:
+		one.backoff.Reset()
+		wait = againEvery
+	case result.reason == reasonError:
+		wait = min(lookEvery+one.backoff.Next(), time.Minute)
+	case result.reason != reasonWaiting:
+		wait = lookEvery + one.backoff.Next()
+	}
+	f.mu.Lock()
+	one.looked, one.next = false, f.kube.Clock.Now().Add(wait)
+	f.mu.Unlock()
+	poke(f.wake)
+}
