@@ -10,7 +10,7 @@ var Application = stored(Kind{
 		Called: "application", Short: "axapp", Settings: "ApplicationSettings", File: "application", InProject: true,
 		Write: "write", Prefix: "app_", Limit: 5000, Columns: []string{"project", "cluster", "namespace"},
 		Effect:  "Nobody logs in with it yet.",
-		Example: `{"project": "default", "title": "Wiki", "redirect_uris": ["http://127.0.0.1/callback"], "public": true, "users": ["ada@example.com"]}`,
+		Example: `{"project": "default", "title": "Wiki", "redirectUris": ["http://127.0.0.1/callback"], "public": true, "users": ["ada@example.com"]}`,
 		Examples: []string{
 			"apply grafana --project shop --cluster edge-1 --namespace monitoring --secret grafana-oidc --redirect-uris https://grafana.shop.example.com/login/generic_oauth --groups shop-admins",
 			"list", "get grafana -o yaml", "delete grafana",

@@ -31,21 +31,21 @@ func (a *Applications) deliver(ctx context.Context, applicationID string) error 
 	if err != nil {
 		return err
 	}
-	serviceID := ""
+	serviceID, failed := "", error(nil)
 	if d.ClusterID != "" {
-		serviceID, err = a.config.Deliverer.Deliver(ctx, d)
+		serviceID, failed = a.config.Deliverer.Deliver(ctx, d)
 	}
-	if err == nil && r.ServiceID != "" && serviceID != r.ServiceID {
-		err = a.config.Deliverer.Remove(ctx, "hub", d)
+	if failed == nil && r.ServiceID != "" && serviceID != r.ServiceID {
+		failed = a.config.Deliverer.Remove(ctx, "hub", d)
 	}
 	noted := a.config.Writer.Write(ctx, func(ctx context.Context) error {
 		now, found, err := a.config.Store.ClientOf(ctx, applicationID)
 		if err != nil || !found {
 			return err
 		}
-		return a.config.Store.PutClient(ctx, after(now, r, serviceID, err))
+		return a.config.Store.PutClient(ctx, after(now, r, serviceID, failed))
 	})
-	return cmp.Or(err, noted)
+	return cmp.Or(failed, noted)
 }
 
 // after is a record after a delivery that began with another one.

@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	described "github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/hub/console/objectsapi"
 	"github.com/axle-cd/axle/hub/identity"
@@ -20,6 +21,7 @@ import (
 // writes them.
 func withActions(actions map[string]identity.Action) map[string]identity.Action {
 	maps.Copy(actions, notificationActions)
+	maps.Copy(actions, applicationActions)
 	for _, k := range described.Stored() {
 		for _, method := range []string{k.Calls.List, k.Calls.Get} {
 			actions[objectsapi.Procedure(k, method)] = identity.ActionRead
@@ -35,6 +37,7 @@ func withActions(actions map[string]identity.Action) map[string]identity.Action 
 // is about the hub as a whole, and has no finder.
 func withFinders(finders map[string]finder) map[string]finder {
 	maps.Copy(finders, notificationScopes)
+	maps.Copy(finders, applicationScopes)
 	for _, k := range described.Stored() {
 		finders[objectsapi.Procedure(k, k.Calls.List)], finders[objectsapi.Procedure(k, k.Calls.Get)] = anywhere, anywhere
 		if k.Storage.InProject {
@@ -48,10 +51,10 @@ func withFinders(finders map[string]finder) map[string]finder {
 // storedNamed is an action on an object that is in a project.
 func (s *Server) storedNamed(ctx context.Context, k described.Kind, action identity.Action, name string) (permission, error) {
 	n := permission{action: action, what: k.Storage.Called + " " + name, missing: errcode.New(errcode.NotFound, "%s %.80q does not exist; axle %s list shows the existing ones", k.Storage.Called, name, k.Noun)}
-	project, err := s.stored().ProjectID(ctx, k, name)
+	o, err := s.stored().Object(ctx, k, name)
 	if err == nil {
-		n.scope.Project = project
-		n.flag, err = s.projectFlag(ctx, project)
+		n.scope.Project = o.ProjectID
+		n.flag, err = s.projectFlag(ctx, o.ProjectID)
 	}
 	return n, err
 }
@@ -96,6 +99,7 @@ func withTopics(nouns map[string]string) map[string]string {
 
 // registerStored adds the services of those kinds.
 func (s *Server) registerStored(mux routes.Adder, records *recorder) {
+	mux.Handle(handle[hubv1connect.ApplicationClientsHandler](s, records, hubv1connect.NewApplicationClientsHandler, &applicationClients{s}))
 	api := s.stored()
 	for _, k := range described.Stored() {
 		mux.Handle(handle(s, records, func(k described.Kind, options ...connect.HandlerOption) (string, http.Handler) {

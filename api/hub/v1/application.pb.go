@@ -23,6 +23,277 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type GetApplicationClientRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the application.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetApplicationClientRequest) Reset() {
+	*x = GetApplicationClientRequest{}
+	mi := &file_hub_v1_application_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetApplicationClientRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetApplicationClientRequest) ProtoMessage() {}
+
+func (x *GetApplicationClientRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_application_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetApplicationClientRequest.ProtoReflect.Descriptor instead.
+func (*GetApplicationClientRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_application_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *GetApplicationClientRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type RotateApplicationSecretRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the application.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// How long the former secret stays valid after the agent reported the new one, or, when
+	// nothing is delivered, from now; 0 is 1 h, at most 7 days.
+	OverlapMicros int64 `protobuf:"varint,2,opt,name=overlap_micros,json=overlapMicros,proto3" json:"overlap_micros,omitempty"`
+	// End all former secrets at once, for one that others know.
+	Now           bool `protobuf:"varint,3,opt,name=now,proto3" json:"now,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RotateApplicationSecretRequest) Reset() {
+	*x = RotateApplicationSecretRequest{}
+	mi := &file_hub_v1_application_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RotateApplicationSecretRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RotateApplicationSecretRequest) ProtoMessage() {}
+
+func (x *RotateApplicationSecretRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_application_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RotateApplicationSecretRequest.ProtoReflect.Descriptor instead.
+func (*RotateApplicationSecretRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_application_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *RotateApplicationSecretRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RotateApplicationSecretRequest) GetOverlapMicros() int64 {
+	if x != nil {
+		return x.OverlapMicros
+	}
+	return 0
+}
+
+func (x *RotateApplicationSecretRequest) GetNow() bool {
+	if x != nil {
+		return x.Now
+	}
+	return false
+}
+
+// ApplicationClient is the client of an application.
+type ApplicationClient struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Name     string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	ClientId string                 `protobuf:"bytes,2,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// URL of the identity provider.
+	Issuer string `protobuf:"bytes,3,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	// Id of the service that delivers the Secret, empty for none.
+	ServiceId string `protobuf:"bytes,4,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
+	// Whether what is declared was handed to that service; false also without a cluster.
+	Delivered bool `protobuf:"varint,5,opt,name=delivered,proto3" json:"delivered,omitempty"`
+	// Why it could not be, empty otherwise. It is tried again.
+	Message string `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
+	// Present secret first. Empty for a public client.
+	Secrets       []*ApplicationSecret `protobuf:"bytes,7,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApplicationClient) Reset() {
+	*x = ApplicationClient{}
+	mi := &file_hub_v1_application_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApplicationClient) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApplicationClient) ProtoMessage() {}
+
+func (x *ApplicationClient) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_application_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApplicationClient.ProtoReflect.Descriptor instead.
+func (*ApplicationClient) Descriptor() ([]byte, []int) {
+	return file_hub_v1_application_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ApplicationClient) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ApplicationClient) GetClientId() string {
+	if x != nil {
+		return x.ClientId
+	}
+	return ""
+}
+
+func (x *ApplicationClient) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+func (x *ApplicationClient) GetServiceId() string {
+	if x != nil {
+		return x.ServiceId
+	}
+	return ""
+}
+
+func (x *ApplicationClient) GetDelivered() bool {
+	if x != nil {
+		return x.Delivered
+	}
+	return false
+}
+
+func (x *ApplicationClient) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *ApplicationClient) GetSecrets() []*ApplicationSecret {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
+// ApplicationSecret is what is known of a secret.
+type ApplicationSecret struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Microseconds since 1970 UTC.
+	CreatedAt int64 `protobuf:"varint,1,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// When a newer one came; 0 for the present one.
+	ReplacedAt int64 `protobuf:"varint,2,opt,name=replaced_at,json=replacedAt,proto3" json:"replaced_at,omitempty"`
+	// When it is refused; 0 when that is not known yet.
+	EndsAt        int64 `protobuf:"varint,3,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApplicationSecret) Reset() {
+	*x = ApplicationSecret{}
+	mi := &file_hub_v1_application_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApplicationSecret) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApplicationSecret) ProtoMessage() {}
+
+func (x *ApplicationSecret) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_application_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApplicationSecret.ProtoReflect.Descriptor instead.
+func (*ApplicationSecret) Descriptor() ([]byte, []int) {
+	return file_hub_v1_application_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ApplicationSecret) GetCreatedAt() int64 {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return 0
+}
+
+func (x *ApplicationSecret) GetReplacedAt() int64 {
+	if x != nil {
+		return x.ReplacedAt
+	}
+	return 0
+}
+
+func (x *ApplicationSecret) GetEndsAt() int64 {
+	if x != nil {
+		return x.EndsAt
+	}
+	return 0
+}
+
 // ApplicationSettings are what people say about an application that the hub signs people
 // in to.
 type ApplicationSettings struct {
@@ -86,7 +357,7 @@ type ApplicationSettings struct {
 
 func (x *ApplicationSettings) Reset() {
 	*x = ApplicationSettings{}
-	mi := &file_hub_v1_application_proto_msgTypes[0]
+	mi := &file_hub_v1_application_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -98,7 +369,7 @@ func (x *ApplicationSettings) String() string {
 func (*ApplicationSettings) ProtoMessage() {}
 
 func (x *ApplicationSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_application_proto_msgTypes[0]
+	mi := &file_hub_v1_application_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -111,7 +382,7 @@ func (x *ApplicationSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplicationSettings.ProtoReflect.Descriptor instead.
 func (*ApplicationSettings) Descriptor() ([]byte, []int) {
-	return file_hub_v1_application_proto_rawDescGZIP(), []int{0}
+	return file_hub_v1_application_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ApplicationSettings) GetProject() string {
@@ -279,7 +550,28 @@ var File_hub_v1_application_proto protoreflect.FileDescriptor
 
 const file_hub_v1_application_proto_rawDesc = "" +
 	"\n" +
-	"\x18hub/v1/application.proto\x12\vaxle.hub.v1\"\xbb\x06\n" +
+	"\x18hub/v1/application.proto\x12\vaxle.hub.v1\"1\n" +
+	"\x1bGetApplicationClientRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"m\n" +
+	"\x1eRotateApplicationSecretRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12%\n" +
+	"\x0eoverlap_micros\x18\x02 \x01(\x03R\roverlapMicros\x12\x10\n" +
+	"\x03now\x18\x03 \x01(\bR\x03now\"\xed\x01\n" +
+	"\x11ApplicationClient\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
+	"\tclient_id\x18\x02 \x01(\tR\bclientId\x12\x16\n" +
+	"\x06issuer\x18\x03 \x01(\tR\x06issuer\x12\x1d\n" +
+	"\n" +
+	"service_id\x18\x04 \x01(\tR\tserviceId\x12\x1c\n" +
+	"\tdelivered\x18\x05 \x01(\bR\tdelivered\x12\x18\n" +
+	"\amessage\x18\x06 \x01(\tR\amessage\x128\n" +
+	"\asecrets\x18\a \x03(\v2\x1e.axle.hub.v1.ApplicationSecretR\asecrets\"l\n" +
+	"\x11ApplicationSecret\x12\x1d\n" +
+	"\n" +
+	"created_at\x18\x01 \x01(\x03R\tcreatedAt\x12\x1f\n" +
+	"\vreplaced_at\x18\x02 \x01(\x03R\n" +
+	"replacedAt\x12\x17\n" +
+	"\aends_at\x18\x03 \x01(\x03R\x06endsAt\"\xbb\x06\n" +
 	"\x13ApplicationSettings\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x18\n" +
@@ -306,7 +598,10 @@ const file_hub_v1_application_proto_rawDesc = "" +
 	"\rsecond_factor\x18\x14 \x01(\bR\fsecondFactor\x12+\n" +
 	"\x11signing_algorithm\x18\x15 \x01(\tR\x10signingAlgorithm\x12\x1b\n" +
 	"\tclient_id\x18\x16 \x01(\tR\bclientId\x12#\n" +
-	"\rclient_secret\x18\x17 \x01(\tR\fclientSecretB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
+	"\rclient_secret\x18\x17 \x01(\tR\fclientSecret2\xbc\x01\n" +
+	"\x12ApplicationClients\x12O\n" +
+	"\x03Get\x12(.axle.hub.v1.GetApplicationClientRequest\x1a\x1e.axle.hub.v1.ApplicationClient\x12U\n" +
+	"\x06Rotate\x12+.axle.hub.v1.RotateApplicationSecretRequest\x1a\x1e.axle.hub.v1.ApplicationClientB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
 
 var (
 	file_hub_v1_application_proto_rawDescOnce sync.Once
@@ -320,16 +615,25 @@ func file_hub_v1_application_proto_rawDescGZIP() []byte {
 	return file_hub_v1_application_proto_rawDescData
 }
 
-var file_hub_v1_application_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_hub_v1_application_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_hub_v1_application_proto_goTypes = []any{
-	(*ApplicationSettings)(nil), // 0: axle.hub.v1.ApplicationSettings
+	(*GetApplicationClientRequest)(nil),    // 0: axle.hub.v1.GetApplicationClientRequest
+	(*RotateApplicationSecretRequest)(nil), // 1: axle.hub.v1.RotateApplicationSecretRequest
+	(*ApplicationClient)(nil),              // 2: axle.hub.v1.ApplicationClient
+	(*ApplicationSecret)(nil),              // 3: axle.hub.v1.ApplicationSecret
+	(*ApplicationSettings)(nil),            // 4: axle.hub.v1.ApplicationSettings
 }
 var file_hub_v1_application_proto_depIdxs = []int32{
-	0, // [0:0] is the sub-list for method output_type
-	0, // [0:0] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	3, // 0: axle.hub.v1.ApplicationClient.secrets:type_name -> axle.hub.v1.ApplicationSecret
+	0, // 1: axle.hub.v1.ApplicationClients.Get:input_type -> axle.hub.v1.GetApplicationClientRequest
+	1, // 2: axle.hub.v1.ApplicationClients.Rotate:input_type -> axle.hub.v1.RotateApplicationSecretRequest
+	2, // 3: axle.hub.v1.ApplicationClients.Get:output_type -> axle.hub.v1.ApplicationClient
+	2, // 4: axle.hub.v1.ApplicationClients.Rotate:output_type -> axle.hub.v1.ApplicationClient
+	3, // [3:5] is the sub-list for method output_type
+	1, // [1:3] is the sub-list for method input_type
+	1, // [1:1] is the sub-list for extension type_name
+	1, // [1:1] is the sub-list for extension extendee
+	0, // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_application_proto_init() }
@@ -343,9 +647,9 @@ func file_hub_v1_application_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_application_proto_rawDesc), len(file_hub_v1_application_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   1,
+			NumMessages:   5,
 			NumExtensions: 0,
-			NumServices:   0,
+			NumServices:   1,
 		},
 		GoTypes:           file_hub_v1_application_proto_goTypes,
 		DependencyIndexes: file_hub_v1_application_proto_depIdxs,

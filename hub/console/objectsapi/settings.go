@@ -144,10 +144,9 @@ func (k *kind) join(o objects.Shown, settings protoreflect.Message) error {
 	return nil
 }
 
-// ProjectID is the project of the object of a name, empty for one that is in none. NotFound.
-func (a *API) ProjectID(ctx context.Context, of object.Kind, name string) (string, error) {
-	o, err := a.Objects.Get(ctx, a.kind(of).stored, name, identity.All)
-	return o.ProjectID, err
+// Object is the object of a name with all that it refers to. NotFound.
+func (a *API) Object(ctx context.Context, of object.Kind, name string) (objects.Shown, error) {
+	return a.Objects.Get(ctx, a.kind(of).stored, name, identity.All)
 }
 
 // Named is a field of the settings in a request that declares an object.
