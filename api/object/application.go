@@ -8,7 +8,7 @@ var Application = stored(Kind{
 	Noun: "applications", Words: []string{"application", "applications", "app", "apps"},
 	Storage: &Storage{
 		Called: "application", Short: "axapp", Settings: "ApplicationSettings", File: "application", InProject: true,
-		Write: "write", Prefix: "app_", Limit: 5000, Columns: []string{"project", "cluster", "namespace"},
+		Write: "write", Prefix: rule.ClientPrefix, Limit: 5000, Columns: []string{"project", "cluster", "namespace"},
 		Effect:  "Nobody logs in with it yet.",
 		Example: `{"project": "default", "title": "Wiki", "redirectUris": ["http://127.0.0.1/callback"], "public": true, "users": ["ada@example.com"]}`,
 		Examples: []string{

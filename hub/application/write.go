@@ -15,10 +15,8 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/objects"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
-
-// reserved begins the ids of clients that the hub makes, and no other one, nor an audience.
-const reserved = "app_"
 
 // serviceSuffix is added to the name of an application for the service and the Secret.
 const serviceSuffix = "-oidc"
@@ -31,10 +29,6 @@ var takenOver = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$`)
 
 // audiences are those of clouds and of the hub's own tokens that have that form.
 var audiences = []string{"sts.amazonaws.com", "kubernetes", "axle", "axle-hub", "axle-agent"}
-
-// Reserved reports whether a text has the form of the client ids that the hub makes: an
-// audience may not.
-func Reserved(text string) bool { return strings.HasPrefix(strings.ToLower(text), reserved) }
 
 // declared is an application while it is written.
 type declared struct {
@@ -146,7 +140,7 @@ func (a *Applications) checkClient(ctx context.Context, d declared) error {
 		return nil
 	case !takenOver.MatchString(id):
 		return invalid("client_id", "%.80q is not a client id that can be taken over; use up to 200 letters, digits, dashes, dots and underscores, with a letter or digit at the beginning", id)
-	case Reserved(id) || slices.Contains(audiences, strings.ToLower(id)):
+	case rule.IsClient(id) || slices.Contains(audiences, strings.ToLower(id)):
 		return invalid("client_id", "%.80q has a form that is not for clients from elsewhere; leave it out, and the hub makes one", id)
 	}
 	trusted, err := a.config.Audiences(ctx)

@@ -89,6 +89,13 @@ var (
 	UsuallyFalse = []string{"Deleting", "Paused", "RollingOut", "ScalingUp", "ScalingDown", "Remediating"}
 )
 
+// ClientPrefix begins the ids of clients that the hub's identity provider made. Nothing else
+// that a token is for has such a name.
+const ClientPrefix = "app_"
+
+// IsClient reports whether a text has the form of such an id, whatever its case.
+func IsClient(text string) bool { return strings.HasPrefix(strings.ToLower(text), ClientPrefix) }
+
 // Or lists words as people read them: A, B or C.
 func Or(words []string) string {
 	if len(words) < 2 {

@@ -3,6 +3,7 @@ package manifest
 import (
 	"cmp"
 	"encoding/json"
+	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -71,28 +72,40 @@ func (d own) described(k object.Kind, values Values) (*Item, error) {
 	return d.request(name, request), nil
 }
 
-// secrets puts the values of keys of Secrets in the place of what names them.
-func (d own) secrets(k object.Kind, values Values, spec map[string]json.RawMessage) error {
+// SecretFields are the fields of a spec that name keys of Secrets, in the names of JSON.
+func SecretFields(k object.Kind) (all []string) {
 	settings := hubv1.MessageNamed(k.Storage.Settings).Fields()
 	for i := range settings.Len() {
-		f := settings.Get(i)
-		text, given := spec[f.JSONName()+"Ref"]
-		if !given || !k.Fields[k.Storage.Settings+"."+string(f.Name())].Secret {
+		if f := settings.Get(i); k.Fields[k.Storage.Settings+"."+string(f.Name())].Secret {
+			all = append(all, f.JSONName()+refSuffix)
+		}
+	}
+	return all
+}
+
+// refSuffix ends the name of a field that names the key of a Secret.
+const refSuffix = "Ref"
+
+// secrets puts the values of keys of Secrets in the place of what names them.
+func (d own) secrets(k object.Kind, values Values, spec map[string]json.RawMessage) error {
+	for _, field := range SecretFields(k) {
+		text, given := spec[field]
+		if !given {
 			continue
 		}
 		var ref v1alpha1.KeySelector
 		if err := json.Unmarshal(text, &ref); err != nil {
-			return d.invalid("spec.%sRef: %w", f.JSONName(), err)
+			return d.invalid("spec.%s: %w", field, err)
 		}
 		value, err := d.key(values, &ref)
 		if err != nil {
 			return err
 		}
 		if text, err = json.Marshal(value); err != nil {
-			return d.invalid("spec.%sRef: %w", f.JSONName(), err)
+			return d.invalid("spec.%s: %w", field, err)
 		}
-		delete(spec, f.JSONName()+"Ref")
-		spec[f.JSONName()] = text
+		delete(spec, field)
+		spec[strings.TrimSuffix(field, refSuffix)] = text
 	}
 	return nil
 }
