@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/axle-cd/axle/api/object"
@@ -54,4 +55,35 @@ func TestADescribedObjectIsChangedByFlags(t *testing.T) {
 	s.exits(0, apply+"--ref v3", "cluster template eks updated", "a/b", "Cluster.cluster.x-k8s.io, ConfigMap")
 	s.exits(0, "clusters templates get eks", "v3")
 	s.exits(6, "repos delete fleet", "ClusterTemplate eks")
+}
+
+// A secret comes from a file or from a Secret beside the object, and is not shown.
+func TestAnApplicationTakesASecretOver(t *testing.T) {
+	s := newShell(t)
+	const secret = "a secret of the former provider"
+	file := s.write("secret.txt", secret+"\n")
+	s.exits(1, "applications apply wiki --project default --client-id wiki --client-secret-file "+s.write("short.txt", "short"), "client_secret: has 5 characters")
+	s.exits(0, "applications apply wiki --project default --second-factor --client-id wiki --client-secret-file "+file, "application wiki created")
+	manifest := func(secret string) string {
+		return s.write("wiki.yaml", `apiVersion: v1
+kind: Secret
+metadata: {name: dex, namespace: platform}
+stringData: {secret: `+secret+`}
+---
+apiVersion: axle-cd.github.io/v1alpha1
+kind: Application
+metadata: {name: wiki, namespace: platform}
+spec: {project: default, secondFactor: true, clientId: wiki, clientSecretRef: {name: dex, key: secret}}
+`)
+	}
+	s.exits(1, "apply --take-over -f "+manifest("short"), "client_secret: has 5 characters")
+	s.exits(0, "apply --take-over -f "+manifest(secret), "wiki")
+	for _, line := range []string{"applications get wiki -o yaml", "applications client wiki -o yaml", "get Application wiki -o yaml"} {
+		if out := s.exits(0, line, "wiki"); strings.Contains(out, "former provider") {
+			t.Errorf("axle %s shows the secret: %s", line, out)
+		}
+	}
+	s.exits(0, "applications rotate wiki --overlap 2h", "ends at")
+	s.exits(6, "applications rotate wiki", "still valid")
+	s.exits(0, "applications rotate wiki --now")
 }

@@ -94,6 +94,9 @@ func addDescribed(a *command.App, root *cobra.Command) {
 		if k.Name == object.ClusterTemplate.Name {
 			noun.AddCommand(clusters.VariablesCommand(a))
 		}
+		if k.Name == object.Application.Name {
+			noun.AddCommand(access.ApplicationCommands(a)...)
+		}
 	}
 }
 

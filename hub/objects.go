@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	described "github.com/axle-cd/axle/api/object"
+	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
@@ -27,6 +28,7 @@ func newObjects(h *Hub) (*objects.Objects, error) {
 		},
 		Checks:   map[string]objects.Check{templateKind: from.checkTemplate, described.CustomCompatibilityMatrix.Name: checkMatrix},
 		Prepares: map[string]objects.Prepare{templateKind: templates{from, h.store}.pin},
+		Parts:    map[string]objects.Part{application.Kind: h.applications},
 	})
 }
 

@@ -70,6 +70,8 @@ type Client struct {
 	ManagedNamespaces hubv1connect.ManagedNamespacesClient
 	Fleet             hubv1connect.FleetClient
 
+	ApplicationClients hubv1connect.ApplicationClientsClient
+
 	typed
 
 	// URL is that of the hub, without a slash at the end.
@@ -134,6 +136,7 @@ func New(c Config) (*Client, error) {
 		Notifications:       hubv1connect.NewNotificationsClient(httpClient, base, options...),
 		ManagedNamespaces:   hubv1connect.NewManagedNamespacesClient(httpClient, base, options...),
 		Fleet:               hubv1connect.NewFleetClient(httpClient, base, options...),
+		ApplicationClients:  hubv1connect.NewApplicationClientsClient(httpClient, base, options...),
 
 		typed: newTyped(httpClient, base, options...),
 

@@ -12,11 +12,13 @@ import (
 type typed struct {
 	ClusterTemplates            hubv1connect.ClusterTemplatesClient
 	CustomCompatibilityMatrices hubv1connect.CustomCompatibilityMatricesClient
+	Applications                hubv1connect.ApplicationsClient
 }
 
 func newTyped(c connect.HTTPClient, base string, options ...connect.ClientOption) typed {
 	return typed{
 		ClusterTemplates:            hubv1connect.NewClusterTemplatesClient(c, base, options...),
 		CustomCompatibilityMatrices: hubv1connect.NewCustomCompatibilityMatricesClient(c, base, options...),
+		Applications:                hubv1connect.NewApplicationsClient(c, base, options...),
 	}
 }

@@ -118,7 +118,7 @@ var Exceptions = []Exception{
 	{"logins", "These calls are the steps of a login. They end in a session, a token, or the page of a trial.", []string{"Logins/Trade", "Logins/StartDevice", "Logins/PollDevice", "Logins/Unlink", "Providers/Try", "Federation/Exchange"}},
 	{"one-time tokens", "The secret is shown once, to the person or program that asks for it.", []string{"Tokens/Create", "Tokens/Revoke", "ClusterAPI/CreateCredential", "ClusterAPI/CreateTicket"}},
 	{"approvals", "A person approves one thing that waits. A file would also approve the next one.", []string{"Clusters/Approve", "Services/ApprovePrune"}},
-	{"key rotation", "It happens once, at a time that an administrator chooses.", []string{"Backends/RotateKey", "Hub/RotateSigningKey"}},
+	{"key rotation", "It happens once, at a time that a person chooses.", []string{"Backends/RotateKey", "Hub/RotateSigningKey", "ApplicationClients/Rotate"}},
 	{"ReplaceMachine", "It acts once, on one machine that has a fault. A file would act on the next one.", []string{"Clusters/ReplaceMachine"}},
 	{"Destroy", "It removes machines. A file that is deleted, or a field that is missed, must not do that.", []string{"Clusters/Destroy"}},
 	{"InstallComponents", "The component files come with the call, in the versions of the hub that is asked: nothing of them is left to declare.", []string{"Clusters/InstallComponents"}},

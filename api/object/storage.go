@@ -7,10 +7,10 @@ import (
 
 // Storage describes a kind whose objects are in the hub's table of objects. Its service,
 // messages, storage, rules, events, audit records, commands and manifests are made of its
-// description; only the message of its settings is written by hand. Its objects are of the
-// hub as a whole: whoever may read something reads them. A kind with a Manifest is of
-// deployments.plural.sh: its definition refuses nothing that it took before, and the hub
-// refuses instead.
+// description; only the message of its settings is written by hand. Unless they are in
+// projects, its objects are of the hub as a whole: whoever may read something reads them. A
+// kind with a Manifest is of deployments.plural.sh: its definition refuses nothing that it
+// took before, and the hub refuses instead.
 type Storage struct {
 	// Called is one object for people, "cluster template"; Several are more of them, and empty
 	// is Called with an s.
@@ -19,7 +19,10 @@ type Storage struct {
 	Short string
 	// Settings is the message of axle.hub.v1 that people write, in the file File.proto.
 	Settings, File string
-	// Write is the right that Apply and Delete need, on the hub as a whole.
+	// InProject is set for objects that are in the project that their field project names,
+	// which cannot change: they are read and written with rights in it.
+	InProject bool
+	// Write is the right that Apply and Delete need, in the project or on the hub as a whole.
 	Write string
 	// Prefix begins the ids.
 	Prefix string

@@ -90,6 +90,8 @@ func text(m protoreflect.Message, f protoreflect.FieldDescriptor) string {
 		return strings.Join(lines, "\n")
 	case f.Message() != nil:
 		return line(m.Get(f).Message())
+	case f.Kind() == protoreflect.BoolKind:
+		return map[bool]string{true: "yes"}[m.Get(f).Bool()]
 	case f.IsList():
 		return strings.Join(protobox.Texts(m.Get(f).List()), ", ")
 	}
@@ -135,6 +137,9 @@ func (n noun) one(m proto.Message) error {
 	lines := []command.Column[proto.Message]{command.Col("Name", name)}
 	for i := range settingsOf(m.ProtoReflect()).Descriptor().Fields().Len() {
 		field := string(settingsOf(m.ProtoReflect()).Descriptor().Fields().Get(i).Name())
+		if n.Fields[n.Storage.Settings+"."+field].Secret {
+			continue // the hub does not show it
+		}
 		title := strings.ReplaceAll(field, "_", " ")
 		lines = append(lines, command.Col(strings.ToUpper(title[:1])+title[1:], func(m proto.Message) string { return setting(m, field) }))
 	}
@@ -217,7 +222,9 @@ func (n noun) apply() *cobra.Command {
 			proto.Merge(into.Interface(), settingsOf(have.ProtoReflect()).Interface())
 		}
 		for i := range settings.Len() {
-			set(c, into, settings.Get(i), lists)
+			if err := n.set(c, into, settings.Get(i), lists); err != nil {
+				return err
+			}
 		}
 		sdk.Set(request, "name", protoreflect.ValueOfString(args[0]))
 		sdk.Set(request, "dry_run", protoreflect.ValueOfBool(dryRun))
@@ -250,10 +257,15 @@ func (n noun) flag(c *cobra.Command, f protoreflect.FieldDescriptor, lists map[p
 		text = d.Text
 	}
 	text = strings.ToLower(text[:1]) + strings.TrimSuffix(text[1:], ".")
-	if f.IsList() {
+	switch {
+	case f.IsList():
 		lists[f.Name()] = new([]string)
 		flagvalue.List(c.Flags(), lists[f.Name()], flagOf(f), text+"; may be repeated")
-	} else {
+	case d.Secret:
+		c.Flags().String(flagOf(f)+fileSuffix, "", "file with the value, - for standard input: "+text)
+	case f.Kind() == protoreflect.BoolKind:
+		c.Flags().Bool(flagOf(f), false, text)
+	default:
 		c.Flags().String(flagOf(f), "", text)
 	}
 	if len(d.Enum) > 0 {
@@ -261,17 +273,29 @@ func (n noun) flag(c *cobra.Command, f protoreflect.FieldDescriptor, lists map[p
 	}
 }
 
+// fileSuffix ends the flag of a secret, which no command line holds.
+const fileSuffix = "-file"
+
 // set sets a field whose flag is given.
-func set(c *cobra.Command, settings protoreflect.Message, f protoreflect.FieldDescriptor, lists map[protoreflect.Name]*[]string) {
+func (n noun) set(c *cobra.Command, settings protoreflect.Message, f protoreflect.FieldDescriptor, lists map[protoreflect.Name]*[]string) error {
 	switch {
+	case c.Flags().Changed(flagOf(f) + fileSuffix):
+		path, _ := c.Flags().GetString(flagOf(f) + fileSuffix)
+		value, err := n.Secret(strings.ReplaceAll(string(f.Name()), "_", " "), path)
+		settings.Set(f, protoreflect.ValueOfString(value))
+		return err
 	case !c.Flags().Changed(flagOf(f)):
 	case f.IsList():
 		settings.Clear(f)
 		for _, text := range *lists[f.Name()] {
 			settings.Mutable(f).List().Append(protoreflect.ValueOfString(text))
 		}
+	case f.Kind() == protoreflect.BoolKind:
+		on, _ := c.Flags().GetBool(flagOf(f))
+		settings.Set(f, protoreflect.ValueOfBool(on))
 	default:
 		text, _ := c.Flags().GetString(flagOf(f))
 		settings.Set(f, protoreflect.ValueOfString(text))
 	}
+	return nil
 }

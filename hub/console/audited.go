@@ -275,7 +275,7 @@ func (o object) fullName() string {
 // kinds holds the nouns of the API services whose name is not the noun's plural.
 var kinds = withTopics(map[string]string{
 	"Repositories": "repository", "Federation": "trust", "ServiceAccounts": "service_account", "Hub": "hub", "Agents": "agents", "GlobalServices": "global_service", "ManagedNamespaces": "managed_namespace",
-	"Outputs": "outputs", "Audit": "audit", "Access": "access",
+	"Outputs": "outputs", "Audit": "audit", "Access": "access", "ApplicationClients": "application",
 })
 
 func objectOf(procedure string, message proto.Message) object {

@@ -11,6 +11,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/atrisk"
 	"github.com/axle-cd/axle/hub/backup"
 	"github.com/axle-cd/axle/hub/clusterapi"
@@ -96,6 +97,8 @@ type Config struct {
 	Notifier *notify.Notifier
 	// Objects are those of the kinds without a table of their own.
 	Objects *objects.Objects
+	// Applications are the clients of the identity provider.
+	Applications *application.Applications
 	// Made makes clusters from templates.
 	Made     *clusterapi.Clusters
 	Cache    *gitcache.Cache

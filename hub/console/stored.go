@@ -8,9 +8,11 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	described "github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/hub/console/objectsapi"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/routes"
 )
 
@@ -19,6 +21,7 @@ import (
 // writes them.
 func withActions(actions map[string]identity.Action) map[string]identity.Action {
 	maps.Copy(actions, notificationActions)
+	maps.Copy(actions, applicationActions)
 	for _, k := range described.Stored() {
 		for _, method := range []string{k.Calls.List, k.Calls.Get} {
 			actions[objectsapi.Procedure(k, method)] = identity.ActionRead
@@ -30,14 +33,60 @@ func withActions(actions map[string]identity.Action) map[string]identity.Action 
 	return actions
 }
 
-// withFinders adds how the objects of those calls are found. Writing one of the table is about
-// the hub as a whole, and has no finder.
+// withFinders adds how the objects of those calls are found. Writing one that is in no project
+// is about the hub as a whole, and has no finder.
 func withFinders(finders map[string]finder) map[string]finder {
 	maps.Copy(finders, notificationScopes)
+	maps.Copy(finders, applicationScopes)
 	for _, k := range described.Stored() {
 		finders[objectsapi.Procedure(k, k.Calls.List)], finders[objectsapi.Procedure(k, k.Calls.Get)] = anywhere, anywhere
+		if k.Storage.InProject {
+			finders[objectsapi.Procedure(k, k.Calls.Get)], finders[objectsapi.Procedure(k, k.Calls.Delete)] = ofStored(k), ofStored(k)
+			finders[objectsapi.Procedure(k, k.Calls.Update)] = ofAppliedStored(k)
+		}
 	}
 	return finders
+}
+
+// storedNamed is an action on an object that is in a project.
+func (s *Server) storedNamed(ctx context.Context, k described.Kind, action identity.Action, name string) (permission, error) {
+	n := permission{action: action, what: k.Storage.Called + " " + name, missing: errcode.New(errcode.NotFound, "%s %.80q does not exist; axle %s list shows the existing ones", k.Storage.Called, name, k.Noun)}
+	o, err := s.stored().Object(ctx, k, name)
+	if err == nil {
+		n.scope.Project = o.ProjectID
+		n.flag, err = s.projectFlag(ctx, o.ProjectID)
+	}
+	return n, err
+}
+
+func ofStored(k described.Kind) finder {
+	return func(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+		return one(s.storedNamed(ctx, k, action, message.(interface{ GetName() string }).GetName()))
+	}
+}
+
+// ofAppliedStored needs the object that exists, the project that the request names, and what
+// is needed to create a service on the cluster that it newly names: that is what it makes there.
+func ofAppliedStored(k described.Kind) finder {
+	return func(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+		m := message.(proto.Message)
+		name, cluster := message.(interface{ GetName() string }).GetName(), objectsapi.Named(m, "cluster")
+		at, err := s.storedNamed(ctx, k, action, name)
+		if err != nil && !errcode.Is(err, errcode.NotFound) {
+			return nil, err
+		}
+		permissions := needed(err == nil, at)
+		in, err := one(s.projectPermission(ctx, action, objectsapi.Named(m, "project")))
+		if permissions = append(permissions, in...); err != nil || cluster == "" {
+			return permissions, err
+		}
+		had, err := s.stored().Settings(ctx, k, name)
+		if err != nil || had != nil && objectsapi.Text(had, "cluster") == cluster {
+			return permissions, err
+		}
+		on, err := one(s.clusterPermission(ctx, identity.ActionCreate, cluster))
+		return append(permissions, on...), err
+	}
 }
 
 // withTopics adds the nouns of those kinds in audit records.
@@ -50,6 +99,7 @@ func withTopics(nouns map[string]string) map[string]string {
 
 // registerStored adds the services of those kinds.
 func (s *Server) registerStored(mux routes.Adder, records *recorder) {
+	mux.Handle(handle[hubv1connect.ApplicationClientsHandler](s, records, hubv1connect.NewApplicationClientsHandler, &applicationClients{s}))
 	api := s.stored()
 	for _, k := range described.Stored() {
 		mux.Handle(handle(s, records, func(k described.Kind, options ...connect.HandlerOption) (string, http.Handler) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,7 +45,7 @@ func describedKinds() (all []kind) {
 		one, _ := scheme.New(gvk)
 		list, _ := scheme.New(gvk.GroupVersion().WithKind(k.Name + "List"))
 		calls, _ := declare.Of(k.Name)
-		all = append(all, kind{
+		described := kind{
 			name: k.Name, group: gvk.Group, protection: strings.ToLower(k.Name), object: one.(client.Object), list: list.(client.ObjectList), hub: declared{Kind: calls},
 			common: func(o client.Object) common {
 				status, often := o.(interface {
@@ -52,9 +53,23 @@ func describedKinds() (all []kind) {
 				}).Shared()
 				return common{status, often}
 			},
-		})
+		}
+		for _, field := range manifest.SecretFields(k) {
+			described = described.withSecret("spec."+field, func(o client.Object) string { return nameIn(o, field) })
+		}
+		all = append(all, described)
 	}
 	return all
+}
+
+// nameIn is the name in a field of a spec that refers to something, empty for none.
+func nameIn(o client.Object, field string) string {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return ""
+	}
+	name, _, _ := unstructured.NestedString(fields, "spec", field, "name")
+	return name
 }
 
 // agentUpgrades have no finalizer: agents stay at their version when the object goes.

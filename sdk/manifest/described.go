@@ -40,8 +40,8 @@ func KindOf(k object.Kind) schema.GroupVersionKind {
 	return axlev1alpha1.GroupVersion.WithKind(k.Name)
 }
 
-// described reads an object of a kind in the table of objects.
-func (d own) described() (*Item, error) {
+// described reads an object of a kind in the table of objects. A secret is a key of a Secret.
+func (d own) described(values Values) (*Item, error) {
 	k, known := object.Named(d.meta.Kind)
 	if !known || k.Storage == nil || KindOf(k).GroupVersion().String() != d.meta.APIVersion {
 		return nil, d.unread()
@@ -71,6 +71,9 @@ func (d own) described() (*Item, error) {
 	}
 	delete(whole.Spec, "name")
 	delete(whole.Spec, "reconciliation")
+	if err := d.secrets(k, values, whole.Spec); err != nil {
+		return nil, err
+	}
 	settings, err := json.Marshal(whole.Spec)
 	if err != nil {
 		return nil, d.invalid("%w", err)
@@ -89,6 +92,44 @@ func (d own) described() (*Item, error) {
 		}
 	}
 	return item, nil
+}
+
+// SecretFields are the fields of a spec that name keys of Secrets, in the names of JSON.
+func SecretFields(k object.Kind) (all []string) {
+	settings := hubv1.MessageNamed(k.Storage.Settings).Fields()
+	for i := range settings.Len() {
+		if f := settings.Get(i); k.Fields[k.Storage.Settings+"."+string(f.Name())].Secret {
+			all = append(all, f.JSONName()+refSuffix)
+		}
+	}
+	return all
+}
+
+// refSuffix ends the name of a field that names the key of a Secret.
+const refSuffix = "Ref"
+
+// secrets puts the values of keys of Secrets in the place of what names them.
+func (d own) secrets(k object.Kind, values Values, spec map[string]json.RawMessage) error {
+	for _, field := range SecretFields(k) {
+		text, given := spec[field]
+		if !given {
+			continue
+		}
+		var ref v1alpha1.KeySelector
+		if err := json.Unmarshal(text, &ref); err != nil {
+			return d.invalid("spec.%s: %w", field, err)
+		}
+		value, err := d.key(values, &ref)
+		if err != nil {
+			return err
+		}
+		if text, err = json.Marshal(value); err != nil {
+			return d.invalid("spec.%s: %w", field, err)
+		}
+		delete(spec, field)
+		spec[strings.TrimSuffix(field, refSuffix)] = text
+	}
+	return nil
 }
 
 // Declaration is the request that declares an object of a kind in the table of objects,

@@ -270,6 +270,6 @@ func (d document) item(values Values) (*Item, error) {
 	case "AgentConfiguration", "CustomHealth":
 		return nil, &Other{d.meta.Kind, d.meta.Name, d.where, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)}
 	default:
-		return own{d}.described()
+		return own{d}.described(values)
 	}
 }

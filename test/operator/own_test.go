@@ -146,6 +146,25 @@ func ownKinds(b *bed) map[string]ownKind {
 				return "", nil
 			},
 		},
+		"Application": {
+			object: func(n, s string) client.Object { return &axlev1alpha1.Application{ObjectMeta: meta1(n, s)} },
+			spec:   "{name: wiki, project: sold, title: Wiki, public: true}", changed: "{name: wiki, project: sold, title: Knowledge, public: true}",
+			want: "Wiki", wantNow: "Knowledge", writes: []string{"Applications/Apply"},
+			missing: `project "sold" does not exist`,
+			heal:    func(b *bed) { ask(b, b.people.Projects.Create, &hubv1.CreateProjectRequest{Name: "sold"}) },
+			has: func(b *bed) (string, *hubv1.Manager) {
+				objects, _ := b.people.Objects("Application")
+				all, err := objects.List(b.Context(), nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, one := range all {
+					a := one.(*hubv1.Application)
+					return a.GetSettings().GetTitle(), a.GetManagedBy()
+				}
+				return "", nil
+			},
+		},
 		"ProjectLimits": {
 			object: func(n, s string) client.Object { return &axlev1alpha1.ProjectLimits{ObjectMeta: meta1(n, s)} },
 			spec:   "{project: limited, namespaces: [web]}", changed: "{project: limited, namespaces: [web], kinds: [ConfigMap]}",
@@ -372,7 +391,8 @@ func TestTenantsGiveNoRights(t *testing.T) {
 		"LoginProvider":   "{issuer: 'https://evil.example.com', clientId: axle, clientSecretRef: {name: okta, key: secret}}",
 		"FederationTrust": "{issuer: 'https://evil.example.com', audience: axle, claims: {sub: x}, serviceAccount: team-a}",
 		"HubSettings":     "{syncWindows: [{kind: deny, schedule: '0 1 * * *', duration: 1h}]}", "ProjectLimits": "{project: default, clusterScoped: true}",
-		"Outputs": "{values: {id: theirs}}", "Repository": "{type: git, url: 'https://git.invalid/x'}",
+		"Application": "{project: default, public: true}",
+		"Outputs":     "{values: {id: theirs}}", "Repository": "{type: git, url: 'https://git.invalid/x'}",
 		"Webhook": "{provider: github, secretRef: {name: okta, key: secret}}", "ClusterTemplate": "{repository: fleet, ref: v1, folder: eks, kinds: [ConfigMap]}",
 	}
 	for name, k := range ownKinds(b) {

@@ -35,7 +35,7 @@ const acts = {
         '/clusters/shop-1',
         '/clusters/shop-1/settings',
         // The same again, with something in it.
-        ...['/', '/clusters', '/clusters/new/template', '/activity', '/notifications', '/rollouts', '/rollouts?tab=namespaces', ...['groups', 'service-accounts', 'auth', 'notifications', 'webhooks', 'projects', 'contexts', 'hub', 'tokens'].map((one) => `/settings/${one}`)].map((path) => ({ path, as: `${path}#furnished` })),
+        ...['/', '/clusters', '/clusters/new/template', '/activity', '/notifications', '/rollouts', '/rollouts?tab=namespaces', ...['groups', 'service-accounts', 'auth', 'notifications', 'applications', 'webhooks', 'projects', 'contexts', 'hub', 'tokens'].map((one) => `/settings/${one}`)].map((path) => ({ path, as: `${path}#furnished` })),
         '/settings/groups?group=web-team',
         ...overlays.furnished(failed),
       ];

@@ -191,6 +191,9 @@ func (ts *Trusts) checkTrust(t Trust) error {
 	if t.Audience == "" || len(t.Audience) > maxText {
 		return errcode.New(errcode.Invalid, "audience: give the aud that the CI puts into the tokens for this hub, such as the hub's URL")
 	}
+	if rule.IsClient(t.Audience) {
+		return errcode.New(errcode.Invalid, "audience: %.80q is the id of an application, whose tokens sign people in; give another aud to the tokens of the CI", t.Audience)
+	}
 	if t.Lifetime < 0 || t.Lifetime > federatedLifetime.Microseconds() {
 		return errcode.New(errcode.Invalid, "lifetime: an exchanged token lives at most %s", federatedLifetime)
 	}

@@ -155,13 +155,16 @@ func fieldOf(t *testing.T, k object.Kind, f protoreflect.FieldDescriptor) string
 	if f.Message() != nil {
 		goType, ok = string(f.Message().Name()), true
 	}
-	if !ok || f.IsMap() || d.Secret {
+	if !ok || f.IsMap() || d.Secret && f.IsList() {
 		t.Fatalf("%s: definitions of kinds have texts, numbers, truth values, messages and lists of them so far", at)
 	}
 	if k.Manifest != nil {
 		d = object.Field{}
 	}
 	out, items := "\n// "+text, ""
+	if d.Secret {
+		return fmt.Sprintf("%s\n%sRef *v1alpha1.KeySelector `json:\"%sRef,omitempty\"`", out, object.Camel(string(f.Name())), f.JSONName())
+	}
 	if f.IsList() {
 		goType, items = "[]"+goType, "items:"
 	}

@@ -88,6 +88,7 @@ export async function furnishSmall() {
   await hub('Federation/Create', { name: 'github-fleet', issuer: 'https://token.actions.githubusercontent.com', audience: stack.url, claims: { repository: 'acme/fleet', ref: 'refs/heads/main' }, account: 'ci', scopes: ['write'] });
   await hub('Providers/Create', { provider: { name: 'okta', title: 'Okta', issuer: 'https://acme.okta.com', clientId: '0oa1b2c3', groupsClaim: 'groups', groups: { web: 'web-team' }, emailDomains: ['acme.example'] }, clientSecret: 'hush' });
   await hub('Webhooks/Create', { name: 'fleet', provider: 'github', repository: 'fleet' });
+  await hub('Applications/Apply', { name: 'wiki', settings: { project: 'default', title: 'Wiki', redirectUris: ['http://127.0.0.1/callback'], groups: ['web-team'], users: [stack.email] } });
   await hub('NotificationSinks/Apply', { name: 'console', settings: { type: 'PLURAL', users: [stack.email] } });
   await hub('NotificationRouters/Apply', { name: 'changes', settings: { events: ['service.update', 'rollout.failed'], sinks: ['console'] } });
   await hub('Tokens/CreateBootstrap', { namePattern: 'edge-*', maxUses: 50, allowedTags: { tier: 'edge' } });

@@ -6,7 +6,7 @@ export const ofFleet = ['/', '/clusters', '/clusters/new', '/clusters/new/templa
 /** Pages that exist whatever the hub holds. */
 export const always = [
   ...ofFleet,
-  ...['profile', 'tokens', 'users', 'groups', 'service-accounts', 'roles', 'auth', 'notifications', 'webhooks', 'projects', 'contexts', 'hub', 'about'].map((one) => `/settings/${one}`),
+  ...['profile', 'tokens', 'users', 'groups', 'service-accounts', 'roles', 'auth', 'notifications', 'applications', 'webhooks', 'projects', 'contexts', 'hub', 'about'].map((one) => `/settings/${one}`),
 ];
 
 /** Pages of one cluster that are read from the hub. */

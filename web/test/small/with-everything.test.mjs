@@ -23,7 +23,7 @@ contract(test, () => [
   '/clusters/new/template',
   '/activity',
   '/notifications',
-  ...['groups?group=web-team', 'service-accounts', 'auth', 'notifications', 'webhooks', 'projects', 'contexts', 'hub', 'tokens'].map((one) => `/settings/${one}`),
+  ...['groups?group=web-team', 'service-accounts', 'auth', 'notifications', 'applications', 'webhooks', 'projects', 'contexts', 'hub', 'tokens'].map((one) => `/settings/${one}`),
 ]);
 
 test('the list of rollouts tells those that wait for a person from those that go on', async () => {

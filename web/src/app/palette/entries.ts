@@ -11,7 +11,7 @@ export interface Entry {
   run?: () => void
 }
 
-const settings = ['profile', 'tokens', 'users', 'groups', 'service-accounts', 'roles', 'auth', 'notifications', 'webhooks', 'about']
+const settings = ['profile', 'tokens', 'users', 'groups', 'service-accounts', 'roles', 'auth', 'applications', 'notifications', 'webhooks', 'about']
 
 // localEntries are the ones that need no hub: pages, recent clusters, saved
 // views, and the actions of the page below, by all words of the query.

@@ -27,6 +27,7 @@ export const settingsRoutes = [
     at('/service-accounts', () => import('./accounts/Page')),
     at('/roles', () => import('./roles/Page')),
     at('/auth', () => import('./auth/Page')),
+    at('/applications', () => import('./applications/Page')),
     at('/notifications', () => import('./notifications/Page')),
     at('/webhooks', () => import('./webhooks/Page')),
     at('/projects', () => import('./projects/Page')),

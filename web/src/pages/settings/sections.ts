@@ -33,6 +33,7 @@ export const sectionGroups: SectionGroup[] = [
     sections: [
       { label: 'Projects', path: 'projects' },
       { label: 'Contexts', path: 'contexts' },
+      { label: 'Applications', path: 'applications' },
       { label: 'Webhooks', path: 'webhooks' },
       { label: 'Notifications', path: 'notifications' },
     ],

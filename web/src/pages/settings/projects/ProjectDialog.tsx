@@ -62,7 +62,9 @@ export function ProjectDialog({ project, onClose, onDone }: { project?: Project;
         <TextField label="Machines" value={limits.machines} onChange={(machines) => set({ machines })} inputMode="numeric" hint="Of clusters from templates, together." />
         <TextField label="Services" value={limits.services} onChange={(services) => set({ services })} inputMode="numeric" hint="At most so many, without those that global services of the whole hub place." />
         <TextField label="Open previews" value={limits.previews} onChange={(previews) => set({ previews })} inputMode="numeric" hint="At most so many at once." />
+        <TextField label="Applications" value={limits.applications} onChange={(applications) => set({ applications })} inputMode="numeric" hint="At most so many that people are signed in to." />
       </div>
+      <TextArea label="Domains" value={limits.domains} onChange={(domains) => set({ domains })} placeholder="shop.example.com" hint="That the project owns: the URIs of its applications lie below them; empty is none." />
       <h3>Sync windows</h3>
       <p className={styles.muted}>In addition to those of the hub and of a service: each level must allow a sync.</p>
       <WindowsEditor windows={limits.windows} onChange={(windows) => set({ windows })} />

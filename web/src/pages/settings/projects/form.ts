@@ -14,16 +14,18 @@ export interface LimitsForm {
   services: string
   previews: string
   machines: string
+  domains: string
+  applications: string
 }
 
 const text = (n: number | undefined) => (n ? String(n) : '')
 
 export function limitsForm(l: ProjectLimits | undefined): LimitsForm {
-  return { namespaces: l?.namespaces.join('\n') ?? '', kinds: l?.kinds.join('\n') ?? '', accounts: l?.accounts.join('\n') ?? '', clusterScoped: l?.clusterScoped ?? false, serviceAccount: l?.serviceAccount ?? '', windows: (l?.syncWindows ?? []).map((w) => ({ kind: w.kind, schedule: w.schedule, duration: w.duration, timeZone: w.timeZone, manualSync: w.manualSync })), clusters: text(l?.clusters), services: text(l?.services), previews: text(l?.previews), machines: text(l?.machines) }
+  return { namespaces: l?.namespaces.join('\n') ?? '', kinds: l?.kinds.join('\n') ?? '', accounts: l?.accounts.join('\n') ?? '', clusterScoped: l?.clusterScoped ?? false, serviceAccount: l?.serviceAccount ?? '', windows: (l?.syncWindows ?? []).map((w) => ({ kind: w.kind, schedule: w.schedule, duration: w.duration, timeZone: w.timeZone, manualSync: w.manualSync })), clusters: text(l?.clusters), services: text(l?.services), previews: text(l?.previews), machines: text(l?.machines), domains: l?.domains.join('\n') ?? '', applications: text(l?.applications) }
 }
 
 export function limitsOf(f: LimitsForm) {
-  return { namespaces: wordsOf(f.namespaces), kinds: wordsOf(f.kinds), accounts: wordsOf(f.accounts), clusterScoped: f.clusterScoped, serviceAccount: f.serviceAccount.trim(), syncWindows: f.windows, clusters: Number(f.clusters), services: Number(f.services), previews: Number(f.previews), machines: Number(f.machines) }
+  return { namespaces: wordsOf(f.namespaces), kinds: wordsOf(f.kinds), accounts: wordsOf(f.accounts), clusterScoped: f.clusterScoped, serviceAccount: f.serviceAccount.trim(), syncWindows: f.windows, clusters: Number(f.clusters), services: Number(f.services), previews: Number(f.previews), machines: Number(f.machines), domains: wordsOf(f.domains), applications: Number(f.applications) }
 }
 
 export function problemIn(f: LimitsForm): string | undefined {
@@ -31,7 +33,7 @@ export function problemIn(f: LimitsForm): string | undefined {
     const bad = checkWindow(w)
     if (bad) return `Window ${i + 1}: ${bad}`
   }
-  for (const [title, n] of [['Clusters', f.clusters], ['Machines', f.machines], ['Services', f.services], ['Open previews', f.previews]] as const) {
+  for (const [title, n] of [['Clusters', f.clusters], ['Machines', f.machines], ['Services', f.services], ['Open previews', f.previews], ['Applications', f.applications]] as const) {
     if (!/^\d{0,9}$/.test(n.trim())) return `${title}: a whole number; empty is no limit.`
   }
   if (f.serviceAccount && !/^([a-z0-9-]+\/)?[a-z0-9.-]+$/.test(f.serviceAccount.trim())) return 'Service account: NAME, or NAMESPACE/NAME.'
@@ -50,6 +52,8 @@ export function limitsText(l: ProjectLimits | undefined, project: string): strin
     l?.machines && `at most ${many(l.machines, 'machine')}`,
     l?.services && `at most ${many(l.services, 'service')}`,
     l?.previews && `at most ${many(l.previews, 'open preview')}`,
+    l?.applications && `at most ${many(l.applications, 'application')}`,
+    l?.domains.length && `owns ${l.domains.join(', ')}`,
     l?.syncWindows.length && many(l.syncWindows.length, 'sync window'),
   ].filter(Boolean)
   return parts.join('; ') || 'none'

@@ -1,0 +1,84 @@
+import { useState } from 'react'
+import styles from '../Settings.module.css'
+import { useCall } from '#/api/call'
+import { type ApplicationSettings, ApplicationClients } from '#/api/gen/hub/v1/application_pb'
+import { type Application, Applications } from '#/api/gen/hub/v1/application_calls_pb'
+import { Button } from '#/ds/Button'
+import { Command, CopyButton } from '#/ds/Copy'
+import { type Col, Listing } from '#/ds/Listing'
+import { ManagedBy } from '#/ds/ManagedBy'
+import { PageHeader } from '#/ds/PageHeader'
+import { Panel } from '#/ds/Panel'
+import { Empty, ErrorPanel } from '#/ds/State'
+import { Facts, Muted } from '#/ds/Text'
+import { Age } from '#/status/Age'
+
+// people are those who may log in.
+function people(s: ApplicationSettings | undefined): string {
+  return [...(s?.users ?? []), ...(s?.groups ?? []).map((g) => `group ${g}`)].join(', ') || 'nobody'
+}
+
+const cols: Col<Application>[] = [
+  { id: 'name', header: 'Name', cell: (a) => <><span>{a.settings?.title || a.name}</span>{a.settings?.title && <div className={styles.muted}>{a.name}</div>}</> },
+  { id: 'project', header: 'Project', cell: (a) => a.settings?.project },
+  { id: 'cluster', header: 'Cluster', cell: (a) => (a.settings?.cluster ? `${a.settings.cluster}, namespace ${a.settings.namespace}` : <Muted>none</Muted>) },
+  { id: 'people', header: 'People who may log in', grow: true, cell: (a) => people(a.settings) },
+  { id: 'manager', header: 'Managed by', cell: (a) => <ManagedBy manager={a.managedBy} /> },
+]
+
+export function Page() {
+  const { data, error, refetch } = useCall(Applications.method.list, {})
+  const [shown, setShown] = useState('')
+  const one = data?.applications.find((a) => a.name === shown)
+  const details = (a: Application) => (
+    <Button variant="quiet" onClick={() => setShown(a.name === shown ? '' : a.name)} aria-expanded={a.name === shown} aria-label={`Details of ${a.name}`}>
+      Details
+    </Button>
+  )
+  return (
+    <>
+      <PageHeader title="Applications">
+        <p>The hub is to sign people in to these applications. Nobody logs in with them yet.</p>
+      </PageHeader>
+      <Panel title="Applications" flush>
+        <Listing
+          label="Applications"
+          cols={cols}
+          rows={data?.applications}
+          error={error}
+          retry={() => void refetch()}
+          idOf={(a) => a.id}
+          actions={details}
+          empty={
+            <Empty title="No applications yet">
+              <Command command="axle applications apply grafana --project default --cluster edge-1 --namespace monitoring --redirect-uris https://grafana.example.com/cb --groups admins" />
+            </Empty>
+          }
+        />
+      </Panel>
+      {one && <Details key={one.id} application={one} />}
+    </>
+  )
+}
+
+function Details({ application }: { application: Application }) {
+  const { data, error, refetch } = useCall(ApplicationClients.method.get, { name: application.name })
+  const s = application.settings
+  const former = data?.secrets[1]
+  if (error) return <ErrorPanel title={`Can't read the client of ${application.name}`} error={error} retry={() => void refetch()} />
+  return (
+    <Panel title={`Client of ${application.name}`}>
+      <Facts
+        facts={[
+          { label: 'Client id', value: <span className={styles.beside}><span className={styles.code}>{data?.clientId}</span><CopyButton text={data?.clientId ?? ''} label="Copy the client id" /></span> },
+          { label: 'Issuer', value: <span className={styles.code}>{data?.issuer}</span> },
+          { label: 'Secret', value: s?.public ? 'none: a public client' : <Age at={data?.secrets[0]?.createdAt ?? 0n} after="old" /> },
+          { label: 'Former secret', value: former ? (former.endsAt ? `ends at ${new Date(Number(former.endsAt / 1000n)).toLocaleString()}` : 'valid until the agent has reported the new one') : 'none' },
+          { label: 'Delivery', value: data?.message || (data?.delivered ? `${s?.cluster}/${application.name}-oidc` : 'none') },
+          { label: 'Redirect URIs', value: s?.redirectUris.join(' ') || 'none', wide: true },
+        ]}
+      />
+      <Command command={`axle applications rotate ${application.name}`} />
+    </Panel>
+  )
+}
