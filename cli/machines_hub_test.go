@@ -67,3 +67,19 @@ func TestAMachineIsReplaced(t *testing.T) {
 		s.exits(5, replace+"m-2"+dry)
 	}
 }
+
+// Clusters of one name that two hubs make on one management cluster have services and
+// namespaces of their own there, so neither hub writes, reads or drains those of the other.
+func TestTwoHubsKeepClustersOfOneNameApart(t *testing.T) {
+	places := map[string]bool{}
+	for range 2 {
+		s := newPools(t, hubtest.HubConfig{})
+		for _, field := range []string{"service", "namespace"} {
+			place := field + " " + strings.TrimSpace(s.exits(0, "clusters get shop-1 -o jsonpath={.origin."+field+"}"))
+			if places[place] || !strings.Contains(place, " cluster-shop-1-") {
+				t.Errorf("both hubs have the %s", place)
+			}
+			places[place] = true
+		}
+	}
+}
