@@ -63,14 +63,20 @@ type asked struct {
 	to       *version.Version
 	// owners are the services by their objects.
 	owners map[kubeobj.Ref]string
-	// ofReleases is the check of releases, and charts are those that it found.
+	// ofReleases is the check of releases, and charts are those that it found; ofAddons are
+	// those of add-ons.
 	ofReleases *agentv1.ReadinessCheck
 	charts     []*agentv1.ReadinessAddon
+	ofAddons   map[*agentv1.ReadinessAddon]bool
+	// extending are the add-ons, and unattributed the number of objects that show one which
+	// nothing names.
+	extending    map[addonKey]*foundAddon
+	unattributed int
 }
 
 // ask begins a question.
 func (c *Checker) ask(viewer Viewer, to *version.Version) (a *asked, err error) {
-	a = &asked{Checker: c, to: to, owners: map[kubeobj.Ref]string{}}
+	a = &asked{Checker: c, to: to, owners: map[kubeobj.Ref]string{}, extending: map[addonKey]*foundAddon{}}
 	if a.client, err = kubernetes.NewForConfig(c.conf); err != nil {
 		return nil, err
 	}
@@ -97,6 +103,7 @@ var checks = []check{
 	{"requested", (*asked).requested},
 	{"releases", (*asked).releases},
 	{"addons", (*asked).addons}, // of what releases found
+	{"charts", (*asked).others}, // of what is none of them
 	{"budgets", (*asked).budgets},
 	{"nodes", (*asked).nodes},
 }

@@ -29,7 +29,7 @@ func TestWhatTheAgentMayNotReadIsIncomplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]bool{"version": true, "applied": true, "requested": false, "releases": false, "addons": false, "budgets": false, "nodes": false}
+	want := map[string]bool{"version": true, "applied": true, "requested": false, "releases": false, "addons": false, "charts": true, "budgets": false, "nodes": false}
 	for _, one := range report.GetChecks() {
 		if complete, known := want[one.GetName()]; !known || complete != (one.GetIncomplete() == "") {
 			t.Errorf("%s: incomplete because %q", one.GetName(), one.GetIncomplete())

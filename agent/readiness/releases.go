@@ -51,6 +51,7 @@ type chart struct {
 	Name        string `json:"name"`
 	Version     string `json:"version"`
 	KubeVersion string `json:"kubeVersion"`
+	AppVersion  string `json:"appVersion"`
 }
 
 // hook is a manifest that Helm applies at an event, and its file.
@@ -162,15 +163,12 @@ func (p place) before(o place) bool {
 // release looks at one release. What cannot be read is a reason, and not an error: anybody
 // who may write Secrets in a namespace writes releases.
 func (a *asked) release(ctx context.Context, r *result, at place, packed []byte) error {
-	// Whoever may see the pods of a namespace sees by their labels which releases are there.
-	path := "/api/v1/namespaces/" + at.namespace + "/pods"
+	path := pods(at.namespace)
 	a.unpacking.Lock()
 	defer a.unpacking.Unlock()
 	record, err := unpack(packed)
 	if err == nil {
-		err = a.addon(ctx, at, record.Chart.Metadata, path)
-	}
-	if err == nil {
+		a.record(at, record.Chart.Metadata)
 		err = record.each(func(o *manifest.Object, file string) error {
 			key := o.Key("")
 			apiVersion, _ := o.Data["apiVersion"].(string)

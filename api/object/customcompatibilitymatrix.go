@@ -11,7 +11,6 @@ var CustomCompatibilityMatrix = stored(Kind{
 	Storage: &Storage{
 		Called: "compatibility matrix", Several: "compatibility matrices", Short: "axccm", Settings: "CustomCompatibilityMatrixSettings", File: "customcompatibilitymatrix",
 		Write: Administrators, Prefix: "ccm_", Limit: 500, Columns: []string{"versions", "release_url"}, ClusterScoped: true,
-		Effect:  "Nothing is compared with it yet.",
 		Example: `{"gitUrl": "https://git.example.test/platform/edge-proxy.git", "releaseUrl": "https://git.example.test/platform/edge-proxy/releases", "versions": [{"version": "1.4.0", "chartVersion": "3.2.0", "kube": ["1.35", "1.36"]}, {"version": "1.5.0", "chartVersion": "3.3.0", "kube": ["1.36", "1.37"], "summary": {"breakingChanges": ["the port is 8443"]}}]}`,
 		Examples: []string{
 			"list", "get edge-proxy -o yaml", "delete edge-proxy",

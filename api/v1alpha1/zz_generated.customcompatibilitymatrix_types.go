@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CustomCompatibilityMatrix declares an object of the hub. The versions of Kubernetes that the versions of an add-on support. It has the name of the add-on's chart. Nothing is compared with it yet.
+// CustomCompatibilityMatrix declares an object of the hub. The versions of Kubernetes that the versions of an add-on support. It has the name of the add-on's chart.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,categories=axle;axle-all,shortName=axccm

@@ -19,19 +19,25 @@ import (
 const readyResult = "Ready"
 
 func readinessCommand(a *command.App) *cobra.Command {
-	request := &hubv1.ReadinessRequest{}
+	request, manifests := &hubv1.ReadinessRequest{}, false
 	c := &cobra.Command{
 		Use: "readiness NAME --to VERSION", Short: "Check whether a cluster is ready for a version of Kubernetes", Args: command.Exactly(1),
 		Long: `Check whether a cluster is ready for a version of Kubernetes. Its agent looks for API
 versions that the version removes (in the objects of services, in live releases of Helm, and
-among what clients have requested from the API server), for charts of live releases that do
-not take the version, for PodDisruptionBudgets that let no pod go, and for nodes that are too
-old. It changes nothing.
+among what clients have requested from the API server), for add-ons, for PodDisruptionBudgets
+that let no pod go, and for nodes that are too old. It changes nothing.
+
+An add-on is a release of Helm, a service or what another tool made of a chart, with objects that
+act on the cluster as a whole (definitions, webhooks, API services, drivers and classes,
+ClusterRoles and their bindings), and a release in kube-system. It supports a version if the
+compatibility matrix of its chart's name lists that (axle clusters compatibility list). A
+cluster with an add-on that is not known is never Ready: --skeleton prints manifests of what is
+missing, for an administrator to complete and give to axle apply -f.
 
 Findings about services that you may not read, and about other objects that you may not list
 in the cluster, are counted and not shown. The exit code is 0 for Ready, and 1 for NotReady
 and for Unknown: then something could not be checked.`,
-		Example: "  axle clusters readiness edge-1 --to 1.37\n  axle clusters readiness edge-1 --to 1.37 -o json | jq -r '.checks[].findings[].message'",
+		Example: "  axle clusters readiness edge-1 --to 1.37\n  axle clusters readiness edge-1 --to 1.37 -o json | jq -r '.checks[].findings[].message'\n  axle clusters readiness edge-1 --to 1.37 --skeleton > matrices.yaml",
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			if request.Name = args[0]; request.GetTo() == "" {
 				return exitcode.Usagef("name the version of Kubernetes: --to 1.37")
@@ -41,6 +47,9 @@ and for Unknown: then something could not be checked.`,
 			p.End()
 			if err != nil {
 				return err
+			}
+			if manifests {
+				return printSkeleton(c.Context(), a, client, answer.Msg)
 			}
 			if err := printReadiness(a, answer.Msg); err != nil {
 				return err
@@ -52,6 +61,7 @@ and for Unknown: then something could not be checked.`,
 		}),
 	}
 	c.Flags().StringVar(&request.To, "to", "", "version of Kubernetes, such as 1.37 or 1.37.2")
+	c.Flags().BoolVar(&manifests, "skeleton", false, "print manifests of the compatibility matrices that are missing, to complete and apply")
 	return c
 }
 
@@ -60,6 +70,9 @@ func printReadiness(a *command.App, r *hubv1.ReadinessResponse) error {
 		return command.PrintOne(a, r, (*hubv1.ReadinessResponse).GetCluster)
 	}
 	if err := command.PrintList(a, r.GetChecks(), (*hubv1.ReadinessCheck).GetName, checkColumns...); err != nil {
+		return err
+	}
+	if err := printAddons(a, r); err != nil {
 		return err
 	}
 	var found []finding
@@ -78,18 +91,21 @@ func printReadiness(a *command.App, r *hubv1.ReadinessResponse) error {
 	return err
 }
 
-// except names the checks that do not count in the result.
-func except(r *hubv1.ReadinessResponse) string {
-	var names []string
-	for _, c := range r.GetChecks() {
-		if c.GetState() == "NotChecked" {
-			names = append(names, c.GetName())
+// except names the checks that do not count in the result. A hub of before has some that are
+// not checked.
+func except(r *hubv1.ReadinessResponse) (text string) {
+	for state, words := range map[string]string{"NotChecked": "not checked", "Warning": "warnings"} {
+		var names []string
+		for _, c := range r.GetChecks() {
+			if c.GetState() == state {
+				names = append(names, c.GetName())
+			}
+		}
+		if len(names) > 0 {
+			text += "; " + words + ": " + strings.Join(names, ", ")
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return "; not checked: " + strings.Join(names, ", ")
+	return text
 }
 
 var checkColumns = []command.Column[*hubv1.ReadinessCheck]{
@@ -126,12 +142,21 @@ func (f finding) object() string {
 }
 
 // of is who has the object.
-func (f finding) of() string {
+func (f finding) of() string { return owner(f) }
+
+// owner is who has what a report names: a service, a release, or what another tool calls one.
+func owner(of interface {
+	GetService() string
+	GetRelease() string
+	GetNamespace() string
+}) string {
 	switch {
-	case f.GetService() != "":
-		return "service " + f.GetService()
-	case f.GetRelease() != "":
-		return "release " + f.GetNamespace() + "/" + f.GetRelease()
+	case of.GetService() != "":
+		return "service " + of.GetService()
+	case of.GetNamespace() != "" && of.GetRelease() != "":
+		return "release " + of.GetNamespace() + "/" + of.GetRelease()
+	case of.GetRelease() != "":
+		return of.GetRelease()
 	}
 	return ""
 }

@@ -221,7 +221,7 @@ func (s *Server) Register(mux routes.Adder) {
 	}
 	bulk.Services = lists
 	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{
-		s, lists, &readinessapi.API{Live: s.live(), Services: s.config.Fleet.Services, Readable: s.readable},
+		s, lists, &readinessapi.API{Live: s.live(), Services: s.config.Fleet.Services, Readable: s.readable, Matrix: s.matrix},
 		&credentialapi.Credentials{Live: s.live(), Fleet: s.config.Fleet, Proved: func(ctx context.Context) error { return s.config.Identity.Proved(ctx, caller(ctx)) }},
 	}))
 	mux.Handle(handle[hubv1connect.RepositoriesHandler](s, records, hubv1connect.NewRepositoriesHandler, &repositories{s}))

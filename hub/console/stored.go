@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	described "github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/hub/console/objectsapi"
@@ -123,6 +124,13 @@ func (s *Server) storedSettings(ctx context.Context, about object) proto.Message
 		}
 	}
 	return nil
+}
+
+// matrix is the compatibility matrix of an add-on, nil for none. Whoever reads something reads all.
+func (s *Server) matrix(ctx context.Context, name string) (*hubv1.CustomCompatibilityMatrixSettings, error) {
+	settings, err := s.stored().Settings(ctx, described.CustomCompatibilityMatrix, name)
+	matrix, _ := settings.(*hubv1.CustomCompatibilityMatrixSettings)
+	return matrix, err
 }
 
 // storedIn are the settings in an answer about an object of those kinds, nil for others.

@@ -33,6 +33,16 @@ func (r Removal) RemovedIn() string { return Minor(r.Removed) }
 // Minor is a minor version of Kubernetes 1 for people.
 func Minor(minor uint) string { return fmt.Sprintf("1.%d", minor) }
 
+// MinorOf is the minor version of a version of Kubernetes, such as 1.37 of v1.37.2; empty for a
+// text that is none.
+func MinorOf(text string) string {
+	v, err := Version(text)
+	if err != nil {
+		return ""
+	}
+	return Minor(v.Minor())
+}
+
 // All returns the whole table, in order of group, version and kind.
 func All() []Removal { return slices.Clone(sorted()) }
 

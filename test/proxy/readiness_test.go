@@ -293,9 +293,12 @@ func TestReadinessNamesAllThatSpeaksAgainstAVersion(t *testing.T) {
 	if out, errs, err := r.command(r.axle, "clusters", "readiness", "edge", "--to", "1.37"); err != nil || !strings.Contains(errs, "Ready for 1.37\n") {
 		t.Errorf("an empty cluster by the command: %v\n%s%s", err, out, errs)
 	}
+	r.addons(t)
 	namespace := r.kube.Namespace(t)
 	r.services()
 	r.others(namespace)
+	r.release(namespace, "grid", 1, "deployed", "")
+	r.clusterRole(namespace, "grid", "grid-chart-1.2.1")
 	// Only what is deployed counts, and of it the newest.
 	r.release(namespace, "shop", 1, "superseded", strings.ReplaceAll(releaseText, "shop-web", "shop-before"))
 	r.release(namespace, "shop", 2, "deployed", releaseText)
@@ -314,13 +317,13 @@ func TestReadinessNamesAllThatSpeaksAgainstAVersion(t *testing.T) {
 		return nil
 	})
 	all := r.ask(r.client, "1.37")
-	if want := slices.Sorted(slices.Values(slices.Concat(network, []string{"applied vault VolumeAttributesClass vault-gold", "addons shop"}, budgets, nodes, releases, requested))); all.GetResult() != "NotReady" || !slices.Equal(found(all), want) {
+	if want := slices.Sorted(slices.Values(slices.Concat(network, []string{"applied vault VolumeAttributesClass vault-gold", "addons grid", "charts shop"}, budgets, nodes, releases, requested))); all.GetResult() != "NotReady" || !slices.Equal(found(all), want) {
 		t.Errorf("found\n%s\nwant\n%s", strings.Join(found(all), "\n"), strings.Join(want, "\n"))
 	}
 	r.says(all)
 	t.Run("who may read the cluster", func(t *testing.T) {
 		seen := r.ask(r.reader, "1.37")
-		hidden := []string{"addons 1 not shown", "applied 1 not shown", "budgets 2 not shown", "nodes 1 not shown", "releases 3 not shown"}
+		hidden := []string{"addons 1 not shown", "charts 1 not shown", "applied 1 not shown", "budgets 2 not shown", "nodes 1 not shown", "releases 3 not shown"}
 		if want := slices.Sorted(slices.Values(slices.Concat(network, hidden, requested))); seen.GetResult() != "NotReady" || !slices.Equal(found(seen), want) {
 			t.Errorf("found\n%s\nwant\n%s", strings.Join(found(seen), "\n"), strings.Join(want, "\n"))
 		}
@@ -332,7 +335,7 @@ func TestReadinessNamesAllThatSpeaksAgainstAVersion(t *testing.T) {
 		}
 		letRead(t, r.kube, namespace)
 		seen = r.ask(r.reader, "1.37")
-		if want := slices.Sorted(slices.Values(slices.Concat(network, budgets, releases, requested, []string{"addons shop", "applied 1 not shown", "nodes 1 not shown"}))); !slices.Equal(found(seen), want) {
+		if want := slices.Sorted(slices.Values(slices.Concat(network, budgets, releases, requested, []string{"addons grid", "charts shop", "applied 1 not shown", "nodes 1 not shown"}))); !slices.Equal(found(seen), want) {
 			t.Errorf("with the cluster's leave found\n%s\nwant\n%s", strings.Join(found(seen), "\n"), strings.Join(want, "\n"))
 		}
 	})
@@ -418,7 +421,7 @@ func (r *readied) readinessCommand(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(errs, "NotReady for 1.37") {
 		t.Errorf("%v: %s", err, errs)
 	}
-	for _, want := range []string{"applied    Failed", "service network", "networking.k8s.io/v1beta1/ServiceCIDR more", "/shop", "shop/templates/hpa.yaml", "policy/v1/PodDisruptionBudget ", "v1/Node old", "addons     Failed"} {
+	for _, want := range []string{"applied    Failed", "service network", "networking.k8s.io/v1beta1/ServiceCIDR more", "/shop", "shop/templates/hpa.yaml", "policy/v1/PodDisruptionBudget ", "v1/Node old", "addons     Unknown", "charts     Warning", "ADD-ON", "grid-chart", "AddonUnknown"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the table has no %q:\n%s", want, out)
 		}

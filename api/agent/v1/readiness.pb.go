@@ -127,7 +127,7 @@ func (x *ReadinessReport) GetChecks() []*ReadinessCheck {
 // ReadinessCheck is one of the checks, with all that speaks against the version.
 type ReadinessCheck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// version, applied, requested, releases, addons, budgets or nodes.
+	// version, applied, requested, releases, charts, addons, budgets or nodes.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The number of objects that were looked at.
 	Examined int32 `protobuf:"varint,2,opt,name=examined,proto3" json:"examined,omitempty"`
@@ -140,8 +140,14 @@ type ReadinessCheck struct {
 	LeftOut int32 `protobuf:"varint,5,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// Why not all was looked at; empty if it was.
 	Incomplete string `protobuf:"bytes,6,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
-	// Of the check addons, at most 500: the agent judges none of them.
-	Addons        []*ReadinessAddon `protobuf:"bytes,7,rep,name=addons,proto3" json:"addons,omitempty"`
+	// Of the checks addons and charts, at most 500 each: the agent judges none of them.
+	Addons []*ReadinessAddon `protobuf:"bytes,7,rep,name=addons,proto3" json:"addons,omitempty"`
+	// Of the check addons: set by an agent that knows which charts are add-ons. One of before
+	// has all charts in addons.
+	AddOnsOnly bool `protobuf:"varint,8,opt,name=add_ons_only,json=addOnsOnly,proto3" json:"add_ons_only,omitempty"`
+	// Of the check addons: the number of objects of the cluster as a whole that belong to no
+	// release, no chart and no service with a version.
+	Unattributed  int32 `protobuf:"varint,9,opt,name=unattributed,proto3" json:"unattributed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -225,18 +231,43 @@ func (x *ReadinessCheck) GetAddons() []*ReadinessAddon {
 	return nil
 }
 
-// ReadinessAddon is a chart that a live release of Helm was made of.
+func (x *ReadinessCheck) GetAddOnsOnly() bool {
+	if x != nil {
+		return x.AddOnsOnly
+	}
+	return false
+}
+
+func (x *ReadinessCheck) GetUnattributed() int32 {
+	if x != nil {
+		return x.Unattributed
+	}
+	return 0
+}
+
+// ReadinessAddon is an add-on, or the chart of another live release of Helm: a release, a
+// service, or what another tool made of a chart.
 type ReadinessAddon struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Release   string                 `protobuf:"bytes,1,opt,name=release,proto3" json:"release,omitempty"`
 	Namespace string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Chart     string                 `protobuf:"bytes,3,opt,name=chart,proto3" json:"chart,omitempty"`
-	Version   string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
+	// Name of the chart, or of what has no chart; empty if neither is known.
+	Chart string `protobuf:"bytes,3,opt,name=chart,proto3" json:"chart,omitempty"`
+	// Version of the chart, empty if it is unknown.
+	Version string `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
 	// The versions of Kubernetes that the chart itself takes, as a constraint of Helm;
 	// empty if it names none.
 	KubeVersion string `protobuf:"bytes,5,opt,name=kube_version,json=kubeVersion,proto3" json:"kube_version,omitempty"`
 	// Set when the caller may not see in the cluster that the release is there.
-	Hidden        bool `protobuf:"varint,6,opt,name=hidden,proto3" json:"hidden,omitempty"`
+	Hidden bool `protobuf:"varint,6,opt,name=hidden,proto3" json:"hidden,omitempty"`
+	// Id of the service that has it; release is then empty.
+	ServiceId string `protobuf:"bytes,7,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
+	// Version of what the chart installs, where it is known.
+	AppVersion string `protobuf:"bytes,8,opt,name=app_version,json=appVersion,proto3" json:"app_version,omitempty"`
+	// KIND NAME of an object of the cluster as a whole that makes it an add-on.
+	Object string `protobuf:"bytes,9,opt,name=object,proto3" json:"object,omitempty"`
+	// Chart and version by the label of its objects, where no object has that of the release.
+	Labelled      string `protobuf:"bytes,10,opt,name=labelled,proto3" json:"labelled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -311,6 +342,34 @@ func (x *ReadinessAddon) GetHidden() bool {
 		return x.Hidden
 	}
 	return false
+}
+
+func (x *ReadinessAddon) GetServiceId() string {
+	if x != nil {
+		return x.ServiceId
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetAppVersion() string {
+	if x != nil {
+		return x.AppVersion
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetObject() string {
+	if x != nil {
+		return x.Object
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetLabelled() string {
+	if x != nil {
+		return x.Labelled
+	}
+	return ""
 }
 
 // ReadinessFinding is one thing that speaks against the version.
@@ -455,7 +514,7 @@ const file_agent_v1_readiness_proto_rawDesc = "" +
 	"\x02to\x18\x01 \x01(\tR\x02to\"w\n" +
 	"\x0fReadinessReport\x12-\n" +
 	"\x12kubernetes_version\x18\x01 \x01(\tR\x11kubernetesVersion\x125\n" +
-	"\x06checks\x18\x02 \x03(\v2\x1d.axle.agent.v1.ReadinessCheckR\x06checks\"\x8b\x02\n" +
+	"\x06checks\x18\x02 \x03(\v2\x1d.axle.agent.v1.ReadinessCheckR\x06checks\"\xd1\x02\n" +
 	"\x0eReadinessCheck\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bexamined\x18\x02 \x01(\x05R\bexamined\x12;\n" +
@@ -465,14 +524,24 @@ const file_agent_v1_readiness_proto_rawDesc = "" +
 	"\n" +
 	"incomplete\x18\x06 \x01(\tR\n" +
 	"incomplete\x125\n" +
-	"\x06addons\x18\a \x03(\v2\x1d.axle.agent.v1.ReadinessAddonR\x06addons\"\xb3\x01\n" +
+	"\x06addons\x18\a \x03(\v2\x1d.axle.agent.v1.ReadinessAddonR\x06addons\x12 \n" +
+	"\fadd_ons_only\x18\b \x01(\bR\n" +
+	"addOnsOnly\x12\"\n" +
+	"\funattributed\x18\t \x01(\x05R\funattributed\"\xa7\x02\n" +
 	"\x0eReadinessAddon\x12\x18\n" +
 	"\arelease\x18\x01 \x01(\tR\arelease\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05chart\x18\x03 \x01(\tR\x05chart\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\tR\aversion\x12!\n" +
 	"\fkube_version\x18\x05 \x01(\tR\vkubeVersion\x12\x16\n" +
-	"\x06hidden\x18\x06 \x01(\bR\x06hidden\"\xb0\x02\n" +
+	"\x06hidden\x18\x06 \x01(\bR\x06hidden\x12\x1d\n" +
+	"\n" +
+	"service_id\x18\a \x01(\tR\tserviceId\x12\x1f\n" +
+	"\vapp_version\x18\b \x01(\tR\n" +
+	"appVersion\x12\x16\n" +
+	"\x06object\x18\t \x01(\tR\x06object\x12\x1a\n" +
+	"\blabelled\x18\n" +
+	" \x01(\tR\blabelled\"\xb0\x02\n" +
 	"\x10ReadinessFinding\x12\x1d\n" +
 	"\n" +
 	"service_id\x18\x01 \x01(\tR\tserviceId\x12\x18\n" +

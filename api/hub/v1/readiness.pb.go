@@ -163,12 +163,12 @@ type ReadinessCheck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// version (the version itself), applied (objects of services), requested (APIs
 	// that clients request), releases (Helm), budgets (PodDisruptionBudgets), nodes
-	// (kubelet and kube-proxy) or addons (charts of live releases).
+	// (kubelet and kube-proxy), charts (the versions that charts of releases take) or addons.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Passed, Failed, Unknown when not all could be looked at, or NotChecked when
-	// the hub knows nothing to compare with: such a check does not count in the result.
+	// Passed, Failed, Unknown when not all could be looked at or compared, or Warning for what
+	// does not count in the result.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// Why the state is Unknown or NotChecked, and which findings are not shown.
+	// Why the state is Unknown, and which findings are not shown.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// The number of objects that were looked at.
 	Examined int32 `protobuf:"varint,4,opt,name=examined,proto3" json:"examined,omitempty"`
@@ -177,7 +177,9 @@ type ReadinessCheck struct {
 	// The number of findings that are not in the list: of services that the caller
 	// may not read, of objects that the caller may not list in the cluster, and those
 	// above 500.
-	NotShown      int32 `protobuf:"varint,6,opt,name=not_shown,json=notShown,proto3" json:"not_shown,omitempty"`
+	NotShown int32 `protobuf:"varint,6,opt,name=not_shown,json=notShown,proto3" json:"not_shown,omitempty"`
+	// Of the check addons: all that were found, also those that support the version.
+	Addons        []*ReadinessAddon `protobuf:"bytes,7,rep,name=addons,proto3" json:"addons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -254,6 +256,235 @@ func (x *ReadinessCheck) GetNotShown() int32 {
 	return 0
 }
 
+func (x *ReadinessCheck) GetAddons() []*ReadinessAddon {
+	if x != nil {
+		return x.Addons
+	}
+	return nil
+}
+
+// ReadinessAddon is an add-on of the cluster: a release of Helm, a service, or what another tool
+// made of a chart, with objects that act on the cluster as a whole.
+type ReadinessAddon struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of its compatibility matrix: that of the chart.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Where it is: a service, a release with its namespace, or none of them for another tool.
+	Service   string `protobuf:"bytes,2,opt,name=service,proto3" json:"service,omitempty"`
+	Release   string `protobuf:"bytes,3,opt,name=release,proto3" json:"release,omitempty"`
+	Namespace string `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Its version, and that of its chart; empty where they are unknown.
+	Version      string `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
+	ChartVersion string `protobuf:"bytes,6,opt,name=chart_version,json=chartVersion,proto3" json:"chart_version,omitempty"`
+	// Compatible, Incompatible, VersionUnknown when its matrix does not have its version, or
+	// AddonUnknown when it has no matrix.
+	Verdict string `protobuf:"bytes,7,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	// One sentence for people: why, and what to do.
+	Message string `protobuf:"bytes,8,opt,name=message,proto3" json:"message,omitempty"`
+	// KIND NAME of an object that makes it an add-on.
+	Object string `protobuf:"bytes,9,opt,name=object,proto3" json:"object,omitempty"`
+	// The listed version to upgrade to, and its chart's; empty if none supports the version.
+	UpgradeTo      string `protobuf:"bytes,10,opt,name=upgrade_to,json=upgradeTo,proto3" json:"upgrade_to,omitempty"`
+	UpgradeToChart string `protobuf:"bytes,11,opt,name=upgrade_to_chart,json=upgradeToChart,proto3" json:"upgrade_to_chart,omitempty"`
+	// Changes of the listed versions up to that one, the oldest first. They are text of whoever
+	// wrote the matrix.
+	Changes []*ReadinessAddonChange `protobuf:"bytes,12,rep,name=changes,proto3" json:"changes,omitempty"`
+	// URLs of its release notes and its documentation.
+	ReleaseUrl    string `protobuf:"bytes,13,opt,name=release_url,json=releaseUrl,proto3" json:"release_url,omitempty"`
+	ReadmeUrl     string `protobuf:"bytes,14,opt,name=readme_url,json=readmeUrl,proto3" json:"readme_url,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadinessAddon) Reset() {
+	*x = ReadinessAddon{}
+	mi := &file_hub_v1_readiness_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadinessAddon) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadinessAddon) ProtoMessage() {}
+
+func (x *ReadinessAddon) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_readiness_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadinessAddon.ProtoReflect.Descriptor instead.
+func (*ReadinessAddon) Descriptor() ([]byte, []int) {
+	return file_hub_v1_readiness_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ReadinessAddon) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetRelease() string {
+	if x != nil {
+		return x.Release
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetChartVersion() string {
+	if x != nil {
+		return x.ChartVersion
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetVerdict() string {
+	if x != nil {
+		return x.Verdict
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetObject() string {
+	if x != nil {
+		return x.Object
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetUpgradeTo() string {
+	if x != nil {
+		return x.UpgradeTo
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetUpgradeToChart() string {
+	if x != nil {
+		return x.UpgradeToChart
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetChanges() []*ReadinessAddonChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+func (x *ReadinessAddon) GetReleaseUrl() string {
+	if x != nil {
+		return x.ReleaseUrl
+	}
+	return ""
+}
+
+func (x *ReadinessAddon) GetReadmeUrl() string {
+	if x != nil {
+		return x.ReadmeUrl
+	}
+	return ""
+}
+
+// ReadinessAddonChange is what changes with a version of an add-on.
+type ReadinessAddonChange struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Version         string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	HelmChanges     []string               `protobuf:"bytes,2,rep,name=helm_changes,json=helmChanges,proto3" json:"helm_changes,omitempty"`
+	BreakingChanges []string               `protobuf:"bytes,3,rep,name=breaking_changes,json=breakingChanges,proto3" json:"breaking_changes,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *ReadinessAddonChange) Reset() {
+	*x = ReadinessAddonChange{}
+	mi := &file_hub_v1_readiness_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadinessAddonChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadinessAddonChange) ProtoMessage() {}
+
+func (x *ReadinessAddonChange) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_readiness_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadinessAddonChange.ProtoReflect.Descriptor instead.
+func (*ReadinessAddonChange) Descriptor() ([]byte, []int) {
+	return file_hub_v1_readiness_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ReadinessAddonChange) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *ReadinessAddonChange) GetHelmChanges() []string {
+	if x != nil {
+		return x.HelmChanges
+	}
+	return nil
+}
+
+func (x *ReadinessAddonChange) GetBreakingChanges() []string {
+	if x != nil {
+		return x.BreakingChanges
+	}
+	return nil
+}
+
 // ReadinessFinding is one thing that speaks against the version.
 type ReadinessFinding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -281,7 +512,7 @@ type ReadinessFinding struct {
 
 func (x *ReadinessFinding) Reset() {
 	*x = ReadinessFinding{}
-	mi := &file_hub_v1_readiness_proto_msgTypes[3]
+	mi := &file_hub_v1_readiness_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -293,7 +524,7 @@ func (x *ReadinessFinding) String() string {
 func (*ReadinessFinding) ProtoMessage() {}
 
 func (x *ReadinessFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_readiness_proto_msgTypes[3]
+	mi := &file_hub_v1_readiness_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -306,7 +537,7 @@ func (x *ReadinessFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadinessFinding.ProtoReflect.Descriptor instead.
 func (*ReadinessFinding) Descriptor() ([]byte, []int) {
-	return file_hub_v1_readiness_proto_rawDescGZIP(), []int{3}
+	return file_hub_v1_readiness_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ReadinessFinding) GetService() string {
@@ -399,14 +630,38 @@ const file_hub_v1_readiness_proto_rawDesc = "" +
 	"\x12kubernetes_version\x18\x02 \x01(\tR\x11kubernetesVersion\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12\x16\n" +
 	"\x06result\x18\x04 \x01(\tR\x06result\x123\n" +
-	"\x06checks\x18\x05 \x03(\v2\x1b.axle.hub.v1.ReadinessCheckR\x06checks\"\xc8\x01\n" +
+	"\x06checks\x18\x05 \x03(\v2\x1b.axle.hub.v1.ReadinessCheckR\x06checks\"\xfd\x01\n" +
 	"\x0eReadinessCheck\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x1a\n" +
 	"\bexamined\x18\x04 \x01(\x05R\bexamined\x129\n" +
 	"\bfindings\x18\x05 \x03(\v2\x1d.axle.hub.v1.ReadinessFindingR\bfindings\x12\x1b\n" +
-	"\tnot_shown\x18\x06 \x01(\x05R\bnotShown\"\xab\x02\n" +
+	"\tnot_shown\x18\x06 \x01(\x05R\bnotShown\x123\n" +
+	"\x06addons\x18\a \x03(\v2\x1b.axle.hub.v1.ReadinessAddonR\x06addons\"\xc7\x03\n" +
+	"\x0eReadinessAddon\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aservice\x18\x02 \x01(\tR\aservice\x12\x18\n" +
+	"\arelease\x18\x03 \x01(\tR\arelease\x12\x1c\n" +
+	"\tnamespace\x18\x04 \x01(\tR\tnamespace\x12\x18\n" +
+	"\aversion\x18\x05 \x01(\tR\aversion\x12#\n" +
+	"\rchart_version\x18\x06 \x01(\tR\fchartVersion\x12\x18\n" +
+	"\averdict\x18\a \x01(\tR\averdict\x12\x18\n" +
+	"\amessage\x18\b \x01(\tR\amessage\x12\x16\n" +
+	"\x06object\x18\t \x01(\tR\x06object\x12\x1d\n" +
+	"\n" +
+	"upgrade_to\x18\n" +
+	" \x01(\tR\tupgradeTo\x12(\n" +
+	"\x10upgrade_to_chart\x18\v \x01(\tR\x0eupgradeToChart\x12;\n" +
+	"\achanges\x18\f \x03(\v2!.axle.hub.v1.ReadinessAddonChangeR\achanges\x12\x1f\n" +
+	"\vrelease_url\x18\r \x01(\tR\n" +
+	"releaseUrl\x12\x1d\n" +
+	"\n" +
+	"readme_url\x18\x0e \x01(\tR\treadmeUrl\"~\n" +
+	"\x14ReadinessAddonChange\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12!\n" +
+	"\fhelm_changes\x18\x02 \x03(\tR\vhelmChanges\x12)\n" +
+	"\x10breaking_changes\x18\x03 \x03(\tR\x0fbreakingChanges\"\xab\x02\n" +
 	"\x10ReadinessFinding\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\x12\x18\n" +
 	"\arelease\x18\x02 \x01(\tR\arelease\x12\x14\n" +
@@ -434,21 +689,25 @@ func file_hub_v1_readiness_proto_rawDescGZIP() []byte {
 	return file_hub_v1_readiness_proto_rawDescData
 }
 
-var file_hub_v1_readiness_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_hub_v1_readiness_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_hub_v1_readiness_proto_goTypes = []any{
-	(*ReadinessRequest)(nil),  // 0: axle.hub.v1.ReadinessRequest
-	(*ReadinessResponse)(nil), // 1: axle.hub.v1.ReadinessResponse
-	(*ReadinessCheck)(nil),    // 2: axle.hub.v1.ReadinessCheck
-	(*ReadinessFinding)(nil),  // 3: axle.hub.v1.ReadinessFinding
+	(*ReadinessRequest)(nil),     // 0: axle.hub.v1.ReadinessRequest
+	(*ReadinessResponse)(nil),    // 1: axle.hub.v1.ReadinessResponse
+	(*ReadinessCheck)(nil),       // 2: axle.hub.v1.ReadinessCheck
+	(*ReadinessAddon)(nil),       // 3: axle.hub.v1.ReadinessAddon
+	(*ReadinessAddonChange)(nil), // 4: axle.hub.v1.ReadinessAddonChange
+	(*ReadinessFinding)(nil),     // 5: axle.hub.v1.ReadinessFinding
 }
 var file_hub_v1_readiness_proto_depIdxs = []int32{
 	2, // 0: axle.hub.v1.ReadinessResponse.checks:type_name -> axle.hub.v1.ReadinessCheck
-	3, // 1: axle.hub.v1.ReadinessCheck.findings:type_name -> axle.hub.v1.ReadinessFinding
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	5, // 1: axle.hub.v1.ReadinessCheck.findings:type_name -> axle.hub.v1.ReadinessFinding
+	3, // 2: axle.hub.v1.ReadinessCheck.addons:type_name -> axle.hub.v1.ReadinessAddon
+	4, // 3: axle.hub.v1.ReadinessAddon.changes:type_name -> axle.hub.v1.ReadinessAddonChange
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_readiness_proto_init() }
@@ -462,7 +721,7 @@ func file_hub_v1_readiness_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_readiness_proto_rawDesc), len(file_hub_v1_readiness_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

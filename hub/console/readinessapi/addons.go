@@ -1,78 +1,183 @@
 package readinessapi
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	"google.golang.org/protobuf/proto"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/removals"
 )
 
-// addons is the check of charts: the agent reports them, and the hub compares.
-const addons = "addons"
+// The checks of charts: the agent reports them, and the hub compares.
+const (
+	addons = "addons"
+	charts = "charts"
+)
+
+// The verdicts about add-ons.
+const (
+	compatible     = "Compatible"
+	incompatible   = "Incompatible"
+	versionUnknown = "VersionUnknown"
+	addonUnknown   = "AddonUnknown"
+)
 
 // maxConstraint bounds a constraint that is parsed: an agent reports what anybody wrote who
 // may write a Secret in its cluster.
 const maxConstraint = 200
 
+// maxAddons bounds what add-ons take of an answer in bytes; those after it have no changes.
+const maxAddons = 1 << 20
+
 // addonsFor compares add-ons with a version of Kubernetes.
 type addonsFor struct {
-	to string
-	// services is set when services deliver something to the cluster.
-	services bool
+	// cluster is the name of the cluster, now the version that it has, and to the other one.
+	cluster, now, to string
+	// readable are the names of services, by id.
+	readable map[string]string
+	// matrix returns the compatibility matrix of a name, nil for none.
+	matrix func(name string) (*hubv1.CustomCompatibilityMatrixSettings, error)
 }
 
-// check is the check of a report. It fails for a chart that does not take the version. A chart
-// that takes it has not been tried with it for that: it stands there, and does not count.
-func (a addonsFor) check(c *agentv1.ReadinessCheck) *hubv1.ReadinessCheck {
+// check is the check of add-ons. One that does not support the version fails it. One that
+// nothing is known about does not fail it and does not pass either.
+func (a addonsFor) check(c *agentv1.ReadinessCheck) (*hubv1.ReadinessCheck, error) {
+	if c != nil && !c.GetAddOnsOnly() {
+		c = nil // an agent of before knows releases, and not which of them are add-ons
+	}
 	if c == nil {
-		return checkOf(addons, nil, nil)
+		return checkOf(addons, nil, nil), nil
 	}
-	refused := &agentv1.ReadinessCheck{Examined: c.GetExamined(), Incomplete: c.GetIncomplete()}
 	open := &agentv1.ReadinessCheck{Examined: c.GetExamined(), Incomplete: c.GetIncomplete(), LeftOut: c.GetLeftOut()}
+	var shown []*hubv1.ReadinessAddon
+	verdicts, room := map[string]int{}, maxAddons
 	for _, one := range c.GetAddons() {
-		message, takes := a.judge(one)
-		into := open
-		if !takes {
-			into = refused
+		judged, err := a.judge(one)
+		if err != nil {
+			return nil, err
 		}
-		if one.GetHidden() {
-			into.Withheld++
-			continue
+		verdicts[judged.GetVerdict()]++
+		if room -= proto.Size(judged); room < 0 {
+			judged.Changes = nil
 		}
-		into.Findings = append(into.Findings, &agentv1.ReadinessFinding{Release: one.GetRelease(), Namespace: one.GetNamespace(), Message: message})
+		service, may := a.readable[one.GetServiceId()]
+		judged.Service = service
+		if !one.GetHidden() && (may || one.GetServiceId() == "") {
+			shown = append(shown, judged)
+		}
+		switch {
+		case judged.GetVerdict() == compatible:
+		case one.GetHidden():
+			open.Withheld++
+		default:
+			open.Findings = append(open.Findings, &agentv1.ReadinessFinding{ServiceId: one.GetServiceId(), Release: one.GetRelease(), Namespace: one.GetNamespace(), Message: judged.GetMessage()})
+		}
 	}
-	if len(refused.GetFindings())+int(refused.GetWithheld()) > 0 {
-		return checkOf(addons, refused, nil)
-	}
-	out := checkOf(addons, open, nil)
+	out := checkOf(addons, open, a.readable)
+	out.Addons = shown
 	switch {
-	case c.GetIncomplete() != "":
+	case verdicts[incompatible] > 0:
+		out.State = failed
+	case out.GetState() == failed: // by what nothing is known about, or what did not fit
 		out.State = unknown
-	case out.GetState() == failed || a.services:
-		out.State = notChecked
-		out.Message = joined(out.GetMessage(), "the hub does not know which versions of Kubernetes these and what services deliver support; look at their own notes")
+	}
+	if n := c.GetUnattributed(); n > 0 {
+		out.Message = joined(out.GetMessage(), fmt.Sprintf("%d objects of the cluster as a whole (such as CustomResourceDefinitions) belong to nothing with a version, and are not compared", n))
+	}
+	return out, nil
+}
+
+// others is the check of the charts of other releases, nil if the agent makes none. Whoever may
+// write a Secret in a namespace writes such a release: it warns, and does not count.
+func (a addonsFor) others(c *agentv1.ReadinessCheck) *hubv1.ReadinessCheck {
+	if c == nil {
+		return nil
+	}
+	refused := &agentv1.ReadinessCheck{Examined: c.GetExamined(), Incomplete: c.GetIncomplete(), LeftOut: c.GetLeftOut()}
+	for _, one := range c.GetAddons() {
+		message := a.refuses(one)
+		switch {
+		case message == "":
+		case one.GetHidden():
+			refused.Withheld++
+		default:
+			refused.Findings = append(refused.Findings, &agentv1.ReadinessFinding{Release: one.GetRelease(), Namespace: one.GetNamespace(), Message: message})
+		}
+	}
+	out := checkOf(charts, refused, nil)
+	if out.GetState() != passed {
+		out.State = warning
 	}
 	return out
 }
 
-// judge reports whether the chart of an add-on takes the version, and a sentence about it.
-func (a addonsFor) judge(one *agentv1.ReadinessAddon) (message string, takes bool) {
-	chart := strings.TrimSpace(one.GetChart() + " " + one.GetVersion())
+// refuses is a sentence about a chart that does not take the version; empty if it does, or says
+// nothing that can be read.
+func (a addonsFor) refuses(one *agentv1.ReadinessAddon) string {
 	wanted := one.GetKubeVersion()
 	to, in, err := compared(a.to, wanted)
-	switch {
-	case wanted == "":
-		return fmt.Sprintf("its chart %s names no versions of Kubernetes", chart), true
-	case err != nil:
-		return fmt.Sprintf("its chart %s names the versions of Kubernetes in a text that is no constraint", chart), true
-	case !in.Check(to):
-		return fmt.Sprintf("its chart %s takes Kubernetes %s, and so not %s: upgrade the release first, since Helm refuses to afterwards", chart, wanted, a.to), false
+	if wanted == "" || err != nil || in.Check(to) {
+		return ""
 	}
-	return fmt.Sprintf("its chart %s takes Kubernetes %s; that it was tried with %s is in its own notes", chart, wanted, a.to), true
+	return fmt.Sprintf("its chart %s %s takes Kubernetes %s, and so not %s: upgrade the release first, since Helm refuses to afterwards", one.GetChart(), one.GetVersion(), wanted, a.to)
+}
+
+// judge compares an add-on with the version: by its chart's own constraint, and by its matrix.
+func (a addonsFor) judge(one *agentv1.ReadinessAddon) (*hubv1.ReadinessAddon, error) {
+	name := matrixName(one.GetChart())
+	out := &hubv1.ReadinessAddon{
+		Name: name, Release: one.GetRelease(), Namespace: one.GetNamespace(), Object: one.GetObject(), ChartVersion: one.GetVersion(),
+		Version: first(one.GetAppVersion(), one.GetVersion()),
+	}
+	says := func(verdict, format string, args ...any) (*hubv1.ReadinessAddon, error) {
+		out.Verdict, out.Message = verdict, fmt.Sprintf(format, args...)
+		return out, nil
+	}
+	if name == "" {
+		return says(addonUnknown, "it has %s and names no chart and no version: give its objects the labels app.kubernetes.io/name and app.kubernetes.io/version, and declare its compatibility matrix", one.GetObject())
+	}
+	matrix, err := a.matrix(name)
+	if err != nil {
+		return nil, err
+	}
+	const declare = "axle clusters readiness %s --to %s --skeleton prints a manifest for axle apply -f"
+	if matrix == nil {
+		if refused := a.refuses(one); refused != "" {
+			return says(incompatible, "%s", refused)
+		}
+		return says(addonUnknown, "no compatibility matrix names the versions of Kubernetes that %s %s supports: declare one, as administrator; "+declare, name, out.GetVersion(), a.cluster, a.to)
+	}
+	out.ReleaseUrl, out.ReadmeUrl = matrix.GetReleaseUrl(), matrix.GetReadmeUrl()
+	of := matrixOf(matrix)
+	entry := of.entry(one)
+	if entry == nil || !entry.supports(a.to) || a.refuses(one) != "" {
+		of.upgrade(out, entry, a.now, a.to)
+	}
+	switch refused := a.refuses(one); {
+	case one.GetLabelled() != "":
+		return says(versionUnknown, "its release names the chart %s %s, and its objects in the cluster have the label %s: see which one is installed", one.GetChart(), one.GetVersion(), one.GetLabelled())
+	case refused != "":
+		return says(incompatible, "%s", refused)
+	case entry == nil:
+		return says(versionUnknown, "the compatibility matrix %s does not have its version %s: add it; "+declare, name, first(out.GetVersion(), "(unknown)"), a.cluster, a.to)
+	case !entry.supports(a.to):
+		return says(incompatible, "%s %s supports Kubernetes %s, and so not %s: %s", name, out.GetVersion(), strings.Join(entry.GetKube(), ", "), removals.MinorOf(a.to), upgradeText(out))
+	}
+	return says(compatible, "%s %s supports Kubernetes %s", name, entry.GetVersion(), removals.MinorOf(a.to))
+}
+
+// upgradeText says to which version an add-on is upgraded.
+func upgradeText(out *hubv1.ReadinessAddon) string {
+	if out.GetUpgradeTo() == "" {
+		return "no listed version does"
+	}
+	return "upgrade it to " + out.GetUpgradeTo() + " first"
 }
 
 // compared reads a version and a constraint.
@@ -86,4 +191,26 @@ func compared(version, constraint string) (*semver.Version, *semver.Constraints,
 	}
 	in, err := semver.NewConstraint(constraint)
 	return to, in, err
+}
+
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// matrices reads each compatibility matrix once.
+func (a *API) matrices(ctx context.Context) func(name string) (*hubv1.CustomCompatibilityMatrixSettings, error) {
+	read := map[string]*hubv1.CustomCompatibilityMatrixSettings{}
+	return func(name string) (*hubv1.CustomCompatibilityMatrixSettings, error) {
+		if have, known := read[name]; known {
+			return have, nil
+		}
+		have, err := a.Matrix(ctx, name)
+		read[name] = have
+		return have, err
+	}
 }

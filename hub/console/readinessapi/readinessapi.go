@@ -33,9 +33,9 @@ const (
 	notReady = "NotReady"
 	unknown  = "Unknown"
 
-	passed     = "Passed"
-	failed     = "Failed"
-	notChecked = "NotChecked"
+	passed  = "Passed"
+	failed  = "Failed"
+	warning = "Warning"
 )
 
 const (
@@ -58,6 +58,8 @@ type API struct {
 	// Services lists services, and Readable is what the caller may read.
 	Services func(ctx context.Context, f fleet.ServiceFilter) (fleet.ServicePage, error)
 	Readable func(ctx context.Context) (identity.Reach, error)
+	// Matrix returns the compatibility matrix of a name, nil for none.
+	Matrix func(ctx context.Context, name string) (*hubv1.CustomCompatibilityMatrixSettings, error)
 }
 
 // Readiness implements hubv1connect.ClustersHandler.
@@ -86,11 +88,10 @@ func (a *API) Readiness(ctx context.Context, r *connect.Request[hubv1.ReadinessR
 	if err != nil {
 		return nil, err
 	}
-	services, err := a.Services(ctx, fleet.ServiceFilter{Cluster: cluster.Name, PageSize: 1})
+	out, err := shown(report, addonsFor{cluster: cluster.Name, now: report.GetKubernetesVersion(), to: r.Msg.GetTo(), readable: readable, matrix: a.matrices(ctx)})
 	if err != nil {
 		return nil, err
 	}
-	out := shown(report, readable, addonsFor{to: r.Msg.GetTo(), services: len(services.Services) > 0})
 	out.Cluster, out.To = cluster.Name, r.Msg.GetTo()
 	plain.Message(out, func(_, text string) string { return plain.Line(text, maxText) })
 	return connect.NewResponse(out), nil
@@ -103,6 +104,11 @@ func (a *API) readable(ctx context.Context, cluster string, report *agentv1.Read
 		for _, f := range c.GetFindings() {
 			if f.GetServiceId() != "" {
 				wanted[f.GetServiceId()] = true
+			}
+		}
+		for _, one := range c.GetAddons() {
+			if one.GetServiceId() != "" {
+				wanted[one.GetServiceId()] = true
 			}
 		}
 	}
@@ -129,16 +135,23 @@ func (a *API) readable(ctx context.Context, cluster string, report *agentv1.Read
 }
 
 // shown is a report as the caller sees it.
-func shown(report *agentv1.ReadinessReport, readable map[string]string, of addonsFor) *hubv1.ReadinessResponse {
+func shown(report *agentv1.ReadinessReport, of addonsFor) (*hubv1.ReadinessResponse, error) {
 	by := map[string]*agentv1.ReadinessCheck{}
 	for _, c := range report.GetChecks() {
 		by[c.GetName()] = c
 	}
 	out := &hubv1.ReadinessResponse{KubernetesVersion: report.GetKubernetesVersion(), Result: ready}
 	for _, name := range names {
-		out.Checks = append(out.Checks, checkOf(name, by[name], readable))
+		out.Checks = append(out.Checks, checkOf(name, by[name], of.readable))
 	}
-	out.Checks = append(out.Checks, of.check(by[addons]))
+	added, err := of.check(by[addons])
+	if err != nil {
+		return nil, err
+	}
+	out.Checks = append(out.Checks, added)
+	if others := of.others(by[charts]); others != nil {
+		out.Checks = append(out.Checks, others)
+	}
 	for _, c := range out.GetChecks() {
 		switch {
 		case c.GetState() == failed:
@@ -147,7 +160,7 @@ func shown(report *agentv1.ReadinessReport, readable map[string]string, of addon
 			out.Result = unknown
 		}
 	}
-	return out
+	return out, nil
 }
 
 // checkOf is one check; nil is one that the agent did not make.

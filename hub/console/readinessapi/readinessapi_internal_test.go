@@ -23,6 +23,7 @@ func TestResultsOfReports(t *testing.T) {
 		out := &agentv1.ReadinessReport{}
 		for _, name := range append(slices.Clone(names), addons) {
 			c := &agentv1.ReadinessCheck{Name: name, Examined: 1}
+			c.AddOnsOnly = true
 			if name == "applied" {
 				change(c)
 			}
@@ -47,7 +48,10 @@ func TestResultsOfReports(t *testing.T) {
 			c.Incomplete, c.Findings = "no rights", []*agentv1.ReadinessFinding{finding}
 		}, notReady, failed},
 	} {
-		got := shown(report(tc.change), map[string]string{"svc_1": "web"}, addonsFor{to: "1.37"})
+		got, err := shown(report(tc.change), addonsFor{to: "1.37", readable: map[string]string{"svc_1": "web"}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if c := got.GetChecks()[1]; got.GetResult() != tc.result || c.GetState() != tc.state {
 			t.Errorf("%s: %s, %v", name, got.GetResult(), c)
 		}

@@ -51,6 +51,23 @@ test('nothing found is ready, and what was not checked is said; what could not b
   expect(screen.getByText('Not all could be looked at for 1.37.')).toBeTruthy()
 })
 
+test('add-ons have their versions, and what others wrote about them is text', async () => {
+  const report = create(ReadinessResponseSchema, {
+    cluster: 'edge-1', to: '1.37', result: 'NotReady',
+    checks: [{ name: 'addons', state: 'Failed', addons: [
+      { name: 'cilium', release: 'cni', namespace: 'kube-system', version: '1.16.0', verdict: 'Incompatible', upgradeTo: '1.17.0', message: 'it does not', changes: [{ version: '1.17.0', breakingChanges: ['<b id="planted">the port</b>'], helmChanges: ['a value'] }] },
+      { name: 'proxy', service: 'web', version: '1.0.0', verdict: 'AddonUnknown' },
+    ] }],
+  })
+  await renderRouted(<ReadinessReport report={report} />)
+  expect(table('Add-ons and their versions')).toEqual([
+    ['Add-on', 'Of', 'Version', 'Verdict', 'Upgrade to', 'What changes'],
+    ['cilium', 'release kube-system/cni', '1.16.0', 'Incompatible', '1.17.0', '1.17.0, breaking: <b id="planted">the port</b>1.17.0, chart: a value'],
+    ['proxy', 'web', '1.0.0', 'Add-on unknown', '', ''],
+  ])
+  expect(document.getElementById('planted')).toBeNull()
+})
+
 it.each([
   ['v1.36.3', '1.37'],
   ['1.9', '1.10'],

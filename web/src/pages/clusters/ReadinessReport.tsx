@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import styles from './ReadinessTab.module.css'
-import { objectOf, titleOf, uncounted } from './readiness'
-import type { ReadinessCheck, ReadinessFinding, ReadinessResponse } from '#/api/gen/hub/v1/readiness_pb'
+import { addonsOf, changesOf, objectOf, titleOf, uncounted } from './readiness'
+import type { ReadinessAddon, ReadinessCheck, ReadinessFinding, ReadinessResponse } from '#/api/gen/hub/v1/readiness_pb'
 import { type Col, Listing } from '#/ds/Listing'
 import { Panel } from '#/ds/Panel'
 import { Empty } from '#/ds/State'
@@ -20,6 +20,7 @@ const checkCols: Col<ReadinessCheck>[] = [
 export function ReadinessReport({ report }: { report: ReadinessResponse }) {
   const { cluster, to, result, kubernetesVersion } = report
   const not = uncounted(report)
+  const addons = addonsOf(report).map((a, i) => ({ ...a, key: `${i}` }))
   const findings = report.checks.reduce((n, c) => n + c.findings.length + c.notShown, 0)
   return (
     <>
@@ -46,6 +47,11 @@ export function ReadinessReport({ report }: { report: ReadinessResponse }) {
             <Listing label={titleOf(c.name)} cols={columnsOf(c, cluster)} rows={c.findings.map((f, i) => ({ ...f, key: `${i}` }))} idOf={(f) => f.key} empty={null} />
           </Panel>
         ))}
+      {addons.length > 0 && (
+        <Panel title="Add-ons and their versions" aside={many(addons.length, 'add-on')} flush>
+          <Listing label="Add-ons and their versions" cols={addonCols(cluster)} rows={addons} idOf={(a) => a.key} empty={null} />
+        </Panel>
+      )}
       <Panel title="Checks" flush>
         <Listing label="Checks" cols={checkCols} rows={report.checks} idOf={(c) => c.name} empty={<Empty title="No checks" />} />
       </Panel>
@@ -68,8 +74,28 @@ function columnsOf(check: ReadinessCheck, cluster: string): Col<Row>[] {
   return all.filter((c) => check.findings.some((f) => c.has(f)))
 }
 
-function Owner({ of: f, cluster }: { of: ReadinessFinding; cluster: string }) {
+// addonCols shows what matrices say as text: others write it.
+function addonCols(cluster: string): Col<ReadinessAddon & { key: string }>[] {
+  return [
+    { id: 'name', header: 'Add-on', cell: (a) => a.name || <Muted>no name</Muted> },
+    { id: 'of', header: 'Of', cell: (a) => <Owner of={a} cluster={cluster} /> },
+    { id: 'version', header: 'Version', cell: (a) => a.version },
+    { id: 'verdict', header: 'Verdict', cell: (a) => <Status word={a.verdict} title={a.message} /> },
+    { id: 'upgrade', header: 'Upgrade to', cell: (a) => a.upgradeTo },
+    {
+      id: 'changes',
+      header: 'What changes',
+      grow: true,
+      cell: (a) =>
+        changesOf(a).map((t) => (
+          <div key={t}>{t}</div>
+        )),
+    },
+  ]
+}
+
+function Owner({ of: f, cluster }: { of: Pick<ReadinessFinding, 'service' | 'release' | 'namespace'>; cluster: string }) {
   if (f.service) return <Link to={`/services/${encodeURIComponent(cluster)}/${encodeURIComponent(f.service)}`}>{f.service}</Link>
-  if (f.release) return <>release {`${f.namespace}/${f.release}`}</>
+  if (f.release) return <>{f.namespace ? `release ${f.namespace}/${f.release}` : f.release}</>
   return <Muted>no service</Muted>
 }

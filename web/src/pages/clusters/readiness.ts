@@ -1,4 +1,4 @@
-import type { ReadinessFinding, ReadinessResponse } from '#/api/gen/hub/v1/readiness_pb'
+import type { ReadinessAddon, ReadinessFinding, ReadinessResponse } from '#/api/gen/hub/v1/readiness_pb'
 
 // nextMinor is the minor version after that of a cluster, empty when that is unknown.
 export function nextMinor(version: string): string {
@@ -14,6 +14,7 @@ const titles: Record<string, string> = {
   budgets: 'PodDisruptionBudgets',
   nodes: 'Nodes',
   addons: 'Add-ons',
+  charts: 'Charts of other releases',
 }
 
 // titleOf is what a check looks at.
@@ -28,6 +29,16 @@ export function objectOf(f: Pick<ReadinessFinding, 'group' | 'version' | 'kind' 
   if (!f.name) return kind
   // The namespace of a finding in a release is that of the release.
   return `${kind} ${f.namespace && !f.release ? `${f.namespace}/` : ''}${f.name}`
+}
+
+// addonsOf are the add-ons that were found.
+export function addonsOf(r: Pick<ReadinessResponse, 'checks'>): ReadinessAddon[] {
+  return r.checks.flatMap((c) => c.addons)
+}
+
+// changesOf are the changes up to the version to upgrade to, as lines of text.
+export function changesOf(a: Pick<ReadinessAddon, 'changes'>): string[] {
+  return a.changes.flatMap((c) => [...c.breakingChanges.map((t) => `${c.version}, breaking: ${t}`), ...c.helmChanges.map((t) => `${c.version}, chart: ${t}`)])
 }
 
 // uncounted are the checks that do not count in the result.
