@@ -106,6 +106,12 @@ func (f *Finder) refuses(o v1alpha1.PluralCAPICluster, since time.Time, unenforc
 	return nil
 }
 
+// connected reports whether an object says of its present spec that the cluster is connected.
+func connected(o v1alpha1.PluralCAPICluster) bool {
+	ready := meta.FindStatusCondition(o.Status.Conditions, "Ready")
+	return ready != nil && ready.Reason == reasonConnected && ready.ObservedGeneration == o.Generation
+}
+
 // notActing names the fields that are set and have no effect.
 func notActing(spec v1alpha1.PluralCAPIClusterSpec) (fields []string) {
 	if spec.Cluster != nil && spec.Cluster.Metadata != nil {

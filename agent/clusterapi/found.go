@@ -149,7 +149,10 @@ func (f *Finder) pass(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	since, enforceErr := f.enforce(ctx)
+	since, undecided := f.enforce(ctx)
+	if undecided != nil && !apierrors.IsForbidden(undecided) && !apierrors.IsNotFound(undecided) {
+		return 0, undecided // it passes
+	}
 	first := map[place]string{}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -164,14 +167,9 @@ func (f *Finder) pass(ctx context.Context) (time.Duration, error) {
 		if one.generation != o.Generation {
 			one.generation, one.next = o.Generation, now
 		}
-		at := place{o.Namespace, o.Spec.CAPIClusterRef.Name}
-		look := look{object: o, at: at}
-		if look.refusal = f.refuses(o, since, enforceErr); look.refusal == nil {
-			if other := first[at]; other != "" {
-				look.refusal = &result{reason: reasonConflict, message: "PluralCAPICluster " + other + " is for the same Cluster and is older"}
-			} else {
-				first[at] = o.Name
-			}
+		look, stays := f.decide(o, first, since, undecided)
+		if stays {
+			one.next = now.Add(againEvery)
 		}
 		if !one.looked && !now.Before(one.next) {
 			one.looked = true
@@ -186,6 +184,22 @@ func (f *Finder) pass(ctx context.Context) (time.Duration, error) {
 		return 0, nil
 	}
 	return max(next.Sub(now), time.Millisecond), nil
+}
+
+// decide returns how to look at an object, the first one of its Cluster before the others.
+// One that nobody decided about stays what it is when its cluster is connected.
+func (f *Finder) decide(o v1alpha1.PluralCAPICluster, first map[place]string, since time.Time, undecided error) (l look, stays bool) {
+	l = look{object: o, at: place{o.Namespace, o.Spec.CAPIClusterRef.Name}, refusal: f.refuses(o, since, undecided)}
+	stays = l.refusal != nil && l.refusal.reason == reasonUndecided && connected(o)
+	if l.refusal != nil && !stays {
+		return l, false
+	}
+	if other := first[l.at]; other != "" {
+		l.refusal = &result{reason: reasonConflict, message: "PluralCAPICluster " + other + " is for the same Cluster and is older"}
+		return l, false
+	}
+	first[l.at] = o.Name
+	return l, stays
 }
 
 // list returns the objects, the oldest first.

@@ -388,4 +388,10 @@ func TestAClusterIsConnectedForThoseWhoMayReadItsCredential(t *testing.T) {
 	if after.UID == before.UID || after.Spec.Validations[0].Expression == "true" {
 		t.Error("the policy is as weak as before")
 	}
+	// Clusters that are connected stay what they are, also for an agent that was started again.
+	b.run(&agentv1.ServiceSpec{Id: "svc-1", Namespace: made, MakesCluster: "web"})
+	for _, name := range []string{"opaque", "runs", "younger"} { // which no agent connects
+		b.ready(team, name, "Undecided", "delete it")
+	}
+	b.ready(team, "edge-1", "Connected", "is registered")
 }
