@@ -74,6 +74,11 @@ func (p *Pages) Again(w http.ResponseWriter, r *http.Request, next string) {
 	http.Redirect(w, r, withNext(againPath, next), http.StatusSeeOther)
 }
 
+// LogOut ends the session of a browser.
+func (p *Pages) LogOut(w http.ResponseWriter, r *http.Request, v Visitor) error {
+	return p.s.leave(w, r, v.Principal)
+}
+
 // Consent is what a person is asked before an application gets something of them.
 type Consent struct {
 	// Application is its name, Host where it is.

@@ -50,6 +50,11 @@ func (e redirected) Error() string { return e.code + ": " + e.description }
 // authorizePost accepts a request by POST, as the standard asks. The session's cookie does not
 // come with a form of another site, so it becomes a GET.
 func (p *Provider) authorizePost(w http.ResponseWriter, r *http.Request) {
+	p.asGet(w, r, Path+"/authorize")
+}
+
+// asGet sends a browser to a path with what it posted.
+func (p *Provider) asGet(w http.ResponseWriter, r *http.Request, path string) {
 	if err := p.rates.browsers.Take(pool.Stranger(r.RemoteAddr)); err != nil {
 		busy(w, err)
 		return
@@ -58,7 +63,8 @@ func (p *Provider) authorizePost(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the form cannot be read", http.StatusBadRequest)
 		return
 	}
-	http.Redirect(w, r, Path+"/authorize?"+r.PostForm.Encode(), http.StatusSeeOther)
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	http.Redirect(w, r, path+"?"+r.PostForm.Encode(), http.StatusSeeOther)
 }
 
 // authorize is the authorization endpoint: it leads to the hub's login and back, asks for
@@ -361,13 +367,16 @@ func (q *request) back(w http.ResponseWriter, issuer string, answer url.Values) 
 		answer.Set("state", state)
 	}
 	answer.Set("iss", issuer)
-	// The URI stays byte by byte as it was registered.
-	sign := "?"
-	if strings.Contains(q.redirect, "?") {
-		sign = "&"
-	}
-	w.Header().Set("Location", q.redirect+sign+answer.Encode())
+	w.Header().Set("Location", withAnswer(q.redirect, answer))
 	w.WriteHeader(http.StatusSeeOther)
+}
+
+// withAnswer adds parameters to a URI, which stays byte by byte as it was registered.
+func withAnswer(uri string, answer url.Values) string {
+	if strings.Contains(uri, "?") {
+		return uri + "&" + answer.Encode()
+	}
+	return uri + "?" + answer.Encode()
 }
 
 // record records a sign-in in the audit log.

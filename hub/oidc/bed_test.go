@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/identitytest"
@@ -142,7 +143,7 @@ func (b *bed) replica(p identitytest.Parts, s *storetest.Store) *replica {
 		b.T.Fatal(err)
 	}
 	provider, err := oidc.New(oidc.Config{
-		Stores:  oidc.Stores{Keys: s, Grants: s, Consents: s, Writer: s},
+		Stores: oidc.Stores{Keys: s, Grants: s, Consents: s, Ended: s, Writer: s}, HTTP: http.DefaultClient,
 		Clients: b.clients, Identity: p.Directory, Pages: pages.Pages(), Sealer: b.Fleet.Sealer, URL: b.url, Audit: b.audit, Clock: b.Fleet.Clock,
 	})
 	if err != nil {
@@ -152,6 +153,33 @@ func (b *bed) replica(p identitytest.Parts, s *storetest.Store) *replica {
 	pages.Register(mux)
 	provider.Register(mux)
 	return &replica{Parts: p, provider: provider, handler: mux}
+}
+
+// run runs what one replica at a time does, with its feed, until the test ends.
+func (b *bed) run() {
+	b.T.Helper()
+	r := b.replicas[0]
+	feed, err := event.NewFeed(event.FeedConfig{Store: b.Fleet.Store})
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	feed.Subscribe(r.Directory)
+	feed.Subscribe(r.provider)
+	b.Fleet.Store.OnCommit(feed.Wake)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 2)
+	for _, run := range []func(context.Context) error{feed.Run, r.provider.Run} {
+		go func() { ended <- run(ctx) }()
+	}
+	b.T.Cleanup(func() {
+		stop()
+		for range 2 {
+			if err := <-ended; err != nil {
+				b.T.Error(err)
+			}
+		}
+	})
+	eventually.For(b.T, limit, "the feed is ready", feed.Ready)
 }
 
 // ServeHTTP sends requests to each replica in turn.
@@ -186,10 +214,19 @@ func (b *bed) user(name string) identity.User {
 // bind lets a user read the project.
 func (b *bed) bind(name string) {
 	b.T.Helper()
-	_, err := b.Bind(b.T.Context(), b.Ann.Name, identity.NewBinding{SubjectKind: identity.KindUser, Subject: name, Actions: []identity.Action{identity.ActionRead}, Level: identity.LevelProject, ObjectID: b.project.ID, Object: b.project.Name})
-	if err != nil {
+	if _, err := b.Bind(b.T.Context(), b.Ann.Name, b.reads(name)); err != nil {
 		b.T.Fatal(err)
 	}
+}
+
+func (b *bed) unbind(name string) error {
+	_, err := b.Unbind(b.T.Context(), b.Ann.Name, b.reads(name))
+	return err
+}
+
+// reads is the binding of a user who may read the project.
+func (b *bed) reads(name string) identity.NewBinding {
+	return identity.NewBinding{SubjectKind: identity.KindUser, Subject: name, Actions: []identity.Action{identity.ActionRead}, Level: identity.LevelProject, ObjectID: b.project.ID, Object: b.project.Name}
 }
 
 // visitor is a browser, logged in as a user.

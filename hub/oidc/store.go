@@ -108,5 +108,6 @@ type Stores struct {
 	Keys     KeyStore
 	Grants   GrantStore
 	Consents ConsentStore
+	Ended    EndStore
 	Writer   identity.Writer
 }

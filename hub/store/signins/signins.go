@@ -19,6 +19,7 @@ var (
 	_ oidc.KeyStore     = (*Table)(nil)
 	_ oidc.GrantStore   = (*Table)(nil)
 	_ oidc.ConsentStore = (*Table)(nil)
+	_ oidc.EndStore     = (*Table)(nil)
 )
 
 // Table holds all of it. Its methods are safe for concurrent use.
@@ -28,7 +29,7 @@ type Table struct{ db query.DB }
 func New(db query.DB) *Table { return &Table{db} }
 
 // Queries are the queries that read each table, for tests.
-var Queries = map[rows.Definition]string{keyTable: selectKeys, grantTable: selectGrants, secretTable: selectSecrets, consentTable: selectConsents}
+var Queries = map[rows.Definition]string{keyTable: selectKeys, grantTable: selectGrants, secretTable: selectSecrets, consentTable: selectConsents, logoutTable: selectLogouts}
 
 var (
 	keyTable = rows.Of("oidc_keys", func(c *rows.Columns, k *oidc.StoredKey) {
