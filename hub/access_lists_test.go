@@ -120,7 +120,9 @@ func TestListsShowWhatOneMaySee(t *testing.T) {
 		one := lists["Projects/List"]
 		one.list, one.fields = lowerFirst(k.Name)+"s", []string{"name"}
 		one.reader = gone("%s", "stored")
-		one.other = one.reader
+		if one.other = one.reader; k.Storage.InProject {
+			one.other = []string{}
+		}
 		lists[k.Calls.Path(k.Calls.List)] = one
 	}
 	for call, want := range lists {

@@ -22,7 +22,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
-	"github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/hub"
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
@@ -69,31 +68,13 @@ func readTable(t *testing.T) []tableRow {
 		if len(parts) == 3 {
 			row.request = parts[2]
 		}
-		if strings.Contains(line, "{Stored}") {
+		if strings.Contains(line, "{Stored}") || strings.Contains(line, "{InProject}") {
 			rows = append(rows, ofStored(row)...)
 			continue
 		}
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-// ofStored are the rows for each kind in the table of objects.
-func ofStored(row tableRow) (rows []tableRow) {
-	for _, k := range object.Stored() {
-		one := row
-		one.route, one.request = strings.ReplaceAll(row.route, "{Stored}", k.Calls.Service), strings.ReplaceAll(row.request, "{settings}", k.Storage.Example)
-		rows = append(rows, one)
-	}
-	return rows
-}
-
-// stored makes an object of each kind in the table of objects.
-func (b *tableBed) stored(name string) {
-	b.t.Helper()
-	for _, k := range object.Stored() {
-		b.must(k.Calls.Path(k.Calls.Update), fmt.Sprintf(`{"name": %q, "settings": %s}`, name, k.Storage.Example))
-	}
 }
 
 // packages are how rows shorten the names of services.

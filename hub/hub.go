@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/axle-cd/axle/hub/agentapi"
+	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/backup"
 	"github.com/axle-cd/axle/hub/clusterapi"
 	"github.com/axle-cd/axle/hub/config"
@@ -83,20 +84,21 @@ type Hub struct {
 	globals  *globals.Globals
 	rollouts *globals.Rollouts
 	// namespaces are managed with globals.
-	namespaces *namespaces.Namespaces
-	notifier   *notify.Notifier
-	operations *operations.Operations
-	objects    *objects.Objects
-	clusters   *clusterapi.Clusters
-	replicas   *replicas
-	backups    *backup.Keeper
-	setup      *setuptoken.Keeper
-	declared   *declared.Providers
-	login      *login.Server
-	signin     *oidc.Provider
-	agents     *agents
-	tunnels    *tunnel.Tunnels
-	proxy      *authproxy.Proxy
+	namespaces   *namespaces.Namespaces
+	notifier     *notify.Notifier
+	operations   *operations.Operations
+	objects      *objects.Objects
+	applications *application.Applications
+	clusters     *clusterapi.Clusters
+	replicas     *replicas
+	backups      *backup.Keeper
+	setup        *setuptoken.Keeper
+	declared     *declared.Providers
+	login        *login.Server
+	signin       *oidc.Provider
+	agents       *agents
+	tunnels      *tunnel.Tunnels
+	proxy        *authproxy.Proxy
 
 	registry  *prometheus.Registry
 	readiness *readiness
@@ -207,7 +209,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 		return err
 	}
 	h.registry.MustRegister(metrics.New(h.fleet, h.desired))
-	if err := makeActors(h); err != nil {
+	if err := makeActors(h, key); err != nil {
 		return err
 	}
 	if h.agents, err = h.newAgents(); err != nil {
@@ -231,11 +233,14 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 }
 
 // makeActors creates what acts on the fleet by itself or for people.
-func makeActors(h *Hub) (err error) {
+func makeActors(h *Hub, key []byte) (err error) {
 	if h.notifier, err = newNotifier(h); err != nil {
 		return err
 	}
 	h.operations = newOperations(h)
+	if h.applications, err = newApplications(h, key); err != nil {
+		return err
+	}
 	if h.objects, err = newObjects(h); err != nil {
 		return err
 	}
@@ -413,9 +418,11 @@ type Parts struct {
 	Fleet   *fleet.Fleet
 	Desired *desired.Index
 	Index   *index.Index
+
+	Applications *application.Applications
 }
 
 // Parts returns the hub's domain parts, for tests that bypass its edges.
 func (h *Hub) Parts() Parts {
-	return Parts{Store: h.store, Feed: h.feed, Cache: h.cache, Fleet: h.fleet, Parts: h.callers, Desired: h.desired, Index: h.index}
+	return Parts{Store: h.store, Feed: h.feed, Cache: h.cache, Fleet: h.fleet, Parts: h.callers, Desired: h.desired, Index: h.index, Applications: h.applications}
 }

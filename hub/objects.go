@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 
+	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
@@ -25,6 +26,7 @@ func newObjects(h *Hub) (*objects.Objects, error) {
 		},
 		Checks:   map[string]objects.Check{templateKind: from.checkTemplate},
 		Prepares: map[string]objects.Prepare{templateKind: templates{from, h.store}.pin},
+		Parts:    map[string]objects.Part{application.Kind: h.applications},
 	})
 }
 

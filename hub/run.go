@@ -42,6 +42,7 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 		{Name: "replicas", Run: h.replicas.Run},
 		{Name: "heads", Run: h.followHeads},
 		{Name: "setup", Run: h.setup.Run},
+		{Name: "applications", Run: h.applications.Run},
 		{Name: "login providers", Run: h.declared.Run},
 		{Name: "tunnels", Run: h.tunnels.Run},
 		{Name: "clusters' APIs", Run: h.proxy.Run},

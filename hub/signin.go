@@ -1,12 +1,10 @@
 package hub
 
 import (
-	"context"
 	"crypto/tls"
 	"net/http"
 
 	"github.com/axle-cd/axle/hub/oidc"
-	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // newSignin creates the OpenID provider. It is always there; without applications it
@@ -18,20 +16,7 @@ func newSignin(h *Hub) (*oidc.Provider, error) {
 	return oidc.New(oidc.Config{
 		HTTP:    notices,
 		Stores:  oidc.Stores{Keys: h.store, Grants: h.store, Consents: h.store, Ended: h.store, Writer: h.store},
-		Clients: applications{}, Identity: h.callers.Identity, Pages: h.login.Pages(), Sealer: h.store.Sealer(), URL: h.URL(), Audit: h.audit,
+		Clients: h.applications, Identity: h.callers.Identity, Pages: h.login.Pages(), Sealer: h.store.Sealer(), URL: h.URL(), Audit: h.audit,
 		Pools: h.pools, Clock: h.config.Clock, Log: h.log,
 	})
-}
-
-// applications are the clients of the OpenID provider.
-type applications struct{}
-
-// Client implements oidc.Clients.
-func (applications) Client(_ context.Context, id string) (oidc.Client, error) {
-	return oidc.Client{}, errcode.New(errcode.NotFound, "application %.80q does not exist", id)
-}
-
-// Authenticate implements oidc.Clients.
-func (applications) Authenticate(context.Context, string, string) (oidc.Client, error) {
-	return oidc.Client{}, errcode.New(errcode.Unauthorized, "the client id or the client secret is wrong")
 }

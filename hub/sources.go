@@ -37,7 +37,7 @@ func newSources(h *Hub) sources {
 
 // Bind implements fleet.Sources.
 func (s sources) Bind(ctx context.Context, want fleet.SourceWant) (repositoryID string, err error) {
-	if want.URL == bundled.NamespaceURL {
+	if bundled.Made(want.URL) != nil {
 		return "", nil
 	}
 	r, err := s.bound(ctx, want)
@@ -114,7 +114,7 @@ func (s sources) atURL(ctx context.Context, want fleet.SourceWant) (gitcache.Rep
 
 // Follow implements fleet.Sources.
 func (s sources) Follow(ctx context.Context, want fleet.SourceWant, repositoryID string) (sourceID string, err error) {
-	if want.URL == bundled.NamespaceURL {
+	if bundled.Made(want.URL) != nil {
 		return s.followBundled(ctx, want)
 	}
 	r, err := s.cache.Repository(ctx, repositoryID)
@@ -134,7 +134,7 @@ func (s sources) Follow(ctx context.Context, want fleet.SourceWant, repositoryID
 // followBundled follows files that the hub makes itself: those of this version, or
 // those that another version stored.
 func (s sources) followBundled(ctx context.Context, want fleet.SourceWant) (sourceID string, err error) {
-	own, err := bundled.Namespace()
+	own, err := bundled.Made(want.URL)()
 	if err != nil {
 		return "", err
 	}
@@ -144,7 +144,7 @@ func (s sources) followBundled(ctx context.Context, want fleet.SourceWant) (sour
 		_, err = s.store.Package(ctx, want.Ref)
 	}
 	if errcode.Is(err, errcode.NotFound) {
-		return "", want.Invalid("ref", "the hub has no files %.80q for namespaces", want.Ref)
+		return "", want.Invalid("ref", "the hub has no files %.80q for %s", want.Ref, want.URL)
 	}
 	return bundled.Source(want.Ref), err
 }

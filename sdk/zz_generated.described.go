@@ -11,10 +11,12 @@ import (
 // typed are the services of the kinds in the hub's table of objects.
 type typed struct {
 	ClusterTemplates hubv1connect.ClusterTemplatesClient
+	Applications     hubv1connect.ApplicationsClient
 }
 
 func newTyped(c connect.HTTPClient, base string, options ...connect.ClientOption) typed {
 	return typed{
 		ClusterTemplates: hubv1connect.NewClusterTemplatesClient(c, base, options...),
+		Applications:     hubv1connect.NewApplicationsClient(c, base, options...),
 	}
 }

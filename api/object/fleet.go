@@ -25,6 +25,7 @@ var ProjectLimits = Kind{
 		"ProjectLimits.namespaces":         {Set: true},
 		"ProjectLimits.kinds":              {Set: true},
 		"ProjectLimits.accounts":           {Set: true},
+		"ProjectLimits.domains":            {Set: true, Rule: rule.Domain},
 	},
 }
 

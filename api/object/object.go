@@ -181,7 +181,7 @@ const (
 // it names. They are deleted in the reverse order.
 var All = []Kind{
 	HubSettings, Project, ProjectLimits, User, ServiceAccount, Group,
-	Repository, Cluster, ClusterTemplate, ServiceContext, Outputs, ManagedNamespace, GlobalService, ServiceDeployment,
+	Repository, Cluster, ClusterTemplate, Application, ServiceContext, Outputs, ManagedNamespace, GlobalService, ServiceDeployment,
 	GroupMembership, AccessBinding, AdminGrant, LoginProvider, FederationTrust,
 	Webhook, NotificationSink, NotificationRouter, AgentUpgrade,
 }

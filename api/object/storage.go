@@ -7,8 +7,8 @@ import (
 
 // Storage describes a kind whose objects are in the hub's table of objects. Its service,
 // messages, storage, rules, events, audit records, commands and manifests are made of its
-// description; only the message of its settings is written by hand. Its objects are of the
-// hub as a whole: whoever may read something reads them.
+// description; only the message of its settings is written by hand. Unless they are in
+// projects, its objects are of the hub as a whole: whoever may read something reads them.
 type Storage struct {
 	// Called is one object for people, "cluster template".
 	Called string
@@ -16,7 +16,10 @@ type Storage struct {
 	Short string
 	// Settings is the message of axle.hub.v1 that people write, in the file File.proto.
 	Settings, File string
-	// Write is the right that Apply and Delete need, on the hub as a whole.
+	// InProject is set for objects that are in the project that their field project names,
+	// which cannot change: they are read and written with rights in it.
+	InProject bool
+	// Write is the right that Apply and Delete need, in the project or on the hub as a whole.
 	Write string
 	// Prefix begins the ids.
 	Prefix string

@@ -78,6 +78,8 @@ func Lines(l *hubv1.ProjectLimits) []Line {
 		{"Most machines", number(l.GetMachines())},
 		{"Most services", number(l.GetServices())},
 		{"Most open previews", number(l.GetPreviews())},
+		{"Most applications", number(l.GetApplications())},
+		{"Domains", strings.Join(l.GetDomains(), ", ")},
 		{"Sync windows", strings.Join(windows, "\n")},
 	}
 }
@@ -92,10 +94,11 @@ func number(n int32) string {
 // Flags are the flags that declare limits.
 type Flags struct {
 	namespaces, kinds, accounts, windows []string
+	domains                              []string
 	clusterScoped                        bool
 	account                              string
 	clusters, machines                   int32
-	services, previews                   int32
+	services, previews, applications     int32
 }
 
 // Register adds the flags to a command.
@@ -110,6 +113,8 @@ func (l *Flags) Register(c *cobra.Command) {
 	f.Int32Var(&l.machines, "max-machines", 0, "how many machines the project's clusters from templates may have together; 0 lifts the limit")
 	f.Int32Var(&l.services, "max-services", 0, "how many services the project may have; 0 lifts the limit")
 	f.Int32Var(&l.previews, "max-previews", 0, "how many previews of the project's services may be open at once; 0 lifts the limit")
+	f.Int32Var(&l.applications, "max-applications", 0, "how many applications the project may have; 0 lifts the limit")
+	flagvalue.List(f, &l.domains, "allow-domain", "domain that the project owns: the URIs of its applications lie below it; may be repeated, an empty value removes all")
 	f.StringArrayVar(&l.windows, "sync-window", nil, WindowForm+"; may be repeated, an empty value removes all")
 }
 
@@ -149,6 +154,12 @@ func (l *Flags) Change(c *cobra.Command, limits *hubv1.ProjectLimits) (*hubv1.Pr
 	}
 	if given("max-previews") {
 		limits.Previews = l.previews
+	}
+	if given("max-applications") {
+		limits.Applications = l.applications
+	}
+	if given("allow-domain") {
+		limits.Domains = withoutEmpty(l.domains)
 	}
 	if given("sync-window") {
 		windows, err := ParseWindows(l.windows)

@@ -34,7 +34,7 @@ func project(p fleet.Project) *hubv1.Project {
 	if l := p.Limits; !l.Zero() {
 		out.Limits = &hubv1.ProjectLimits{
 			Namespaces: l.Namespaces, Kinds: l.Kinds, ClusterScoped: l.ClusterScoped, ServiceAccount: l.ServiceAccount, Accounts: l.Accounts, SyncWindows: windowMessages(l.SyncWindows),
-			Clusters: int32(l.Clusters), Machines: int32(l.Machines), Services: int32(l.Services), Previews: int32(l.Previews),
+			Clusters: int32(l.Clusters), Machines: int32(l.Machines), Services: int32(l.Services), Previews: int32(l.Previews), Domains: l.Domains, Applications: int32(l.Applications),
 		}
 	}
 	return out
@@ -43,7 +43,7 @@ func project(p fleet.Project) *hubv1.Project {
 func limits(m *hubv1.ProjectLimits) fleet.Limits {
 	return fleet.Limits{
 		Namespaces: m.GetNamespaces(), Kinds: m.GetKinds(), ClusterScoped: m.GetClusterScoped(), ServiceAccount: m.GetServiceAccount(), Accounts: m.GetAccounts(), SyncWindows: windows(m.GetSyncWindows()),
-		Clusters: int(m.GetClusters()), Machines: int(m.GetMachines()), Services: int(m.GetServices()), Previews: int(m.GetPreviews()),
+		Clusters: int(m.GetClusters()), Machines: int(m.GetMachines()), Services: int(m.GetServices()), Previews: int(m.GetPreviews()), Domains: m.GetDomains(), Applications: int(m.GetApplications()),
 	}
 }
 

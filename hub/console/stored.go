@@ -11,6 +11,7 @@ import (
 	described "github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/hub/console/objectsapi"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/routes"
 )
 
@@ -30,14 +31,59 @@ func withActions(actions map[string]identity.Action) map[string]identity.Action 
 	return actions
 }
 
-// withFinders adds how the objects of those calls are found. Writing one of the table is about
-// the hub as a whole, and has no finder.
+// withFinders adds how the objects of those calls are found. Writing one that is in no project
+// is about the hub as a whole, and has no finder.
 func withFinders(finders map[string]finder) map[string]finder {
 	maps.Copy(finders, notificationScopes)
 	for _, k := range described.Stored() {
 		finders[objectsapi.Procedure(k, k.Calls.List)], finders[objectsapi.Procedure(k, k.Calls.Get)] = anywhere, anywhere
+		if k.Storage.InProject {
+			finders[objectsapi.Procedure(k, k.Calls.Get)], finders[objectsapi.Procedure(k, k.Calls.Delete)] = ofStored(k), ofStored(k)
+			finders[objectsapi.Procedure(k, k.Calls.Update)] = ofAppliedStored(k)
+		}
 	}
 	return finders
+}
+
+// storedNamed is an action on an object that is in a project.
+func (s *Server) storedNamed(ctx context.Context, k described.Kind, action identity.Action, name string) (permission, error) {
+	n := permission{action: action, what: k.Storage.Called + " " + name, missing: errcode.New(errcode.NotFound, "%s %.80q does not exist; axle %s list shows the existing ones", k.Storage.Called, name, k.Noun)}
+	project, err := s.stored().ProjectID(ctx, k, name)
+	if err == nil {
+		n.scope.Project = project
+		n.flag, err = s.projectFlag(ctx, project)
+	}
+	return n, err
+}
+
+func ofStored(k described.Kind) finder {
+	return func(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+		return one(s.storedNamed(ctx, k, action, message.(interface{ GetName() string }).GetName()))
+	}
+}
+
+// ofAppliedStored needs the object that exists, the project that the request names, and what
+// is needed to create a service on the cluster that it newly names: that is what it makes there.
+func ofAppliedStored(k described.Kind) finder {
+	return func(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+		m := message.(proto.Message)
+		name, cluster := message.(interface{ GetName() string }).GetName(), objectsapi.Named(m, "cluster")
+		at, err := s.storedNamed(ctx, k, action, name)
+		if err != nil && !errcode.Is(err, errcode.NotFound) {
+			return nil, err
+		}
+		permissions := needed(err == nil, at)
+		in, err := one(s.projectPermission(ctx, action, objectsapi.Named(m, "project")))
+		if permissions = append(permissions, in...); err != nil || cluster == "" {
+			return permissions, err
+		}
+		had, err := s.stored().Settings(ctx, k, name)
+		if err != nil || had != nil && objectsapi.Text(had, "cluster") == cluster {
+			return permissions, err
+		}
+		on, err := one(s.clusterPermission(ctx, identity.ActionCreate, cluster))
+		return append(permissions, on...), err
+	}
 }
 
 // withTopics adds the nouns of those kinds in audit records.

@@ -12,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // Limits are what the services of a project may touch, and when. The hub
@@ -39,13 +40,17 @@ type Limits struct {
 	Machines int `json:"machines,omitempty"`
 	Services int `json:"services,omitempty"`
 	Previews int `json:"previews,omitempty"`
+	// Domains are those that the project owns: URIs of its applications lie below them. Empty
+	// is none. Applications is how many of them it may have; 0 is no limit.
+	Domains      []string `json:"domains,omitempty"`
+	Applications int      `json:"applications,omitempty"`
 	// HubWindows are those of the hub as a whole; they cannot be declared here.
 	HubWindows []SyncWindow `json:"hubWindows,omitempty"`
 }
 
 // Zero reports whether nothing is limited.
 func (l Limits) Zero() bool {
-	return len(l.Namespaces)+len(l.Kinds)+len(l.Accounts)+len(l.SyncWindows)+len(l.HubWindows)+l.Clusters+l.Machines+l.Services+l.Previews == 0 && !l.ClusterScoped && l.ServiceAccount == ""
+	return len(l.Namespaces)+len(l.Kinds)+len(l.Accounts)+len(l.Domains)+len(l.SyncWindows)+len(l.HubWindows)+l.Clusters+l.Machines+l.Services+l.Previews+l.Applications == 0 && !l.ClusterScoped && l.ServiceAccount == ""
 }
 
 func (l Limits) allowsNamespace(namespace string) bool {
@@ -66,7 +71,7 @@ func (l Limits) check() error {
 			return err
 		}
 	}
-	if err := cmp.Or(l.checkNumbers(), l.checkAccount()); err != nil {
+	if err := cmp.Or(l.checkNumbers(), l.checkAccount(), l.checkDomains()); err != nil {
 		return err
 	}
 	for _, account := range l.Accounts {
@@ -76,6 +81,22 @@ func (l Limits) check() error {
 		}
 	}
 	return specrules.CheckWindows("limits.syncWindows", l.SyncWindows)
+}
+
+// maxDomains is how many domains a project may own.
+const maxDomains = 100
+
+// checkDomains refuses what is no domain that a browser shows as it is written here.
+func (l Limits) checkDomains() error {
+	if len(l.Domains) > maxDomains {
+		return specrules.Field("limits.domains", "has %d entries; at most %d are allowed", len(l.Domains), maxDomains)
+	}
+	for _, domain := range l.Domains {
+		if !rule.Domain.Valid(domain) || len(domain) > 253 {
+			return specrules.Field("limits.domains", "%.80q is not a domain; use %s", domain, rule.Domain.Words)
+		}
+	}
+	return nil
 }
 
 // checkAccount refuses an account that agents would refuse to impersonate: a
@@ -182,12 +203,13 @@ func (p Project) deliver(hub []SyncWindow) Limits {
 	l := p.Limits
 	l.HubWindows = hub
 	// The hub itself decides about these.
-	l.Accounts, l.Clusters, l.Machines, l.Services, l.Previews = nil, 0, 0, 0, 0
+	l.Accounts, l.Domains, l.Clusters, l.Machines, l.Services, l.Previews, l.Applications = nil, nil, 0, 0, 0, 0, 0
 	return l.ordered()
 }
 
 func (l Limits) ordered() Limits {
 	l.Namespaces, l.Kinds, l.Accounts = specrules.Sorted(l.Namespaces), specrules.Sorted(l.Kinds), specrules.Sorted(l.Accounts)
+	l.Domains = specrules.Sorted(l.Domains)
 	l.SyncWindows, l.HubWindows = specrules.Windows(l.SyncWindows), specrules.Windows(l.HubWindows)
 	return l
 }

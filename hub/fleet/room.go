@@ -53,12 +53,30 @@ func (f Templates) RoomForServices(ctx context.Context, p Project) (int, error) 
 // count counts the open ones.
 func (f *projects) RoomForPreview(ctx context.Context, projectID string, count func(ctx context.Context, projectID string) (int, error)) error {
 	p, err := f.project(ctx, projectID)
-	if err != nil || p.Limits.Previews == 0 {
+	if err != nil {
 		return err
 	}
-	room, err := p.Room(ctx, p.Limits.Previews, count)
+	return p.join(ctx, "previews", p.Limits.Previews, count)
+}
+
+// RoomForApplication returns Forbidden if a project may have no more applications; count
+// counts them.
+func (f *projects) RoomForApplication(ctx context.Context, projectID string, count func(ctx context.Context, projectID string) (int, error)) error {
+	p, err := f.project(ctx, projectID)
+	if err != nil {
+		return err
+	}
+	return p.join(ctx, "applications", p.Limits.Applications, count)
+}
+
+// join returns Forbidden if the project has as many of something as it may have.
+func (p Project) join(ctx context.Context, what string, most int, count func(ctx context.Context, projectID string) (int, error)) error {
+	if most == 0 {
+		return nil
+	}
+	room, err := p.Room(ctx, most, count)
 	if err == nil {
-		err = p.full("previews", p.Limits.Previews, room)
+		err = p.full(what, most, room)
 	}
 	if err == nil {
 		err = joined(ctx, p.ID)
@@ -104,7 +122,7 @@ func (f *projects) machinesOfProject(ctx context.Context, projectID string) (n i
 
 // checkNumbers refuses negative numbers.
 func (l Limits) checkNumbers() error {
-	for at, n := range map[string]int{"limits.clusters": l.Clusters, "limits.machines": l.Machines, "limits.services": l.Services, "limits.previews": l.Previews} {
+	for at, n := range map[string]int{"limits.clusters": l.Clusters, "limits.machines": l.Machines, "limits.services": l.Services, "limits.previews": l.Previews, "limits.applications": l.Applications} {
 		if n < 0 {
 			return specrules.Field(at, "%d is negative; 0 is no limit", n)
 		}

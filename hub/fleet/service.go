@@ -153,6 +153,8 @@ type ServiceRequest struct {
 	ParentID string
 	// DryRun checks everything and stores nothing.
 	DryRun bool
+	// ours is set for a service that the hub itself declares; see ApplyOurs.
+	ours bool
 }
 
 // Outcome says what ApplyService did.

@@ -140,7 +140,7 @@ func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (Stored
 		ProjectID: cluster.ProjectID, Project: cluster.Project, Spec: r.Spec, ParentID: r.ParentID,
 		DeclaredBy: by, ManagedBy: managed.Created(ctx), CreatedAt: f.now(), UpdatedAt: f.now(),
 	}}
-	if err := f.declare(ctx, &s, Service{}, r.Project, cluster); err != nil {
+	if err := f.declare(ctx, &s, Service{}, r, cluster); err != nil {
 		return StoredService{}, err
 	}
 	// A transaction that changes or deletes the cluster reads its services.
@@ -189,7 +189,7 @@ func (f *Fleet) update(ctx context.Context, by string, before StoredService, r S
 	if r.ParentID != "" {
 		s.ParentID = r.ParentID
 	}
-	if err := f.declare(ctx, &s, before.Service, r.Project, cluster); err != nil {
+	if err := f.declare(ctx, &s, before.Service, r, cluster); err != nil {
 		return before, false, err
 	}
 	s.ManagedBy, err = managed.Write(ctx, "service "+s.Ref().String(), before.ManagedBy, !reflect.DeepEqual(s, before))
@@ -261,7 +261,7 @@ func (f *Fleet) redeliver(ctx context.Context, s *StoredService, before StoredSe
 
 // declare checks s.Spec and fills in what follows from it: project, source,
 // configuration.
-func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, project string, cluster Cluster) error {
+func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, r ServiceRequest, cluster Cluster) error {
 	spec, err := partial.Normal(s.Spec)
 	if err != nil {
 		return err
@@ -276,7 +276,7 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, p
 	if err := checkParent(ctx, f.store, s.ParentID, before.ParentID); err != nil {
 		return err
 	}
-	if err := f.enter(ctx, s, before, project); err != nil {
+	if err := f.enter(ctx, s, before, r.Project); err != nil {
 		return err
 	}
 	if err := f.takeConfiguration(ctx, s, before); err != nil {
@@ -286,7 +286,7 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, p
 	if s.ProjectID != before.ProjectID {
 		had = Bound{} // in another project, nothing is bound yet
 	}
-	repositories, err := binding.Bind(ctx, f.sources, s.Spec, s.ProjectID, had, false)
+	repositories, err := binding.Bind(ctx, f.sources, s.Spec, s.ProjectID, had, r.ours)
 	if err != nil {
 		return err
 	}

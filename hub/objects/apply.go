@@ -21,6 +21,9 @@ type Wanted struct {
 	Spec json.RawMessage
 	// References have a Field, a Position, a TargetKind and a Name each.
 	References []Reference
+	// Secrets are the values of secret fields that were given, by field; nothing keeps them
+	// but the part of the kind.
+	Secrets map[string]string
 	// Revision is the one to change; 0 is any.
 	Revision int64
 	DryRun   bool
@@ -51,6 +54,9 @@ func (s *Objects) Apply(ctx context.Context, k Kind, by string, w Wanted) (out S
 		out, outcome, err = s.apply(ctx, k, by, w, pinned)
 		return err
 	})
+	if part := s.config.Parts[k.Name]; part != nil && err == nil && outcome != Unchanged && !w.DryRun {
+		part.Wrote(ctx, out.Object)
+	}
 	return out, outcome, err
 }
 
@@ -77,6 +83,20 @@ func (s *Objects) apply(ctx context.Context, k Kind, by string, w Wanted, pinned
 	}
 	changes := !bytes.Equal(w.Spec, before.Spec) || !bytes.Equal(pinned, before.Pinned) || !slices.EqualFunc(references, had, sameTarget)
 	next := before
+	next.Kind, next.Name, next.Spec, next.Pinned = k.Name, w.Name, w.Spec, pinned
+	if !exists {
+		next.ID = identity.NewID(k.Prefix)
+	}
+	if k.InProject {
+		next.ProjectID = projectOf(references)
+	}
+	if part := s.config.Parts[k.Name]; part != nil {
+		other, err := part.Put(ctx, before, next, references, w.Secrets, w.DryRun)
+		if err != nil {
+			return out, "", err
+		}
+		changes = changes || other
+	}
 	if outcome = Created; exists {
 		if next.ManagedBy, err = managed.Write(ctx, k.Noun+" "+w.Name, before.ManagedBy, changes); err != nil {
 			return out, "", err
@@ -88,14 +108,23 @@ func (s *Objects) apply(ctx context.Context, k Kind, by string, w Wanted, pinned
 		if err := s.room(ctx, k); err != nil {
 			return out, "", err
 		}
-		next = Object{ID: identity.NewID(k.Prefix), Kind: k.Name, Name: w.Name, ManagedBy: managed.Created(ctx), CreatedAt: clock.Micros(s.config.Clock.Now())}
+		next.ManagedBy, next.CreatedAt = managed.Created(ctx), clock.Micros(s.config.Clock.Now())
 	}
-	next.Pinned = pinned
-	next.Spec, next.Revision, next.DeclaredBy, next.UpdatedAt = w.Spec, before.Revision+1, by, clock.Micros(s.config.Clock.Now())
+	next.Revision, next.DeclaredBy, next.UpdatedAt = before.Revision+1, by, clock.Micros(s.config.Clock.Now())
 	if !w.DryRun {
 		err = s.put(ctx, k, before, next, references, outcome)
 	}
 	return Shown{next, references}, outcome, err
+}
+
+// projectOf is the project that the field of that name refers to.
+func projectOf(references []Reference) string {
+	for _, r := range references {
+		if r.Field == "project" {
+			return r.TargetID
+		}
+	}
+	return ""
 }
 
 // put stores what an object becomes, with its event.
@@ -129,7 +158,7 @@ func record(ctx context.Context, o Object, e event.Entry) error {
 
 // room returns Conflict when no further object may be made.
 func (s *Objects) room(ctx context.Context, k Kind) error {
-	n, err := s.config.Store.CountObjects(ctx, k.Name)
+	n, err := s.config.Store.CountObjects(ctx, k.Name, "")
 	if err == nil && n >= int64(k.Limit) {
 		err = errcode.New(errcode.Conflict, "there are %d %ss in the hub; at most %d are allowed: delete one first", n, k.Noun, k.Limit)
 	}

@@ -27,6 +27,8 @@ type Kind struct {
 	// lists them.
 	Prefix, List string
 	Limit        int
+	// InProject is set when objects are in the project that their field project names.
+	InProject bool
 }
 
 // missing is the error for an object that does not exist.
@@ -42,6 +44,8 @@ type Object struct {
 	Revision, CreatedAt, UpdatedAt int64
 	ManagedBy                      managed.Manager
 	DeclaredBy                     string
+	// ProjectID is the project that it is in; empty is the hub as a whole.
+	ProjectID string
 	// Pinned is what the part of the kind found for the settings, as JSON of its own.
 	Pinned json.RawMessage
 }
@@ -60,10 +64,10 @@ type Reference struct {
 type Store interface {
 	// Object returns one by its name. NotFound.
 	Object(ctx context.Context, kind, name string) (Object, bool, error)
-	// Objects returns those after a name, in order of names.
-	Objects(ctx context.Context, kind, after string, limit int) ([]Object, error)
-	// CountObjects counts those of a kind.
-	CountObjects(ctx context.Context, kind string) (int64, error)
+	// Objects returns those after a name whose projects are within reach, in order of names.
+	Objects(ctx context.Context, kind, after string, reach identity.Reach, limit int) ([]Object, error)
+	// CountObjects counts those of a kind, in a project unless it is empty.
+	CountObjects(ctx context.Context, kind, projectID string) (int64, error)
 	// InsertObject creates one. Conflict when the name is taken.
 	InsertObject(ctx context.Context, o Object) error
 	// UpdateObject changes the revision before the one of o, and reports whether that was
@@ -91,21 +95,35 @@ type Target struct {
 // Check is what a part of the hub requires of its kind, beyond the rules of the fields.
 type Check func(ctx context.Context, spec json.RawMessage, references []Reference) error
 
+// Part is the part of the hub that a kind is about. Put and Delete are called in the
+// transaction of a write.
+type Part interface {
+	// Put is called for each declaration with what the object becomes, and the secrets that
+	// were given with it, by field. before has no ID for a new one. It reports whether
+	// it changed something of its own; in a dry run it only checks.
+	Put(ctx context.Context, before, after Object, references []Reference, secrets map[string]string, dryRun bool) (changes bool, err error)
+	// Wrote is called after the transaction of a declaration that changed something.
+	Wrote(ctx context.Context, o Object)
+	// Delete is called before an object is deleted.
+	Delete(ctx context.Context, o Object) error
+}
+
 // Prepare is what a part of the hub looks up for an object before it is declared, such as the
 // commit of a branch. References have names. It runs outside of the transaction, and what it
 // returns is stored with the object; another result is a change of the object.
 type Prepare func(ctx context.Context, spec json.RawMessage, references []Reference) (pinned json.RawMessage, err error)
 
-// Config has what Objects needs. Checks, Prepares and Clock are optional.
+// Config has what Objects needs. Checks, Prepares, Parts and Clock are optional.
 type Config struct {
 	Store  Store
 	Writer interface {
 		Write(ctx context.Context, fn func(ctx context.Context) error) error
 	}
-	// Targets are those of each kind that is named, Checks and Prepares those of a kind.
+	// Targets are those of each kind that is named, Checks, Prepares and Parts those of a kind.
 	Targets  map[string]Target
 	Checks   map[string]Check
 	Prepares map[string]Prepare
+	Parts    map[string]Part
 	Clock    clock.Clock
 }
 
@@ -150,7 +168,7 @@ func (s *Objects) List(ctx context.Context, k Kind, after string, size int, reac
 	if size <= 0 || size > MaxPage {
 		size = MaxPage
 	}
-	all, err := s.config.Store.Objects(ctx, k.Name, after, size+1)
+	all, err := s.config.Store.Objects(ctx, k.Name, after, k.within(reach), size+1)
 	if err != nil {
 		return nil, false, err
 	}
@@ -159,6 +177,14 @@ func (s *Objects) List(ctx context.Context, k Kind, after string, size int, reac
 	}
 	page, err = s.shown(ctx, all, reach)
 	return page, more, err
+}
+
+// within is where the objects of a list are: whoever reads something reads those of no project.
+func (k Kind) within(reach identity.Reach) identity.Reach {
+	if k.InProject {
+		return reach
+	}
+	return identity.All
 }
 
 // shown adds what objects refer to. A name that is out of reach is empty.
@@ -212,6 +238,11 @@ func (s *Objects) Delete(ctx context.Context, k Kind, by, name string) error {
 		}
 		if err := s.Unused(ctx, k.Noun+" "+name, o.ID); err != nil {
 			return err
+		}
+		if part := s.config.Parts[k.Name]; part != nil {
+			if err := part.Delete(ctx, o); err != nil {
+				return err
+			}
 		}
 		held, err := s.config.Store.DeleteObject(ctx, o)
 		if err == nil && !held {

@@ -15,6 +15,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 	"github.com/zitadel/oidc/v3/pkg/op"
 
+	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -33,7 +34,7 @@ const askedFor = 15 * time.Minute
 // request is a request for authorization whose client and redirect URI are right, so that
 // errors go to the application.
 type request struct {
-	client   Client
+	client   application.Client
 	redirect string
 	query    url.Values
 	scopes   []string
@@ -206,7 +207,7 @@ func (p *Provider) carryOut(w http.ResponseWriter, r *http.Request, q *request, 
 	}
 	person, err := p.gate.person(r.Context(), q.client, v.ID)
 	if err == nil && q.client.SecondFactor && !v.SecondFactor {
-		err = errcode.New(errcode.Forbidden, "%s lets in only who logs in with a second factor: add one-time codes or a passkey to your account at /login/account, log out and log in with it", q.client.called())
+		err = errcode.New(errcode.Forbidden, "%s lets in only who logs in with a second factor: add one-time codes or a passkey to your account at /login/account, log out and log in with it", q.client.Title)
 	}
 	if err == nil && slices.Contains(q.scopes, scopeGroups) {
 		_, err = p.gate.groups(q.client, person)
@@ -285,7 +286,7 @@ func (p *Provider) refused(w http.ResponseWriter, r *http.Request, q *request, v
 	if q.silent() {
 		return false, redirected{"access_denied", "the person may not log in to this application"}
 	}
-	p.config.Pages.Refuse(w, r, http.StatusForbidden, "No access to "+q.client.called(), errcode.Message(err))
+	p.config.Pages.Refuse(w, r, http.StatusForbidden, "No access to "+q.client.Title, errcode.Message(err))
 	return true, nil
 }
 
@@ -317,7 +318,7 @@ func (p *Provider) agreed(w http.ResponseWriter, r *http.Request, q *request, v 
 		host = u.Host
 	}
 	p.config.Pages.AskConsent(w, r, login.Consent{
-		Application: q.client.called(), Host: host, Gets: gets(q.scopes), Action: Path + "/consent",
+		Application: q.client.Title, Host: host, Gets: gets(q.scopes), Action: Path + "/consent",
 		Fields: map[string]string{"request": q.query.Encode()}, To: q.redirect,
 	})
 	return false, nil
@@ -380,7 +381,7 @@ func withAnswer(uri string, answer url.Values) string {
 }
 
 // record records a sign-in in the audit log.
-func (p *Provider) record(r *http.Request, c Client, v login.Visitor, result, reason string) {
+func (p *Provider) record(r *http.Request, c application.Client, v login.Visitor, result, reason string) {
 	a := audit.Record{
 		At: p.now(), Actor: v.Name, ActorKind: string(v.Kind), ActorID: v.ID, TokenID: v.TokenID, Source: pool.Network(r.RemoteAddr),
 		Action: "application.login", Kind: "application", Name: c.Name, Result: result,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -113,7 +114,7 @@ func (p *Provider) deliver(ctx context.Context, l Logout) {
 }
 
 // notify sends a logout token, as OpenID Connect Back-Channel Logout 1.0 has it.
-func (p *Provider) notify(ctx context.Context, c Client, l Logout) error {
+func (p *Provider) notify(ctx context.Context, c application.Client, l Logout) error {
 	token, err := p.logoutToken(ctx, c, l)
 	if err != nil {
 		return err
@@ -137,8 +138,8 @@ func (p *Provider) notify(ctx context.Context, c Client, l Logout) error {
 }
 
 // logoutToken signs what an application needs to know of an ended session.
-func (p *Provider) logoutToken(ctx context.Context, c Client, l Logout) (string, error) {
-	k, err := p.keys.signing(ctx, c.algorithm())
+func (p *Provider) logoutToken(ctx context.Context, c application.Client, l Logout) (string, error) {
+	k, err := p.keys.signing(ctx, c.Algorithm)
 	if err != nil {
 		return "", err
 	}

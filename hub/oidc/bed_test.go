@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
@@ -65,29 +66,29 @@ type replica struct {
 // clients are those of a bed.
 type clients struct {
 	mu  sync.Mutex
-	all map[string]oidc.Client
+	all map[string]application.Client
 }
 
 // Client implements oidc.Clients.
-func (c *clients) Client(_ context.Context, id string) (oidc.Client, error) {
+func (c *clients) Client(_ context.Context, id string) (application.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if one, ok := c.all[id]; ok {
 		return one, nil
 	}
-	return oidc.Client{}, errcode.New(errcode.NotFound, "there is no application %q", id)
+	return application.Client{}, errcode.New(errcode.NotFound, "there is no application %q", id)
 }
 
 // Authenticate implements oidc.Clients.
-func (c *clients) Authenticate(ctx context.Context, id, text string) (oidc.Client, error) {
+func (c *clients) Authenticate(ctx context.Context, id, text string) (application.Client, error) {
 	one, err := c.Client(ctx, id)
 	if err != nil || one.Public || text != secret {
-		return oidc.Client{}, errcode.New(errcode.Unauthorized, "the client id or the client secret is wrong")
+		return application.Client{}, errcode.New(errcode.Unauthorized, "the client id or the client secret is wrong")
 	}
 	return one, nil
 }
 
-func (c *clients) change(id string, change func(*oidc.Client)) {
+func (c *clients) change(id string, change func(*application.Client)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	one := c.all[id]
@@ -110,7 +111,7 @@ func (r *records) Add(_ context.Context, a audit.Record) {
 
 func newBed(t *testing.T, d storetest.Database, replicas int) *bed {
 	t.Helper()
-	b := &bed{Identity: identitytest.New(t, d), clients: &clients{all: map[string]oidc.Client{}}, audit: &records{}}
+	b := &bed{Identity: identitytest.New(t, d), clients: &clients{all: map[string]application.Client{}}, audit: &records{}}
 	// The library reads the machine's clock.
 	b.Fleet.Clock.Advance(time.Since(b.Fleet.Clock.Now()))
 	server := httptest.NewServer(b)
@@ -123,11 +124,11 @@ func newBed(t *testing.T, d storetest.Database, replicas int) *bed {
 	}
 	made := b.NewProject("shop")
 	b.project.ID, b.project.Name = made.ID, made.Name
-	b.clients.change(app, func(c *oidc.Client) {
-		*c = oidc.Client{ID: app, Name: "orders", Title: "Orders", ProjectID: b.project.ID, RedirectURIs: []string{callback, plainCallback}, DeclaredBy: "olga@example.com"}
+	b.clients.change(app, func(c *application.Client) {
+		*c = application.Client{ID: app, Name: "orders", Title: "Orders", ProjectID: b.project.ID, Settings: application.Settings{RedirectURIs: []string{callback, plainCallback}}, Access: 15 * time.Minute, Identity: 10 * time.Minute, Refresh: 720 * time.Hour, Algorithm: "RS256", DeclaredBy: "olga@example.com"}
 	})
-	b.clients.change(native, func(c *oidc.Client) {
-		*c = oidc.Client{ID: native, Name: "orders-cli", ProjectID: b.project.ID, Public: true, RedirectURIs: []string{"http://127.0.0.1/cb"}, Algorithm: "ES256"}
+	b.clients.change(native, func(c *application.Client) {
+		*c = application.Client{ID: native, Name: "orders-cli", ProjectID: b.project.ID, Settings: application.Settings{Public: true, RedirectURIs: []string{"http://127.0.0.1/cb"}}, Title: "Orders by command line", Access: 15 * time.Minute, Identity: 10 * time.Minute, Refresh: 720 * time.Hour, Algorithm: "ES256"}
 	})
 	return b
 }
@@ -200,7 +201,7 @@ func (b *bed) user(name string) identity.User {
 	}
 	b.bind(name)
 	for _, id := range []string{app, native} {
-		b.clients.change(id, func(c *oidc.Client) { c.Users = append(c.Users, u.Name) })
+		b.clients.change(id, func(c *application.Client) { c.Users = append(c.Users, u.Name) })
 	}
 	for _, r := range b.replicas {
 		eventually.For(b.T, limit, "every replica knows the person", func() error {

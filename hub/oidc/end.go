@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
@@ -187,7 +188,7 @@ func (p *Provider) look(ctx context.Context) (err error) {
 
 // endPairs ends the grants of those who may not log in to the client any more.
 func (p *Provider) endPairs(ctx context.Context, pairs []Pair) error {
-	clients := map[string]*Client{}
+	clients := map[string]*application.Client{}
 	for _, pair := range pairs {
 		c, read := clients[pair.ClientID]
 		if !read {
@@ -219,7 +220,7 @@ func (p *Provider) endPairs(ctx context.Context, pairs []Pair) error {
 }
 
 // endPair ends all grants of a person for a client, and queues the notices.
-func (p *Provider) endPair(ctx context.Context, pair Pair, c *Client, why string) error {
+func (p *Provider) endPair(ctx context.Context, pair Pair, c *application.Client, why string) error {
 	err := p.config.Stores.Writer.Write(ctx, func(ctx context.Context) error {
 		grants, err := p.config.Stores.Ended.GrantsOf(ctx, pair)
 		if err != nil {
@@ -286,7 +287,7 @@ func (p *Provider) endSessions(ctx context.Context, tokenIDs []string) error {
 
 // endGrants deletes those of some grants of one client that ends holds for, takes the others
 // out of their session, and queues a notice for each session.
-func (p *Provider) endGrants(ctx context.Context, grants []Grant, c *Client, ends func(Grant) bool) error {
+func (p *Provider) endGrants(ctx context.Context, grants []Grant, c *application.Client, ends func(Grant) bool) error {
 	now := clock.Micros(p.config.Clock.Now())
 	var gone, outlive []string
 	told := map[string]bool{}

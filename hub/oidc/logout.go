@@ -11,6 +11,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 	"github.com/zitadel/oidc/v3/pkg/op"
 
+	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/pool"
 )
@@ -39,7 +40,7 @@ func (p *Provider) introspect(w http.ResponseWriter, r *http.Request) {
 	respond(w, info, http.StatusOK)
 }
 
-func (p *Provider) described(ctx context.Context, asks Client, token string) (*oidc.IntrospectionResponse, error) {
+func (p *Provider) described(ctx context.Context, asks application.Client, token string) (*oidc.IntrospectionResponse, error) {
 	prefix, kind := prefixAccess, kindAccess
 	if strings.HasPrefix(token, prefixRefresh) {
 		prefix, kind = prefixRefresh, kindRefresh
@@ -93,7 +94,7 @@ func (p *Provider) revoke(w http.ResponseWriter, r *http.Request) {
 		if kind == kindRefresh {
 			err = p.grants.end(r.Context(), g.ID)
 		} else {
-			err = p.config.Stores.Writer.Write(r.Context(), func(ctx context.Context) error { return p.config.Stores.Grants.DeleteSecret(ctx, s.Hash) })
+			err = p.config.Stores.Writer.Write(r.Context(), func(ctx context.Context) error { return p.config.Stores.Grants.DeleteGrantSecret(ctx, s.Hash) })
 		}
 	}
 	if err != nil && !errcode.Is(err, errcode.Unauthorized) {

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/identity"
-	"github.com/axle-cd/axle/hub/oidc"
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -47,7 +47,7 @@ func (b *bed) notices(refuse int) *notices {
 	n := &notices{refuse: refuse}
 	s := httptest.NewServer(n)
 	b.T.Cleanup(s.Close)
-	b.clients.change(app, func(c *oidc.Client) { c.BackChannelLogoutURI = s.URL })
+	b.clients.change(app, func(c *application.Client) { c.BackChannelLogoutURI = s.URL })
 	return n
 }
 
@@ -91,7 +91,7 @@ func TestApplicationsLogPeopleOut(t *testing.T) {
 		b := newBed(t, d, replicasOn(d))
 		b.run()
 		u, n := b.user("bob@example.com"), b.notices(2)
-		b.clients.change(app, func(c *oidc.Client) { c.PostLogoutRedirectURIs = []string{"https://orders.example.com/bye"} })
+		b.clients.change(app, func(c *application.Client) { c.PostLogoutRedirectURIs = []string{"https://orders.example.com/bye"} })
 		v := b.visitor("bob@example.com")
 		stays, goes := b.scoped(t, v, "openid offline_access"), b.scoped(t, v, "openid email")
 		party, _ := b.openidClient(app, secret)
@@ -124,7 +124,7 @@ func TestALogoutNeedsAnIDTokenOfTheSession(t *testing.T) {
 		b := newBed(t, d, 1)
 		b.user("bob@example.com")
 		b.user("carol@example.com")
-		b.clients.change(app, func(c *oidc.Client) { c.PostLogoutRedirectURIs = []string{"https://orders.example.com/bye"} })
+		b.clients.change(app, func(c *application.Client) { c.PostLogoutRedirectURIs = []string{"https://orders.example.com/bye"} })
 		v := b.visitor("bob@example.com")
 		other := b.scoped(t, b.visitor("carol@example.com"), "openid").text("id_token")
 		for name, q := range map[string]url.Values{
@@ -172,7 +172,7 @@ func TestRemovedPeopleAreLoggedOut(t *testing.T) {
 			}
 			u := b.user(strings.ReplaceAll(name, " ", "-") + "@example.com")
 			member(u.Name)
-			b.clients.change(app, func(c *oidc.Client) { c.Users, c.Groups = nil, []string{"orders"} })
+			b.clients.change(app, func(c *application.Client) { c.Users, c.Groups = nil, []string{"orders"} })
 			n := b.notices(0)
 			tokens := b.scoped(t, b.visitor(u.Name), "openid offline_access")
 			if err := remove(u); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/store/accounts"
+	"github.com/axle-cd/axle/hub/store/applications"
 	"github.com/axle-cd/axle/hub/store/artifacts"
 	"github.com/axle-cd/axle/hub/store/auditlog"
 	"github.com/axle-cd/axle/hub/store/configuration"
@@ -46,7 +47,7 @@ var definitions = map[rows.Definition]string{
 }
 
 func init() {
-	for _, room := range []map[rows.Definition]string{accounts.Queries, auditlog.Queries, configuration.Queries, rollouts.Queries, sources.Queries, notifications.Queries, operations.Queries, objects.Queries, indexed.Queries, signins.Queries} {
+	for _, room := range []map[rows.Definition]string{accounts.Queries, auditlog.Queries, configuration.Queries, rollouts.Queries, sources.Queries, notifications.Queries, operations.Queries, objects.Queries, applications.Queries, indexed.Queries, signins.Queries} {
 		maps.Copy(definitions, room)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/store/accounts"
+	"github.com/axle-cd/axle/hub/store/applications"
 	"github.com/axle-cd/axle/hub/store/artifacts"
 	"github.com/axle-cd/axle/hub/store/auditlog"
 	"github.com/axle-cd/axle/hub/store/configuration"
@@ -63,6 +64,7 @@ type Store struct {
 	*notificationTable
 	*operationTable
 	*objectTable
+	*clientTable
 	*signinTable
 	db     *sqldb.DB
 	url    string
@@ -121,7 +123,7 @@ func open(ctx context.Context, c Config, use sqldb.Use) (s *Store, err error) {
 	s.history, s.recipes, s.statusTable = revisions.New(s.db, s.clock), artifacts.New(s.db, s.clock), statuses.New(s.db)
 	s.compared, s.accountTable, s.auditTable = previews.New(s.db), accounts.New(s.db, s.SetSetting), auditlog.New(s.db)
 	s.notificationTable, s.operationTable = notifications.New(s.db), operations.New(s.db)
-	s.objectTable, s.signinTable = objects.New(s.db), signins.New(s.db)
+	s.objectTable, s.clientTable, s.signinTable = objects.New(s.db), applications.New(s.db), signins.New(s.db)
 	s.globalTable = globals.New(s.db, s.history, s.clock)
 	s.holdTable = globals.NewHolds(s.db)
 	s.sourceTable = sources.New(s.db, s.Sealer, s.recipes.PutArtifacts)
@@ -169,6 +171,7 @@ type (
 	notificationTable = notifications.Table
 	operationTable    = operations.Table
 	objectTable       = objects.Table
+	clientTable       = applications.Table
 	signinTable       = signins.Table
 )
 

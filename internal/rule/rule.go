@@ -46,6 +46,9 @@ var (
 	LoginProvider = text(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`, "up to 40 lower-case letters, digits and dashes, such as okta, with a letter or digit at both ends")
 	// ValueSet is for contexts and outputs.
 	ValueSet = text(`^[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$`, "up to 63 letters, digits, dashes, dots and underscores, with a letter or digit at both ends")
+	// Domain is for the domains of a project: a name with a dot whose last part is no number,
+	// so that it is no address.
+	Domain = text(`^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.)+[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`, "lower-case letters, digits, dashes and dots, such as shop.example.com, without a wildcard: what is below it is meant too")
 	// Group is for groups of users. They are sent to clusters in a header. A name with a
 	// colon is of somebody who gives such names: of Kubernetes, of a cloud, of a cluster's
 	// own login (oidc:), or of the hub (axle:).
@@ -79,6 +82,8 @@ var (
 	// SinkTypes and Priorities are those of notification sinks.
 	SinkTypes  = []string{"SLACK", "TEAMS", "DISCORD", "WEBHOOK", "PLURAL"}
 	Priorities = []string{"LOW", "MEDIUM", "HIGH"}
+	// SigningAlgorithms sign the tokens of applications.
+	SigningAlgorithms = []string{"RS256", "ES256"}
 	// UsuallyFalse are the conditions of Cluster API whose truth means that something goes on;
 	// the others are to be true.
 	UsuallyFalse = []string{"Deleting", "Paused", "RollingOut", "ScalingUp", "ScalingDown", "Remediating"}

@@ -13,6 +13,7 @@ import (
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/object"
+	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/protobox"
 )
@@ -28,8 +29,8 @@ var types = sync.OnceValue(func() *runtime.Scheme {
 	return s
 })
 
-// described reads an object of a kind in the table of objects.
-func (d own) described(k object.Kind) (*Item, error) {
+// described reads an object of a kind in the table of objects. A secret is a key of a Secret.
+func (d own) described(k object.Kind, values Values) (*Item, error) {
 	typed, err := types().New(axlev1alpha1.GroupVersion.WithKind(k.Name))
 	if err == nil {
 		err = d.strict(typed)
@@ -55,6 +56,9 @@ func (d own) described(k object.Kind) (*Item, error) {
 	}
 	delete(whole.Spec, "name")
 	delete(whole.Spec, "reconciliation")
+	if err := d.secrets(k, values, whole.Spec); err != nil {
+		return nil, err
+	}
 	settings, err := json.Marshal(whole.Spec)
 	if err != nil {
 		return nil, d.invalid("%w", err)
@@ -65,6 +69,32 @@ func (d own) described(k object.Kind) (*Item, error) {
 		return nil, d.invalid("spec: %w", err)
 	}
 	return d.request(name, request), nil
+}
+
+// secrets puts the values of keys of Secrets in the place of what names them.
+func (d own) secrets(k object.Kind, values Values, spec map[string]json.RawMessage) error {
+	settings := hubv1.MessageNamed(k.Storage.Settings).Fields()
+	for i := range settings.Len() {
+		f := settings.Get(i)
+		text, given := spec[f.JSONName()+"Ref"]
+		if !given || !k.Fields[k.Storage.Settings+"."+string(f.Name())].Secret {
+			continue
+		}
+		var ref v1alpha1.KeySelector
+		if err := json.Unmarshal(text, &ref); err != nil {
+			return d.invalid("spec.%sRef: %w", f.JSONName(), err)
+		}
+		value, err := d.key(values, &ref)
+		if err != nil {
+			return err
+		}
+		if text, err = json.Marshal(value); err != nil {
+			return d.invalid("spec.%sRef: %w", f.JSONName(), err)
+		}
+		delete(spec, f.JSONName()+"Ref")
+		spec[f.JSONName()] = text
+	}
+	return nil
 }
 
 // Declaration is the request that declares an object of a kind in the table of objects,

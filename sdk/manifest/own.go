@@ -57,7 +57,7 @@ func (d own) item(values Values) (*Item, error) {
 		return d.webhook(values)
 	}
 	if k, ok := object.Named(d.meta.Kind); ok && k.Storage != nil {
-		return d.described(k)
+		return d.described(k, values)
 	}
 	return nil, d.unread()
 }
@@ -257,7 +257,7 @@ func (d own) projectLimits() (*Item, error) {
 		return nil, err
 	}
 	spec := object.Spec
-	for at, n := range map[string]*int32{"clusters": spec.Clusters, "machines": spec.Machines, "services": spec.Services, "previews": spec.Previews} {
+	for at, n := range map[string]*int32{"clusters": spec.Clusters, "machines": spec.Machines, "services": spec.Services, "previews": spec.Previews, "applications": spec.Applications} {
 		if n != nil && *n < 1 {
 			// For the hub 0 is no limit, and whoever writes it here means none at all.
 			return nil, d.invalid("spec.%s: %d is no limit; give 1 or more, or leave it out, which means no limit", at, *n)
@@ -265,7 +265,7 @@ func (d own) projectLimits() (*Item, error) {
 	}
 	return d.request(spec.Project, &hubv1.UpdateProjectRequest{Name: spec.Project, Limits: &hubv1.ProjectLimits{
 		Namespaces: spec.Namespaces, Kinds: spec.Kinds, ClusterScoped: value(spec.ClusterScoped), ServiceAccount: value(spec.ServiceAccount), Accounts: spec.Accounts, SyncWindows: syncWindows(spec.SyncWindows),
-		Clusters: value(spec.Clusters), Machines: value(spec.Machines), Services: value(spec.Services), Previews: value(spec.Previews),
+		Clusters: value(spec.Clusters), Machines: value(spec.Machines), Services: value(spec.Services), Previews: value(spec.Previews), Domains: spec.Domains, Applications: value(spec.Applications),
 	}}), nil
 }
 

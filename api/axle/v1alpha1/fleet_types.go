@@ -207,6 +207,12 @@ type ProjectLimitsSpec struct {
 	// no limit.
 	// +kubebuilder:validation:Minimum=1
 	Previews *int32 `json:"previews,omitempty"`
+	// Domains that the project owns: the URIs of its applications lie below them.
+	// Unset means none.
+	Domains []string `json:"domains,omitempty"`
+	// Applications is how many applications it may have; unset means no limit.
+	// +kubebuilder:validation:Minimum=1
+	Applications *int32 `json:"applications,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *v1alpha1.Reconciliation `json:"reconciliation,omitempty"`
 }

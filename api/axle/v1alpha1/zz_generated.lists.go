@@ -15,6 +15,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&AccessBinding{}, &AccessBindingList{},
 		&AdminGrant{}, &AdminGrantList{},
 		&AgentUpgrade{}, &AgentUpgradeList{},
+		&Application{}, &ApplicationList{},
 		&ClusterRegistration{}, &ClusterRegistrationList{},
 		&ClusterTemplate{}, &ClusterTemplateList{},
 		&FederationTrust{}, &FederationTrustList{},
@@ -83,6 +84,23 @@ type AgentUpgradeList struct {
 
 // DeepCopyObject implements runtime.Object.
 func (in *AgentUpgradeList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *Application) DeepCopy() *Application { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *Application) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// ApplicationList is a list of Application.
+type ApplicationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// Items of the list.
+	Items []Application `json:"items"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (in *ApplicationList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
 
 // DeepCopy returns a copy that shares nothing.
 func (in *ClusterRegistration) DeepCopy() *ClusterRegistration { return deepcopy.Of(in) }

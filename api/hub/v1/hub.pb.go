@@ -534,7 +534,12 @@ type ProjectLimits struct {
 	Previews int32 `protobuf:"varint,9,opt,name=previews,proto3" json:"previews,omitempty"`
 	// How many machines its clusters from templates may have together, those of pools with
 	// bounds at their most; 0, as unset, is no limit. Those that exist stay.
-	Machines      int32 `protobuf:"varint,10,opt,name=machines,proto3" json:"machines,omitempty"`
+	Machines int32 `protobuf:"varint,10,opt,name=machines,proto3" json:"machines,omitempty"`
+	// Domains that the project owns, such as shop.example.com: the URIs of its applications lie
+	// below them. Unset is none, and applications have only URIs of a person's own machine.
+	Domains []string `protobuf:"bytes,11,rep,name=domains,proto3" json:"domains,omitempty"`
+	// How many applications it may have; 0, as unset, is no limit. Those that exist stay.
+	Applications  int32 `protobuf:"varint,12,opt,name=applications,proto3" json:"applications,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -635,6 +640,20 @@ func (x *ProjectLimits) GetPreviews() int32 {
 func (x *ProjectLimits) GetMachines() int32 {
 	if x != nil {
 		return x.Machines
+	}
+	return 0
+}
+
+func (x *ProjectLimits) GetDomains() []string {
+	if x != nil {
+		return x.Domains
+	}
+	return nil
+}
+
+func (x *ProjectLimits) GetApplications() int32 {
+	if x != nil {
+		return x.Applications
 	}
 	return 0
 }
@@ -11918,7 +11937,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"managed_by\x18\b \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x12@\n" +
 	"\x11limits_managed_by\x18\t \x01(\v2\x14.axle.hub.v1.ManagerR\x0flimitsManagedBy\x12/\n" +
 	"\x13administrators_only\x18\n" +
-	" \x01(\bR\x12administratorsOnly\"\xdd\x02\n" +
+	" \x01(\bR\x12administratorsOnly\"\x9b\x03\n" +
 	"\rProjectLimits\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\x01 \x03(\tR\n" +
@@ -11932,7 +11951,9 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\bservices\x18\b \x01(\x05R\bservices\x12\x1a\n" +
 	"\bpreviews\x18\t \x01(\x05R\bpreviews\x12\x1a\n" +
 	"\bmachines\x18\n" +
-	" \x01(\x05R\bmachines\"=\n" +
+	" \x01(\x05R\bmachines\x12\x18\n" +
+	"\adomains\x18\v \x03(\tR\adomains\x12\"\n" +
+	"\fapplications\x18\f \x01(\x05R\fapplications\"=\n" +
 	"\x13ListProjectsRequest\x12&\n" +
 	"\x0fmanaged_by_tool\x18\x01 \x01(\tR\rmanagedByTool\"H\n" +
 	"\x14ListProjectsResponse\x120\n" +

@@ -70,7 +70,7 @@ func (a *API) kind(of object.Kind) *kind {
 	s := of.Storage
 	return &kind{
 		API: a, described: of,
-		stored: objects.Kind{Name: of.Name, Noun: s.Called, Topic: s.Topic(), Prefix: s.Prefix, List: "axle " + of.Noun + " list", Limit: s.Limit},
+		stored: objects.Kind{Name: of.Name, Noun: s.Called, Topic: s.Topic(), Prefix: s.Prefix, List: "axle " + of.Noun + " list", Limit: s.Limit, InProject: s.InProject},
 		apply:  hubv1.MessageNamed(of.Request), one: hubv1.MessageNamed(of.Name),
 	}
 }
@@ -124,6 +124,7 @@ func (k *kind) write(ctx context.Context, request, answer protoreflect.Message) 
 		return err
 	}
 	wanted := objects.Wanted{Name: name, Revision: get(request, "revision").Int(), DryRun: get(request, "dry_run").Bool()}
+	wanted.Secrets = k.secrets(settings)
 	if wanted.Spec, wanted.References, err = k.split(settings); err != nil {
 		return err
 	}

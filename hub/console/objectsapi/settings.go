@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/axle-cd/axle/api/object"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/objects"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/protobox"
@@ -86,6 +87,18 @@ func sort(list protoreflect.List) {
 	}
 }
 
+// secrets takes the values of secret fields out of settings, by field.
+func (k *kind) secrets(settings protoreflect.Message) map[string]string {
+	all := map[string]string{}
+	for i := range settings.Descriptor().Fields().Len() {
+		if f := settings.Descriptor().Fields().Get(i); row(k.described, f).Secret && settings.Has(f) {
+			all[string(f.Name())] = settings.Get(f).String()
+			settings.Clear(f)
+		}
+	}
+	return all
+}
+
 // split takes what names other objects out of settings, and returns the rest as JSON that
 // is the same for the same settings.
 func (k *kind) split(settings protoreflect.Message) (json.RawMessage, []objects.Reference, error) {
@@ -129,6 +142,22 @@ func (k *kind) join(o objects.Shown, settings protoreflect.Message) error {
 		}
 	}
 	return nil
+}
+
+// ProjectID is the project of the object of a name, empty for one that is in none. NotFound.
+func (a *API) ProjectID(ctx context.Context, of object.Kind, name string) (string, error) {
+	o, err := a.Objects.Get(ctx, a.kind(of).stored, name, identity.All)
+	return o.ProjectID, err
+}
+
+// Named is a field of the settings in a request that declares an object.
+func Named(request proto.Message, of protoreflect.Name) string {
+	return Text(get(request.ProtoReflect(), "settings").Message().Interface(), of)
+}
+
+// Text is a field of settings.
+func Text(settings proto.Message, of protoreflect.Name) string {
+	return get(settings.ProtoReflect(), of).String()
 }
 
 // Settings are those of the object of a name, nil for none.

@@ -1,5 +1,5 @@
 // Package bundled has the files that the hub itself makes for services, in place of
-// those of an upstream: the manifests of managed namespaces.
+// those of an upstream: the manifests of managed namespaces, and the Secrets of applications.
 //
 // A service gets them like those of a repository. Its spec names them by a URL and
 // their digest, and the id of its source contains the digest, so that the content of
@@ -21,8 +21,11 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// NamespaceURL names the manifests of managed namespaces.
-const NamespaceURL = "hub:namespace"
+// The URLs of the manifests of managed namespaces and of the Secrets of applications.
+const (
+	NamespaceURL   = "hub:namespace"
+	ApplicationURL = "hub:application"
+)
 
 // The keys of the configuration that the manifests of a namespace take: JSON of the
 // metadata of the namespace and of its default service account, and a JSON list of
@@ -33,8 +36,16 @@ const (
 	PullSecrets = "pullSecrets"
 )
 
-//go:embed namespace.yaml.liquid
-var namespace string
+// SecretData is the key of the configuration that the Secret of an application takes beside
+// Metadata: JSON of its data.
+const SecretData = "data"
+
+var (
+	//go:embed namespace.yaml.liquid
+	namespace string
+	//go:embed application.yaml.liquid
+	application string
+)
 
 // Files are the files of a service as a tarball.
 type Files struct {
@@ -44,6 +55,14 @@ type Files struct {
 
 // Namespace returns the manifests of managed namespaces of this version of the hub.
 var Namespace = sync.OnceValues(func() (Files, error) { return Pack("namespace.yaml.liquid", namespace) })
+
+// Application returns the manifest of the Secret of an application.
+var Application = sync.OnceValues(func() (Files, error) { return Pack("application.yaml.liquid", application) })
+
+// Made returns what makes the files of a URL; nil for every URL that is not of the hub.
+func Made(url string) func() (Files, error) {
+	return map[string]func() (Files, error){NamespaceURL: Namespace, ApplicationURL: Application}[url]
+}
 
 // Pack makes the tarball of one file.
 func Pack(name, text string) (Files, error) {

@@ -8,7 +8,10 @@ package objects
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/objects"
 	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
@@ -39,10 +42,11 @@ var (
 		rows.Col(c, "created_at", &o.CreatedAt)
 		rows.Col(c, "updated_at", &o.UpdatedAt)
 		rows.Text(c, "pinned", &o.Pinned)
+		rows.Col(c, "project_id", &o.ProjectID)
 	})
 	selectObjects = objectTable.Select()
 	insertObject  = objectTable.All().Insert("ON CONFLICT DO NOTHING")
-	updateObject  = objectTable.Except("kind", "name", "created_at").Statement("UPDATE objects SET spec = {spec}, revision = {revision}, managed_by_tool = {managed_by_tool}, " +
+	updateObject  = objectTable.Except("kind", "name", "created_at", "project_id").Statement("UPDATE objects SET spec = {spec}, revision = {revision}, managed_by_tool = {managed_by_tool}, " +
 		"managed_by_id = {managed_by_id}, declared_by = {declared_by}, updated_at = {updated_at}, pinned = {pinned} WHERE id = {id} AND revision = {revision} - 1")
 
 	referenceTable = rows.Of("object_references", func(c *rows.Columns, r *objects.Reference) {
@@ -59,9 +63,11 @@ var (
 
 // The queries, for a test of their plans.
 var (
+	OfID     = selectObjects + "WHERE id = $1"
 	Named    = selectObjects + "WHERE kind = $1 AND name = $2"
-	Page     = selectObjects + "WHERE kind = $1 AND name > $2 ORDER BY name LIMIT $3"
+	Page     = selectObjects + "WHERE kind = $1 AND name > $2 AND {reach} ORDER BY name LIMIT $3"
 	Count    = "SELECT count(*) FROM objects WHERE kind = $1"
+	Members  = "SELECT count(*) FROM objects WHERE kind = $1 AND project_id = $2 AND project_id <> ''"
 	OfObject = selectReferences + "WHERE object_id = $1 ORDER BY field, position"
 	Users    = selectObjects + "WHERE id IN (SELECT object_id FROM object_references WHERE target_id = $1) ORDER BY kind, name LIMIT $2"
 	UsersAre = "SELECT count(DISTINCT object_id) FROM object_references WHERE target_id = $1"
@@ -75,14 +81,46 @@ func (t *Table) Object(ctx context.Context, kind, name string) (objects.Object, 
 	return query.One(ctx, t.db, objectTable.Reader(), Named, kind, name)
 }
 
+// ObjectByID returns an object by its id.
+func (t *Table) ObjectByID(ctx context.Context, id string) (objects.Object, bool, error) {
+	return query.One(ctx, t.db, objectTable.Reader(), OfID, id)
+}
+
 // Objects implements objects.Store.
-func (t *Table) Objects(ctx context.Context, kind, after string, limit int) ([]objects.Object, error) {
-	return query.All(ctx, t.db, objectTable.Reader(), Page, kind, after, limit)
+func (t *Table) Objects(ctx context.Context, kind, after string, reach identity.Reach, limit int) ([]objects.Object, error) {
+	q, args := Within(reach, kind, after, limit)
+	return query.All(ctx, t.db, objectTable.Reader(), q, args...)
+}
+
+// Within is the query of a page of objects within reach, with its arguments.
+func Within(reach identity.Reach, kind, after string, limit int) (q string, args []any) {
+	args, condition := []any{kind, after, limit}, "1 = 1"
+	if !reach.Everywhere {
+		condition = "project_id IN (" + query.Placeholders(len(args)+1, len(reach.Projects)) + ")"
+		for _, id := range reach.Projects {
+			args = append(args, id)
+		}
+	}
+	if len(reach.Projects) == 0 && !reach.Everywhere {
+		condition = "1 = 0"
+	}
+	if !reach.Administrator {
+		condition += fmt.Sprintf(" AND substr(project_id, 1, %d) <> '%s'", len(identity.AdministratorsProject), identity.AdministratorsProject)
+	}
+	if reach.Only != "" {
+		args = append(args, reach.Only)
+		condition += fmt.Sprintf(" AND project_id = $%d", len(args))
+	}
+	return strings.ReplaceAll(Page, "{reach}", condition), args
 }
 
 // CountObjects implements objects.Store.
-func (t *Table) CountObjects(ctx context.Context, kind string) (int64, error) {
-	n, _, err := query.One(ctx, t.db, query.Value[int64], Count, kind)
+func (t *Table) CountObjects(ctx context.Context, kind, projectID string) (int64, error) {
+	q, args := Count, []any{kind}
+	if projectID != "" {
+		q, args = Members, append(args, projectID)
+	}
+	n, _, err := query.One(ctx, t.db, query.Value[int64], q, args...)
 	return n, err
 }
 

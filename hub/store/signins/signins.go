@@ -141,14 +141,14 @@ func (t *Table) DeleteGrants(ctx context.Context, ids []string) error {
 	})
 }
 
-// InsertSecret implements oidc.GrantStore.
-func (t *Table) InsertSecret(ctx context.Context, s oidc.Secret) error {
+// InsertGrantSecret implements oidc.GrantStore.
+func (t *Table) InsertGrantSecret(ctx context.Context, s oidc.Secret) error {
 	_, err := insertSecret.Exec(ctx, t.db, &s)
 	return err
 }
 
-// Secret implements oidc.GrantStore.
-func (t *Table) Secret(ctx context.Context, hash []byte) (oidc.Secret, error) {
+// GrantSecret implements oidc.GrantStore.
+func (t *Table) GrantSecret(ctx context.Context, hash []byte) (oidc.Secret, error) {
 	s, found, err := query.One(ctx, t.db, secretTable.Reader(), selectSecrets+"WHERE hash = $1", hex.EncodeToString(hash))
 	if err == nil && !found {
 		err = errcode.New(errcode.NotFound, "the code or token is not known")
@@ -156,13 +156,13 @@ func (t *Table) Secret(ctx context.Context, hash []byte) (oidc.Secret, error) {
 	return s, err
 }
 
-// UseSecret implements oidc.GrantStore.
-func (t *Table) UseSecret(ctx context.Context, hash []byte, now int64) (bool, error) {
+// UseGrantSecret implements oidc.GrantStore.
+func (t *Table) UseGrantSecret(ctx context.Context, hash []byte, now int64) (bool, error) {
 	return query.ExecOne(ctx, t.db, "UPDATE oidc_secrets SET used_at = $1 WHERE hash = $2 AND used_at = 0 AND expires_at > $1", now, hex.EncodeToString(hash))
 }
 
-// DeleteSecret implements oidc.GrantStore.
-func (t *Table) DeleteSecret(ctx context.Context, hash []byte) error {
+// DeleteGrantSecret implements oidc.GrantStore.
+func (t *Table) DeleteGrantSecret(ctx context.Context, hash []byte) error {
 	_, err := t.db.Exec(ctx, "DELETE FROM oidc_secrets WHERE hash = $1", hex.EncodeToString(hash))
 	return err
 }

@@ -102,10 +102,13 @@ func fieldOf(t *testing.T, k object.Kind, f protoreflect.FieldDescriptor) string
 		text = d.Text
 	}
 	goType, ok := map[protoreflect.Kind]string{protoreflect.StringKind: "string", protoreflect.BoolKind: "bool", protoreflect.Int32Kind: "int32", protoreflect.Int64Kind: "int64"}[f.Kind()]
-	if !ok || f.IsMap() || d.Secret {
+	if !ok || f.IsMap() || d.Secret && f.IsList() {
 		t.Fatalf("%s: definitions of kinds have texts, numbers, truth values and lists of them so far", at)
 	}
 	out, items := "\n// "+text, ""
+	if d.Secret {
+		return fmt.Sprintf("%s\n%sRef *v1alpha1.KeySelector `json:\"%sRef,omitempty\"`", out, goName(string(f.Name())), f.JSONName())
+	}
 	if f.IsList() {
 		goType, items = "[]"+goType, "items:"
 	}

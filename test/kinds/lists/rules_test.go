@@ -13,7 +13,7 @@ import (
 
 // rules are those that the console checks before it sends anything.
 var rules = map[string]*rule.Text{
-	"label": rule.Label, "name": rule.Name, "account": rule.Account, "loginProvider": rule.LoginProvider, "valueSet": rule.ValueSet, "group": rule.Group, "folder": rule.Folder, "groupKind": rule.GroupKind,
+	"label": rule.Label, "name": rule.Name, "account": rule.Account, "loginProvider": rule.LoginProvider, "valueSet": rule.ValueSet, "group": rule.Group, "folder": rule.Folder, "groupKind": rule.GroupKind, "domain": rule.Domain,
 }
 
 // words are all lists. The console chooses from some of them.
@@ -21,10 +21,11 @@ var words = map[string][]string{
 	"distros": rule.Distros, "renderers": rule.Renderers, "cascades": rule.Cascades, "actions": rule.Actions,
 	"repositoryTypes": rule.RepositoryTypes, "repositoryAuth": rule.RepositoryAuth, "verifications": rule.Verifications,
 	"webhookProviders": rule.WebhookProviders, "sinkTypes": rule.SinkTypes, "priorities": rule.Priorities, "usuallyFalse": rule.UsuallyFalse,
+	"signingAlgorithms": rule.SigningAlgorithms,
 }
 
 // inConsole are the lists that the console has.
-var inConsole = []string{"actions", "priorities", "repositoryTypes", "sinkTypes", "usuallyFalse", "webhookProviders"}
+var inConsole = []string{"actions", "priorities", "repositoryTypes", "signingAlgorithms", "sinkTypes", "usuallyFalse", "webhookProviders"}
 
 func sorted[V any](m map[string]V) []string {
 	return slices.SortedFunc(func(yield func(string) bool) {

@@ -3,6 +3,7 @@
 // Rules of names, and how they are said after "use".
 export const rules = {
   account: { pattern: /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/, words: 'up to 63 lower-case letters, digits, dots and dashes, with a letter or digit at both ends' },
+  domain: { pattern: /^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.)+[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/, words: 'lower-case letters, digits, dashes and dots, such as shop.example.com, without a wildcard: what is below it is meant too' },
   folder: { pattern: /^[a-zA-Z0-9_][-a-zA-Z0-9_.]*([/][a-zA-Z0-9_][-a-zA-Z0-9_.]*)*$/, words: 'the path of a folder in the repository, without a slash at the ends, such as deploy/clusters/eks' },
   group: { pattern: /^[A-Za-z0-9]([A-Za-z0-9 ._/@+-]{0,197}[A-Za-z0-9._/@+-])?$/, words: 'up to 199 letters, digits, spaces and . _ / @ + -, with a letter or digit at the beginning and no space at the end' },
   groupKind: { pattern: /^[A-Z][a-zA-Z0-9]{0,62}(\.[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/, words: 'Kind.group, such as Cluster.cluster.x-k8s.io, or the Kind for the core group' },
@@ -17,6 +18,7 @@ export const words = {
   actions: ['read', 'write', 'create', 'git'],
   priorities: ['LOW', 'MEDIUM', 'HIGH'],
   repositoryTypes: ['git', 'helm', 'oci', 'bucket'],
+  signingAlgorithms: ['RS256', 'ES256'],
   sinkTypes: ['SLACK', 'TEAMS', 'DISCORD', 'WEBHOOK', 'PLURAL'],
   usuallyFalse: ['Deleting', 'Paused', 'RollingOut', 'ScalingUp', 'ScalingDown', 'Remediating'],
   webhookProviders: ['github', 'gitlab', 'gitea', 'bitbucket', 'azure', 'generic'],

@@ -1,0 +1,117 @@
+// Package applications stores the clients of applications and their secrets in the hub's
+// database. hub/store embeds its Table; hub/application decides what is written. The
+// applications themselves are rows of hub/store/objects.
+package applications
+
+import (
+	"context"
+
+	"github.com/axle-cd/axle/hub/application"
+	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Table holds all of it. Its methods are safe for concurrent use.
+type Table struct{ db query.DB }
+
+// New returns the clients in a database.
+func New(db query.DB) *Table { return &Table{db} }
+
+// Queries are the queries that read each table, for tests.
+var Queries = map[rows.Definition]string{clientTable: selectClients, secretTable: selectSecrets}
+
+var (
+	clientTable = rows.Of("application_clients", func(c *rows.Columns, r *application.Record) {
+		rows.Col(c, "application_id", &r.ApplicationID)
+		rows.Col(c, "client_id", &r.ClientID)
+		rows.Col(c, "service_id", &r.ServiceID)
+		rows.Col(c, "wanted", &r.Wanted)
+		rows.Col(c, "delivered", &r.Delivered)
+		rows.Col(c, "failure", &r.Failure)
+	})
+	selectClients = clientTable.Select()
+	insertClient  = clientTable.All().Insert("ON CONFLICT DO NOTHING")
+	updateClient  = clientTable.Except("client_id").Update("application_id")
+
+	secretTable = rows.Of("application_secrets", func(c *rows.Columns, s *application.Secret) {
+		rows.Col(c, "id", &s.ID)
+		rows.Col(c, "application_id", &s.ApplicationID)
+		rows.Col(c, "hash", &s.Hash)
+		rows.Col(c, "sealed", &s.Sealed)
+		rows.Col(c, "created_at", &s.CreatedAt)
+		rows.Col(c, "former_at", &s.FormerAt)
+		rows.Duration(c, "overlap", &s.Overlap)
+		rows.Col(c, "ends_at", &s.EndsAt)
+	})
+	selectSecrets = secretTable.Select()
+	putSecret     = secretTable.All().Upsert("id")
+)
+
+// The queries, for a test of their plans.
+var (
+	OfID          = selectClients + "WHERE client_id = $1"
+	OfApplication = selectClients + "WHERE application_id = $1"
+	Undelivered   = selectClients + "WHERE wanted <> delivered ORDER BY application_id LIMIT $1"
+	SecretsOf     = selectSecrets + "WHERE application_id = $1 ORDER BY former_at, created_at DESC"
+	Former        = selectSecrets + "WHERE former_at <> 0 ORDER BY ends_at LIMIT $1"
+)
+
+// Client implements application.Store.
+func (t *Table) Client(ctx context.Context, clientID string) (application.Record, bool, error) {
+	return query.One(ctx, t.db, clientTable.Reader(), OfID, clientID)
+}
+
+// ClientOf implements application.Store.
+func (t *Table) ClientOf(ctx context.Context, applicationID string) (application.Record, bool, error) {
+	return query.One(ctx, t.db, clientTable.Reader(), OfApplication, applicationID)
+}
+
+// UndeliveredClients implements application.Store.
+func (t *Table) UndeliveredClients(ctx context.Context, limit int) ([]application.Record, error) {
+	return query.All(ctx, t.db, clientTable.Reader(), Undelivered, limit)
+}
+
+// PutClient implements application.Store. The id of a client does not change.
+func (t *Table) PutClient(ctx context.Context, r application.Record) error {
+	if changed, err := updateClient.ExecOne(ctx, t.db, &r); err != nil || changed {
+		return err
+	}
+	inserted, err := insertClient.ExecOne(ctx, t.db, &r)
+	if err == nil && !inserted {
+		err = errcode.New(errcode.Conflict, "client_id: %s is the id of another client; use another one", r.ClientID)
+	}
+	return err
+}
+
+// DeleteClient implements application.Store.
+func (t *Table) DeleteClient(ctx context.Context, applicationID string) error {
+	for _, statement := range []string{"DELETE FROM application_secrets WHERE application_id = $1", "DELETE FROM application_clients WHERE application_id = $1"} {
+		if _, err := t.db.Exec(ctx, statement, applicationID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Secrets implements application.Store.
+func (t *Table) Secrets(ctx context.Context, applicationID string) ([]application.Secret, error) {
+	return query.All(ctx, t.db, secretTable.Reader(), SecretsOf, applicationID)
+}
+
+// PutSecret implements application.Store.
+func (t *Table) PutSecret(ctx context.Context, s application.Secret) error {
+	_, err := putSecret.Exec(ctx, t.db, &s)
+	return err
+}
+
+// DeleteSecret implements application.Store.
+func (t *Table) DeleteSecret(ctx context.Context, id string) error {
+	_, err := t.db.Exec(ctx, "DELETE FROM application_secrets WHERE id = $1", id)
+	return err
+}
+
+// FormerSecrets implements application.Store.
+func (t *Table) FormerSecrets(ctx context.Context, limit int) ([]application.Secret, error) {
+	return query.All(ctx, t.db, secretTable.Reader(), Former, limit)
+}
