@@ -39,7 +39,7 @@ var provoked = map[string]string{
 	"strangers_token_reviews": "hub/identity/tokenreview TestStrangersDoNotKeepOutWhoIsIn", "operator_token_reviews": "hub/identity/tokenreview TestStrangersDoNotKeepOutWhoIsIn",
 	"absent_tokens": "hub/identity TestKnownTokensWorkAnHourWithoutDatabase",
 	"login_tries":   "hub/login TestTriesOfOneSourceAreBounded", "login_guesses": "hub/login TestGuessesFromElsewhereDoNotLockTheOwner",
-	"signin_wrong": "hub/oidc TestWrongCodesAreCounted", "signin_browsers": "hub/oidc TestSharesOfSignInsAreNamed", "signin_requests": "hub/oidc TestSharesOfSignInsAreNamed", "signin_clients": "hub/oidc TestSharesOfSignInsAreNamed",
+	"signin_wrong": "hub/oidc TestWrongCodesAreCounted", "signin_browsers": "hub/oidc TestSharesOfSignInsAreNamed", "signin_requests": "hub/oidc TestSharesOfSignInsAreNamed", "signin_clients": "hub/oidc TestSharesOfSignInsAreNamed", "signin_devices": "hub/oidc TestSharesOfSignInsAreNamed",
 	"login_codes": "hub/login TestCodesOfTerminalsAreNotGuessed", "login_logouts": "hub/login TestWrongLogoutTokensAreCounted",
 }
 

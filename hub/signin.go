@@ -15,7 +15,7 @@ func newSignin(h *Hub) (*oidc.Provider, error) {
 	notices := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return oidc.New(oidc.Config{
 		HTTP:    notices,
-		Stores:  oidc.Stores{Keys: h.store, Grants: h.store, Consents: h.store, Ended: h.store, Writer: h.store},
+		Stores:  oidc.Stores{Keys: h.store, Grants: h.store, Consents: h.store, Ended: h.store, Devices: h.store, Writer: h.store},
 		Clients: h.applications, Identity: h.callers.Identity, Pages: h.login.Pages(), Sealer: h.store.Sealer(), URL: h.URL(), Audit: h.audit,
 		Pools: h.pools, Clock: h.config.Clock, Log: h.log,
 	})

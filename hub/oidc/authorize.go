@@ -17,6 +17,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/event/audit"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/pool"
@@ -205,14 +206,7 @@ func (p *Provider) carryOut(w http.ResponseWriter, r *http.Request, q *request, 
 	if err := p.hinted(r, q, v); err != nil {
 		return false, err
 	}
-	person, err := p.gate.person(r.Context(), q.client, v.ID)
-	if err == nil && q.client.SecondFactor && !v.SecondFactor {
-		err = errcode.New(errcode.Forbidden, "%s lets in only who logs in with a second factor: add one-time codes or a passkey to your account at /login/account, log out and log in with it", q.client.Title)
-	}
-	if err == nil && slices.Contains(q.scopes, scopeGroups) {
-		_, err = p.gate.groups(q.client, person)
-	}
-	if err != nil {
+	if err := p.mayUse(r.Context(), q.client, v, q.scopes); err != nil {
 		return p.refused(w, r, q, v, err)
 	}
 	agreed, err := p.agreed(w, r, q, v, answer)
@@ -220,6 +214,31 @@ func (p *Provider) carryOut(w http.ResponseWriter, r *http.Request, q *request, 
 		return !agreed && err == nil, err
 	}
 	return true, p.letIn(w, r, q, v)
+}
+
+// mayUse returns nil if a person may log in to a client with what their session has shown,
+// and what the client gets of them fits.
+func (p *Provider) mayUse(ctx context.Context, c application.Client, v login.Visitor, scopes []string) error {
+	person, err := p.gate.person(ctx, c, v.ID)
+	if err == nil && c.SecondFactor && !v.SecondFactor {
+		err = errcode.New(errcode.Forbidden, "%s lets in only who logs in with a second factor: add one-time codes or a passkey to your account at /login/account, log out and log in with it", c.Title)
+	}
+	if err == nil && slices.Contains(scopes, scopeGroups) {
+		_, err = p.gate.groups(c, person)
+	}
+	return err
+}
+
+// grantFor is the grant of a person's session to a client.
+func (p *Provider) grantFor(c application.Client, v login.Visitor, scopes []string) Grant {
+	class := classOne
+	if v.SecondFactor {
+		class = classTwo
+	}
+	return Grant{
+		ID: identity.NewID("gnt_"), ClientID: c.ID, UserID: v.ID, TokenID: v.TokenID, SessionID: p.sessionID(v.TokenID, c.ID), Scopes: scopes,
+		AuthAt: v.AuthAt, Methods: v.Methods, Class: class,
+	}
 }
 
 // since returns since when a proof is wanted: at first now, then from when it was asked for.
@@ -339,14 +358,9 @@ func gets(scopes []string) []string {
 
 // letIn sends the browser to the application with a code.
 func (p *Provider) letIn(w http.ResponseWriter, r *http.Request, q *request, v login.Visitor) error {
-	class := classOne
-	if v.SecondFactor {
-		class = classTwo
-	}
-	code, err := p.grants.begin(r.Context(), Grant{
-		ClientID: q.client.ID, UserID: v.ID, TokenID: v.TokenID, SessionID: p.sessionID(v.TokenID, q.client.ID), Scopes: q.scopes,
-		Nonce: q.query.Get("nonce"), Redirect: q.redirect, Challenge: q.query.Get("code_challenge"), AuthAt: v.AuthAt, Methods: v.Methods, Class: class,
-	})
+	g := p.grantFor(q.client, v, q.scopes)
+	g.Nonce, g.Redirect, g.Challenge = q.query.Get("nonce"), q.redirect, q.query.Get("code_challenge")
+	code, err := p.grants.begin(r.Context(), g)
 	if err != nil {
 		return err
 	}

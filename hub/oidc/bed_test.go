@@ -88,6 +88,12 @@ func (c *clients) Authenticate(ctx context.Context, id, text string) (applicatio
 	return one, nil
 }
 
+func (c *clients) get(id string) application.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all[id]
+}
+
 func (c *clients) change(id string, change func(*application.Client)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +150,7 @@ func (b *bed) replica(p identitytest.Parts, s *storetest.Store) *replica {
 		b.T.Fatal(err)
 	}
 	provider, err := oidc.New(oidc.Config{
-		Stores: oidc.Stores{Keys: s, Grants: s, Consents: s, Ended: s, Writer: s}, HTTP: http.DefaultClient,
+		Stores: oidc.Stores{Keys: s, Grants: s, Consents: s, Ended: s, Devices: s, Writer: s}, HTTP: http.DefaultClient,
 		Clients: b.clients, Identity: p.Directory, Pages: pages.Pages(), Sealer: b.Fleet.Sealer, URL: b.url, Audit: b.audit, Clock: b.Fleet.Clock,
 	})
 	if err != nil {
@@ -297,21 +303,27 @@ func (v *visitor) post(at string, form url.Values) {
 }
 
 var (
-	field   = regexp.MustCompile(`name="(csrf|request)" value="([^"]*)"`)
+	field   = regexp.MustCompile(`name="(csrf|request|user_code)" value="([^"]*)"`)
 	unquote = strings.NewReplacer("&amp;", "&", "&#43;", "+", "&#34;", `"`, "&#39;", "'")
 )
 
 // answer answers the consent page.
 func (v *visitor) answer(with string) {
 	v.b.T.Helper()
+	if !strings.Contains(v.page, `name="request"`) {
+		v.b.T.Fatalf("no consent page: %d %s %s", v.status, v.url, v.page)
+	}
+	v.decide("/oidc/consent", with)
+}
+
+// decide sends the form of the last page with an answer.
+func (v *visitor) decide(path, with string) {
+	v.b.T.Helper()
 	form := url.Values{"answer": {with}}
 	for _, m := range field.FindAllStringSubmatch(v.page, -1) {
 		form.Set(m[1], unquote.Replace(m[2]))
 	}
-	if form.Get("request") == "" {
-		v.b.T.Fatalf("no consent page: %d %s %s", v.status, v.url, v.page)
-	}
-	v.post(v.b.url+"/oidc/consent", form)
+	v.post(v.b.url+path, form)
 }
 
 // back returns the parameters of the answer that went to the application.

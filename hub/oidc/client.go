@@ -56,7 +56,10 @@ func (c opClient) ResponseTypes() []oidc.ResponseType {
 
 // GrantTypes implements op.Client.
 func (c opClient) GrantTypes() []oidc.GrantType {
-	return []oidc.GrantType{oidc.GrantTypeCode, oidc.GrantTypeRefreshToken}
+	if c.Public {
+		return []oidc.GrantType{oidc.GrantTypeCode, oidc.GrantTypeRefreshToken, oidc.GrantTypeDeviceCode}
+	}
+	return grantTypes
 }
 
 // LoginURL implements op.Client; the library's authorization endpoint is not used.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -30,6 +31,15 @@ func (g *gate) person(ctx context.Context, c application.Client, userID string) 
 	}
 	if !ok || who.Kind != identity.KindUser {
 		return who, errcode.New(errcode.NotFound, "the account does not exist")
+	}
+	// Applications know people by addresses, in which letters have no case.
+	if small := email.Lower(who.Name); small != who.Name {
+		if _, err := g.identity.UserByName(ctx, small); !errcode.Is(err, errcode.NotFound) {
+			if err == nil {
+				err = refusal(c, "another account has your address, in other letters")
+			}
+			return who, err
+		}
 	}
 	if !c.Admits(who.Name, who.Groups) {
 		return who, refusal(c, "its list of those who may log in does not have you or a group of yours")

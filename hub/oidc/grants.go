@@ -55,7 +55,7 @@ func hashOf(secret string) []byte {
 // begin stores a grant with its code, and returns the code.
 func (gs *grants) begin(ctx context.Context, g Grant) (code string, err error) {
 	now := gs.now()
-	g.ID, g.CreatedAt, g.EndsAt = identity.NewID("gnt_"), now, after(now, codeLifetime)
+	g.CreatedAt, g.EndsAt = now, after(now, codeLifetime)
 	code = prefixCode + rand.Text() + rand.Text()
 	return code, gs.writer.Write(ctx, func(ctx context.Context) error {
 		if err := gs.store.InsertGrant(ctx, g); err != nil {

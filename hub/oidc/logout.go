@@ -24,7 +24,7 @@ const scopeOffline = oidc.ScopeOfflineAccess
 func (p *Provider) introspect(w http.ResponseWriter, r *http.Request) {
 	c := flight(r.Context()).client
 	if c.Public {
-		p.sayNo(w, pool.Stranger(r.RemoteAddr), oidc.ErrInvalidClient().WithDescription("only a client with a secret may ask about tokens"))
+		p.sayNo(w, oidc.ErrInvalidClient().WithDescription("only a client with a secret may ask about tokens"))
 		return
 	}
 	info, err := p.described(r.Context(), c, r.PostForm.Get("token"))
@@ -33,7 +33,7 @@ func (p *Provider) introspect(w http.ResponseWriter, r *http.Request) {
 		info = &oidc.IntrospectionResponse{}
 	default:
 		if err != nil {
-			p.sayNo(w, pool.Stranger(r.RemoteAddr), err)
+			p.sayNo(w, err)
 			return
 		}
 	}
@@ -98,7 +98,7 @@ func (p *Provider) revoke(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil && !errcode.Is(err, errcode.Unauthorized) {
-		p.sayNo(w, pool.Stranger(r.RemoteAddr), err)
+		p.sayNo(w, err)
 		return
 	}
 	respond(w, struct{}{}, http.StatusOK)

@@ -71,7 +71,7 @@ type Provider struct {
 
 // New returns an error when a required part is missing.
 func New(c Config) (*Provider, error) {
-	if c.Stores.Keys == nil || c.Stores.Grants == nil || c.Stores.Consents == nil || c.Stores.Ended == nil || c.HTTP == nil || c.Stores.Writer == nil || c.Clients == nil || c.Identity == nil || c.Sealer == nil || c.Pages == nil || c.Audit == nil {
+	if c.Stores.Keys == nil || c.Stores.Grants == nil || c.Stores.Consents == nil || c.Stores.Ended == nil || c.Stores.Devices == nil || c.HTTP == nil || c.Stores.Writer == nil || c.Clients == nil || c.Identity == nil || c.Sealer == nil || c.Pages == nil || c.Audit == nil {
 		return nil, errors.New("oidc: a part is missing")
 	}
 	if c.Clock == nil {
@@ -92,6 +92,7 @@ func New(c Config) (*Provider, error) {
 	quiet := slog.New(slog.DiscardHandler)
 	p.Provider, err = op.NewProvider(&op.Config{
 		CodeMethodS256: true, AuthMethodPost: true, GrantTypeRefreshToken: true, SupportedScopes: scopes, SupportedClaims: claims,
+		DeviceAuthorization:        op.DeviceAuthorizationConfig{Lifetime: deviceLifetime, PollInterval: devicePause, UserFormPath: devicePath, UserCode: op.UserCodeBase20},
 		BackChannelLogoutSupported: true, BackChannelLogoutSessionSupported: true, DefaultLogoutRedirectURI: strings.TrimSuffix(c.URL, "/") + "/logout/done",
 	}, &storage{p}, op.StaticIssuer(p.issuer), op.WithAllowInsecure(), op.WithCrypto(bearers{}), op.WithLogger(quiet),
 		op.WithCustomEndpoints(at("authorize"), at("token"), at("userinfo"), at("revoke"), at("logout"), at("keys")),
@@ -117,6 +118,9 @@ func (p *Provider) Register(mux routes.Adder) {
 	mux.Handle("POST "+Path+"/authorize", http.HandlerFunc(p.authorizePost))
 	mux.Handle("POST "+Path+"/consent", p.config.Pages.Page(p.consent))
 	mux.Handle("POST "+Path+"/token", p.endpoint(p.token))
+	mux.Handle("POST "+devicePath, p.endpoint(p.startDevice))
+	mux.Handle("GET "+devicePath, p.config.Pages.Page(p.showDevice))
+	mux.Handle("POST "+devicePath+"/answer", p.config.Pages.Page(p.answerDevice))
 	mux.Handle("POST "+Path+"/introspect", p.endpoint(p.introspect))
 	mux.Handle("POST "+Path+"/revoke", p.endpoint(p.revoke))
 	mux.Handle("GET "+Path+"/logout", p.config.Pages.Page(p.logout))
@@ -157,13 +161,12 @@ func (p *Provider) discover(w http.ResponseWriter, r *http.Request) {
 	found.TokenEndpointAuthMethodsSupported = []oidc.AuthMethod{oidc.AuthMethodBasic, oidc.AuthMethodPost, oidc.AuthMethodNone}
 	found.IntrospectionEndpointAuthMethodsSupported = found.TokenEndpointAuthMethodsSupported[:2]
 	found.RevocationEndpointAuthMethodsSupported = found.TokenEndpointAuthMethodsSupported
-	found.DeviceAuthorizationEndpoint = ""
 	found.IntrospectionEndpointAuthSigningAlgValuesSupported, found.RevocationEndpointAuthSigningAlgValuesSupported = nil, nil
 	respond(w, metadata{found, true, []string{"query"}, []string{classOne, classTwo}, []string{"none", "login", "consent", "select_account"}}, http.StatusOK)
 }
 
 // grantTypes are the grants that there are.
-var grantTypes = []oidc.GrantType{oidc.GrantTypeCode, oidc.GrantTypeRefreshToken}
+var grantTypes = []oidc.GrantType{oidc.GrantTypeCode, oidc.GrantTypeRefreshToken, oidc.GrantTypeDeviceCode, oidc.GrantTypeClientCredentials, oidc.GrantTypeTokenExchange}
 
 // rates are what strangers and clients share, on each replica apart.
 type rates struct {
@@ -172,6 +175,8 @@ type rates struct {
 	browsers, requests *pool.Rates
 	// wrong are wrong codes, tokens and secrets, by network and client.
 	wrong *pool.Rates
+	// devices are logins of devices that begin, of one network.
+	devices *pool.Rates
 	// clients are requests of a client that gave its secret.
 	clients *pool.Rates
 }
@@ -185,6 +190,7 @@ func newRates(pools *pool.Set, c clock.Clock) rates {
 		browsers: make("signin_browsers", "sign-ins that begin", each, site),
 		requests: make("signin_requests", "requests of applications", pool.Rate{Burst: 600, Every: 10 * time.Millisecond}, pool.Rate{Burst: 6000, Every: time.Millisecond}),
 		wrong:    make("signin_wrong", "wrong codes, tokens and secrets", pool.Rate{Burst: 60, Every: time.Second}, pool.Rate{Burst: 600, Every: 100 * time.Millisecond}),
+		devices:  make("signin_devices", "logins of devices", pool.Rate{Burst: 20, Every: 10 * time.Second}, pool.Rate{Burst: 200, Every: time.Second}),
 		clients:  make("signin_clients", "requests of an application", pool.Rate{Burst: 600, Every: 10 * time.Millisecond}, pool.Rate{}),
 	}
 }

@@ -55,7 +55,8 @@ func (p *Provider) endpoint(next http.HandlerFunc) http.Handler {
 		}
 		client, err := p.authenticated(r)
 		if err != nil {
-			p.sayNo(w, from, err)
+			p.sayNo(w, err)
+			_ = p.rates.wrong.Take(from)
 			return
 		}
 		if err := p.rates.clients.Take(pool.Caller{Name: client.ID}); err != nil {
@@ -66,13 +67,10 @@ func (p *Provider) endpoint(next http.HandlerFunc) http.Handler {
 		counted := &statusWriter{ResponseWriter: w}
 		next(counted, r)
 		if counted.status >= 400 {
-			p.wrong(from, client)
+			_ = p.rates.wrong.Take(from)
 		}
 	})
 }
-
-// wrong counts a request that was refused, for its network and for the network at the client.
-func (p *Provider) wrong(from pool.Caller, _ application.Client) { _ = p.rates.wrong.Take(from) }
 
 // statusWriter remembers the status of an answer.
 type statusWriter struct {
@@ -90,7 +88,7 @@ func (w *statusWriter) WriteHeader(status int) {
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // sayNo answers in OAuth's form. An internal error has no text.
-func (p *Provider) sayNo(w http.ResponseWriter, from pool.Caller, err error) {
+func (p *Provider) sayNo(w http.ResponseWriter, err error) {
 	known, status := p.told(err), http.StatusBadRequest
 	switch known.ErrorType {
 	case oidc.ServerError:
@@ -98,9 +96,6 @@ func (p *Provider) sayNo(w http.ResponseWriter, from pool.Caller, err error) {
 	case oidc.InvalidClient:
 		status = http.StatusUnauthorized
 		w.Header().Set("WWW-Authenticate", `Basic realm="axle"`)
-	}
-	if status < http.StatusInternalServerError {
-		_ = p.rates.wrong.Take(from)
 	}
 	respond(w, known, status)
 }
@@ -230,7 +225,7 @@ func (p *Provider) bearer(next func(w http.ResponseWriter, r *http.Request, s Se
 			return
 		}
 		if err != nil {
-			p.sayNo(w, from, err)
+			p.sayNo(w, err)
 			return
 		}
 		next(w, p.issued(r), s, g)

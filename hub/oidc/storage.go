@@ -18,8 +18,10 @@ import (
 type storage struct{ *Provider }
 
 var (
-	_ op.Storage                   = (*storage)(nil)
-	_ op.CanSetUserinfoFromRequest = (*storage)(nil)
+	_ op.Storage                    = (*storage)(nil)
+	_ op.CanSetUserinfoFromRequest  = (*storage)(nil)
+	_ op.DeviceAuthorizationStorage = (*storage)(nil)
+	_ op.ClientCredentialsStorage   = (*storage)(nil)
 )
 
 var errElsewhere = errcode.New(errcode.Internal, "this is not done by the library")

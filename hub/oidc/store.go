@@ -91,7 +91,7 @@ type GrantStore interface {
 	UseGrantSecret(ctx context.Context, hash []byte, now int64) (bool, error)
 	// DeleteGrantSecret deletes one.
 	DeleteGrantSecret(ctx context.Context, hash []byte) error
-	// DropGrants deletes some of the secrets and grants that ended before, and returns how many.
+	// DropGrants deletes some of the secrets, grants and waiting devices that ended before, and returns how many.
 	DropGrants(ctx context.Context, before int64, limit int) (int64, error)
 }
 
@@ -109,5 +109,6 @@ type Stores struct {
 	Grants   GrantStore
 	Consents ConsentStore
 	Ended    EndStore
+	Devices  DeviceStore
 	Writer   identity.Writer
 }

@@ -20,6 +20,7 @@ var (
 	_ oidc.GrantStore   = (*Table)(nil)
 	_ oidc.ConsentStore = (*Table)(nil)
 	_ oidc.EndStore     = (*Table)(nil)
+	_ oidc.DeviceStore  = (*Table)(nil)
 )
 
 // Table holds all of it. Its methods are safe for concurrent use.
@@ -29,7 +30,7 @@ type Table struct{ db query.DB }
 func New(db query.DB) *Table { return &Table{db} }
 
 // Queries are the queries that read each table, for tests.
-var Queries = map[rows.Definition]string{keyTable: selectKeys, grantTable: selectGrants, secretTable: selectSecrets, consentTable: selectConsents, logoutTable: selectLogouts}
+var Queries = map[rows.Definition]string{keyTable: selectKeys, grantTable: selectGrants, secretTable: selectSecrets, consentTable: selectConsents, logoutTable: selectLogouts, deviceTable: selectDevices}
 
 var (
 	keyTable = rows.Of("oidc_keys", func(c *rows.Columns, k *oidc.StoredKey) {
@@ -174,7 +175,11 @@ func (t *Table) DropGrants(ctx context.Context, before int64, limit int) (int64,
 		return 0, err
 	}
 	grants, err := t.db.Exec(ctx, "DELETE FROM oidc_grants WHERE id IN (SELECT id FROM oidc_grants WHERE ends_at < $1 ORDER BY ends_at LIMIT $2)", before, limit)
-	return max(secrets, grants), err
+	if err != nil {
+		return 0, err
+	}
+	devices, err := t.db.Exec(ctx, "DELETE FROM oidc_devices WHERE hash IN (SELECT hash FROM oidc_devices WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)", before, limit)
+	return max(secrets, grants, devices), err
 }
 
 // Consent implements oidc.ConsentStore.
