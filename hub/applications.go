@@ -10,11 +10,9 @@ import (
 	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/bundled"
+	"github.com/axle-cd/axle/hub/oidc"
 	"github.com/axle-cd/axle/internal/errcode"
 )
-
-// issuerPath is where the identity provider is, below the URL of the hub.
-const issuerPath = "/oidc"
 
 // newApplications creates the clients of the identity provider. The key of hashes is the
 // one of digests: it survives a change of the hub's own key.
@@ -25,7 +23,7 @@ func newApplications(h *Hub, key []byte) (*application.Applications, error) {
 			p, err := fleet.Templates{Fleet: h.fleet}.ProjectByID(ctx, projectID)
 			return p.Limits.Domains, err
 		},
-		Audiences: h.audiences, Names: namesOf(h.URL()), Issuer: h.URL() + issuerPath, Clock: h.config.Clock, Log: h.log,
+		Audiences: h.audiences, Names: namesOf(h.URL()), Issuer: oidc.Issuer(h.URL()), Clock: h.config.Clock, Log: h.log,
 	})
 }
 

@@ -308,6 +308,7 @@ func (h *Hub) makeEdges() error {
 	if h.signin, err = newSignin(h); err != nil {
 		return err
 	}
+	h.feed.Subscribe(h.signin)
 	people, err := newConsole(h, previews)
 	if err != nil {
 		return err

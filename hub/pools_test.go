@@ -52,7 +52,7 @@ var fillings = map[string]filling{
 	"login_tries": bySite, "login_guesses": bySite, "login_logouts": bySite,
 	"strangers_bodies": bySite, "strangers_heads": inSteps(bySite, 64<<10), "strangers_passwords": bySite,
 	"strangers_registrations": bySite, "strangers_exchanges": bySite, "strangers_records": bySite,
-	"signin_browsers": bySite, "signin_requests": bySite, "signin_wrong": bySite, "signin_clients": byOne,
+	"signin_browsers": bySite, "signin_requests": bySite, "signin_wrong": bySite, "signin_devices": bySite, "signin_clients": byOne,
 	"strangers_tokens": bySite, "absent_tokens": byOne, "strangers_token_reviews": bySite, "operator_token_reviews": byOne,
 }
 

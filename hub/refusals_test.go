@@ -39,7 +39,7 @@ import (
 var provoked = map[string]string{
 	"cluster_requests": "test/proxy TestRequestsAboveTheShareNameTheirPool", "replica_requests": "test/proxy TestRequestsAboveTheShareNameTheirPool",
 	"login_tries": "hub/login TestTriesOfOneSourceAreBounded", "login_guesses": "hub/login TestGuessesFromElsewhereDoNotLockTheOwner",
-	"signin_wrong": "hub/oidc TestWrongCodesAreCounted", "signin_browsers": "hub/oidc TestSharesOfSignInsAreNamed", "signin_requests": "hub/oidc TestSharesOfSignInsAreNamed", "signin_clients": "hub/oidc TestSharesOfSignInsAreNamed",
+	"signin_wrong": "hub/oidc TestWrongCodesAreCounted", "signin_browsers": "hub/oidc TestSharesOfSignInsAreNamed", "signin_requests": "hub/oidc TestSharesOfSignInsAreNamed", "signin_clients": "hub/oidc TestSharesOfSignInsAreNamed", "signin_devices": "hub/oidc TestSharesOfSignInsAreNamed",
 	"login_codes": "hub/login TestCodesOfTerminalsAreNotGuessed", "login_logouts": "hub/login TestWrongLogoutTokensAreCounted",
 }
 

@@ -94,6 +94,7 @@ func (h *Hub) followHeads(ctx context.Context) error {
 			lifecycle.Part{Name: "notifications", Run: h.notifier.Run},
 			lifecycle.Part{Name: "operations", Run: h.operations.Run},
 			lifecycle.Part{Name: "clusters of templates", Run: h.clusters.Run},
+			lifecycle.Part{Name: "sign-ins", Run: h.signin.Run},
 			lifecycle.Part{Name: "backups", Run: h.backups.Run},
 		)
 	})

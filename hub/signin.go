@@ -1,31 +1,22 @@
 package hub
 
 import (
-	"context"
+	"crypto/tls"
+	"net/http"
 
 	"github.com/axle-cd/axle/hub/oidc"
-	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // newSignin creates the OpenID provider. It is always there; without applications it
 // refuses every client.
 func newSignin(h *Hub) (*oidc.Provider, error) {
+	transport := h.config.outward(&tls.Config{MinVersion: tls.VersionTLS12})
+	transport.MaxIdleConnsPerHost = 1
+	notices := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return oidc.New(oidc.Config{
-		Stores:  oidc.Stores{Keys: h.store, Grants: h.store, Consents: h.store, Writer: h.store},
-		Clients: applications{}, Identity: h.callers.Identity, Pages: h.login.Pages(), Sealer: h.store.Sealer(), URL: h.URL(), Audit: h.audit,
+		HTTP:    notices,
+		Stores:  oidc.Stores{Keys: h.store, Grants: h.store, Consents: h.store, Ended: h.store, Devices: h.store, Writer: h.store},
+		Clients: h.applications, Identity: h.callers.Identity, Pages: h.login.Pages(), Sealer: h.store.Sealer(), URL: h.URL(), Audit: h.audit,
 		Pools: h.pools, Clock: h.config.Clock, Log: h.log,
 	})
-}
-
-// applications are the clients of the OpenID provider.
-type applications struct{}
-
-// Client implements oidc.Clients.
-func (applications) Client(_ context.Context, id string) (oidc.Client, error) {
-	return oidc.Client{}, errcode.New(errcode.NotFound, "application %.80q does not exist", id)
-}
-
-// Authenticate implements oidc.Clients.
-func (applications) Authenticate(context.Context, string, string) (oidc.Client, error) {
-	return oidc.Client{}, errcode.New(errcode.Unauthorized, "the client id or the client secret is wrong")
 }

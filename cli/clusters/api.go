@@ -82,7 +82,7 @@ func installAPI(ctx context.Context, a *command.App, client *sdk.Client, request
 		return err
 	}
 	plan := planned.Msg.GetComponents()
-	ends := dryRun || !changes(plan)
+	ends := dryRun || !anyChange(plan)
 	if ends || output.Human(a.Output) {
 		err = printComponents(a, plan, command.Col("CHANGE", func(c *hubv1.ClusterAPIComponent) string { return cmp.Or(c.GetAction(), "none") }))
 	}
@@ -100,7 +100,7 @@ func installAPI(ctx context.Context, a *command.App, client *sdk.Client, request
 	return printInstalled(a, request.GetCluster(), written.Msg.GetComponents())
 }
 
-func changes(plan []*hubv1.ClusterAPIComponent) bool {
+func anyChange(plan []*hubv1.ClusterAPIComponent) bool {
 	return slices.ContainsFunc(plan, func(c *hubv1.ClusterAPIComponent) bool { return c.GetAction() != "" })
 }
 

@@ -74,10 +74,17 @@ func (p *Pages) Again(w http.ResponseWriter, r *http.Request, next string) {
 	http.Redirect(w, r, withNext(againPath, next), http.StatusSeeOther)
 }
 
+// LogOut ends the session of a browser.
+func (p *Pages) LogOut(w http.ResponseWriter, r *http.Request, v Visitor) error {
+	return p.s.leave(w, r, v.Principal)
+}
+
 // Consent is what a person is asked before an application gets something of them.
 type Consent struct {
 	// Application is its name, Host where it is.
 	Application, Host string
+	// Device is set when a device elsewhere asks.
+	Device bool
 	// Gets are sentences.
 	Gets []string
 	// Action is the path that the form goes to, Fields what it has besides the answer, and
@@ -95,6 +102,16 @@ func (p *Pages) AskConsent(w http.ResponseWriter, r *http.Request, c Consent) {
 // Refuse shows why somebody cannot go on.
 func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, status int, title, why string) {
 	p.s.render(w, r, status, "message", view{Title: title, Error: why, Back: "/"})
+}
+
+// AskCode shows the page on which a person types the code of a device.
+func (p *Pages) AskCode(w http.ResponseWriter, r *http.Request, status int, action, problem string) {
+	p.s.render(w, r, status, "usercode", view{Title: "Log in a device", Next: action, Error: problem})
+}
+
+// Tell shows how something ended.
+func (p *Pages) Tell(w http.ResponseWriter, r *http.Request, title, note string) {
+	p.s.render(w, r, http.StatusOK, "message", view{Title: title, Note: note})
 }
 
 // formTarget is the origin of a URI for a page's policy; of a program's own scheme, the scheme.

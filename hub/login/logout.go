@@ -34,13 +34,22 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 		if end := s.providerLogout(r, p); end != "" {
 			to = end
 		}
-		if err := s.end(r, p); err != nil {
+		if err := s.leave(w, r, p); err != nil {
 			return err
 		}
-		s.record(r, audit.Record{Actor: p.Name, ActorKind: string(p.Kind), ActorID: p.ID, TokenID: p.TokenID, Action: "logout", Result: audit.ResultOK, Detail: scopeOf(r)})
 	}
 	s.dropCookie(w, cookieSession)
 	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}
+
+// leave ends the session of a person.
+func (s *Server) leave(w http.ResponseWriter, r *http.Request, p identity.Principal) error {
+	if err := s.end(r, p); err != nil {
+		return err
+	}
+	s.record(r, audit.Record{Actor: p.Name, ActorKind: string(p.Kind), ActorID: p.ID, TokenID: p.TokenID, Action: "logout", Result: audit.ResultOK, Detail: scopeOf(r)})
+	s.dropCookie(w, cookieSession)
 	return nil
 }
 

@@ -15,7 +15,9 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 	"github.com/zitadel/oidc/v3/pkg/op"
 
+	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/event/audit"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/pool"
@@ -33,7 +35,7 @@ const askedFor = 15 * time.Minute
 // request is a request for authorization whose client and redirect URI are right, so that
 // errors go to the application.
 type request struct {
-	client   Client
+	client   application.Client
 	redirect string
 	query    url.Values
 	scopes   []string
@@ -50,6 +52,11 @@ func (e redirected) Error() string { return e.code + ": " + e.description }
 // authorizePost accepts a request by POST, as the standard asks. The session's cookie does not
 // come with a form of another site, so it becomes a GET.
 func (p *Provider) authorizePost(w http.ResponseWriter, r *http.Request) {
+	p.asGet(w, r, Path+"/authorize")
+}
+
+// asGet sends a browser to a path with what it posted.
+func (p *Provider) asGet(w http.ResponseWriter, r *http.Request, path string) {
 	if err := p.rates.browsers.Take(pool.Stranger(r.RemoteAddr)); err != nil {
 		busy(w, err)
 		return
@@ -58,7 +65,8 @@ func (p *Provider) authorizePost(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the form cannot be read", http.StatusBadRequest)
 		return
 	}
-	http.Redirect(w, r, Path+"/authorize?"+r.PostForm.Encode(), http.StatusSeeOther)
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	http.Redirect(w, r, path+"?"+r.PostForm.Encode(), http.StatusSeeOther)
 }
 
 // authorize is the authorization endpoint: it leads to the hub's login and back, asks for
@@ -198,14 +206,7 @@ func (p *Provider) carryOut(w http.ResponseWriter, r *http.Request, q *request, 
 	if err := p.hinted(r, q, v); err != nil {
 		return false, err
 	}
-	person, err := p.gate.person(r.Context(), q.client, v.ID)
-	if err == nil && q.client.SecondFactor && !v.SecondFactor {
-		err = errcode.New(errcode.Forbidden, "%s lets in only who logs in with a second factor: add one-time codes or a passkey to your account at /login/account, log out and log in with it", q.client.called())
-	}
-	if err == nil && slices.Contains(q.scopes, scopeGroups) {
-		_, err = p.gate.groups(q.client, person)
-	}
-	if err != nil {
+	if err := p.mayUse(r.Context(), q.client, v, q.scopes); err != nil {
 		return p.refused(w, r, q, v, err)
 	}
 	agreed, err := p.agreed(w, r, q, v, answer)
@@ -213,6 +214,31 @@ func (p *Provider) carryOut(w http.ResponseWriter, r *http.Request, q *request, 
 		return !agreed && err == nil, err
 	}
 	return true, p.letIn(w, r, q, v)
+}
+
+// mayUse returns nil if a person may log in to a client with what their session has shown,
+// and what the client gets of them fits.
+func (p *Provider) mayUse(ctx context.Context, c application.Client, v login.Visitor, scopes []string) error {
+	person, err := p.gate.person(ctx, c, v.ID)
+	if err == nil && c.SecondFactor && !v.SecondFactor {
+		err = errcode.New(errcode.Forbidden, "%s lets in only who logs in with a second factor: add one-time codes or a passkey to your account at /login/account, log out and log in with it", c.Title)
+	}
+	if err == nil && slices.Contains(scopes, scopeGroups) {
+		_, err = p.gate.groups(c, person)
+	}
+	return err
+}
+
+// grantFor is the grant of a person's session to a client.
+func (p *Provider) grantFor(c application.Client, v login.Visitor, scopes []string) Grant {
+	class := classOne
+	if v.SecondFactor {
+		class = classTwo
+	}
+	return Grant{
+		ID: identity.NewID("gnt_"), ClientID: c.ID, UserID: v.ID, TokenID: v.TokenID, SessionID: p.sessionID(v.TokenID, c.ID), Scopes: scopes,
+		AuthAt: v.AuthAt, Methods: v.Methods, Class: class,
+	}
 }
 
 // since returns since when a proof is wanted: at first now, then from when it was asked for.
@@ -279,7 +305,7 @@ func (p *Provider) refused(w http.ResponseWriter, r *http.Request, q *request, v
 	if q.silent() {
 		return false, redirected{"access_denied", "the person may not log in to this application"}
 	}
-	p.config.Pages.Refuse(w, r, http.StatusForbidden, "No access to "+q.client.called(), errcode.Message(err))
+	p.config.Pages.Refuse(w, r, http.StatusForbidden, "No access to "+q.client.Title, errcode.Message(err))
 	return true, nil
 }
 
@@ -311,7 +337,7 @@ func (p *Provider) agreed(w http.ResponseWriter, r *http.Request, q *request, v 
 		host = u.Host
 	}
 	p.config.Pages.AskConsent(w, r, login.Consent{
-		Application: q.client.called(), Host: host, Gets: gets(q.scopes), Action: Path + "/consent",
+		Application: q.client.Title, Host: host, Gets: gets(q.scopes), Action: Path + "/consent",
 		Fields: map[string]string{"request": q.query.Encode()}, To: q.redirect,
 	})
 	return false, nil
@@ -332,14 +358,9 @@ func gets(scopes []string) []string {
 
 // letIn sends the browser to the application with a code.
 func (p *Provider) letIn(w http.ResponseWriter, r *http.Request, q *request, v login.Visitor) error {
-	class := classOne
-	if v.SecondFactor {
-		class = classTwo
-	}
-	code, err := p.grants.begin(r.Context(), Grant{
-		ClientID: q.client.ID, UserID: v.ID, TokenID: v.TokenID, SessionID: p.sessionID(v.TokenID, q.client.ID), Scopes: q.scopes,
-		Nonce: q.query.Get("nonce"), Redirect: q.redirect, Challenge: q.query.Get("code_challenge"), AuthAt: v.AuthAt, Methods: v.Methods, Class: class,
-	})
+	g := p.grantFor(q.client, v, q.scopes)
+	g.Nonce, g.Redirect, g.Challenge = q.query.Get("nonce"), q.redirect, q.query.Get("code_challenge")
+	code, err := p.grants.begin(r.Context(), g)
 	if err != nil {
 		return err
 	}
@@ -361,17 +382,20 @@ func (q *request) back(w http.ResponseWriter, issuer string, answer url.Values) 
 		answer.Set("state", state)
 	}
 	answer.Set("iss", issuer)
-	// The URI stays byte by byte as it was registered.
-	sign := "?"
-	if strings.Contains(q.redirect, "?") {
-		sign = "&"
-	}
-	w.Header().Set("Location", q.redirect+sign+answer.Encode())
+	w.Header().Set("Location", withAnswer(q.redirect, answer))
 	w.WriteHeader(http.StatusSeeOther)
 }
 
+// withAnswer adds parameters to a URI, which stays byte by byte as it was registered.
+func withAnswer(uri string, answer url.Values) string {
+	if strings.Contains(uri, "?") {
+		return uri + "&" + answer.Encode()
+	}
+	return uri + "?" + answer.Encode()
+}
+
 // record records a sign-in in the audit log.
-func (p *Provider) record(r *http.Request, c Client, v login.Visitor, result, reason string) {
+func (p *Provider) record(r *http.Request, c application.Client, v login.Visitor, result, reason string) {
 	a := audit.Record{
 		At: p.now(), Actor: v.Name, ActorKind: string(v.Kind), ActorID: v.ID, TokenID: v.TokenID, Source: pool.Network(r.RemoteAddr),
 		Action: "application.login", Kind: "application", Name: c.Name, Result: result,

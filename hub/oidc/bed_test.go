@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/axle-cd/axle/hub/application"
+	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/identitytest"
@@ -64,29 +66,35 @@ type replica struct {
 // clients are those of a bed.
 type clients struct {
 	mu  sync.Mutex
-	all map[string]oidc.Client
+	all map[string]application.Client
 }
 
 // Client implements oidc.Clients.
-func (c *clients) Client(_ context.Context, id string) (oidc.Client, error) {
+func (c *clients) Client(_ context.Context, id string) (application.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if one, ok := c.all[id]; ok {
 		return one, nil
 	}
-	return oidc.Client{}, errcode.New(errcode.NotFound, "there is no application %q", id)
+	return application.Client{}, errcode.New(errcode.NotFound, "there is no application %q", id)
 }
 
 // Authenticate implements oidc.Clients.
-func (c *clients) Authenticate(ctx context.Context, id, text string) (oidc.Client, error) {
+func (c *clients) Authenticate(ctx context.Context, id, text string) (application.Client, error) {
 	one, err := c.Client(ctx, id)
 	if err != nil || one.Public || text != secret {
-		return oidc.Client{}, errcode.New(errcode.Unauthorized, "the client id or the client secret is wrong")
+		return application.Client{}, errcode.New(errcode.Unauthorized, "the client id or the client secret is wrong")
 	}
 	return one, nil
 }
 
-func (c *clients) change(id string, change func(*oidc.Client)) {
+func (c *clients) get(id string) application.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all[id]
+}
+
+func (c *clients) change(id string, change func(*application.Client)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	one := c.all[id]
@@ -109,7 +117,7 @@ func (r *records) Add(_ context.Context, a audit.Record) {
 
 func newBed(t *testing.T, d storetest.Database, replicas int) *bed {
 	t.Helper()
-	b := &bed{Identity: identitytest.New(t, d), clients: &clients{all: map[string]oidc.Client{}}, audit: &records{}}
+	b := &bed{Identity: identitytest.New(t, d), clients: &clients{all: map[string]application.Client{}}, audit: &records{}}
 	// The library reads the machine's clock.
 	b.Fleet.Clock.Advance(time.Since(b.Fleet.Clock.Now()))
 	server := httptest.NewServer(b)
@@ -122,11 +130,11 @@ func newBed(t *testing.T, d storetest.Database, replicas int) *bed {
 	}
 	made := b.NewProject("shop")
 	b.project.ID, b.project.Name = made.ID, made.Name
-	b.clients.change(app, func(c *oidc.Client) {
-		*c = oidc.Client{ID: app, Name: "orders", Title: "Orders", ProjectID: b.project.ID, RedirectURIs: []string{callback, plainCallback}, DeclaredBy: "olga@example.com"}
+	b.clients.change(app, func(c *application.Client) {
+		*c = application.Client{ID: app, Name: "orders", Title: "Orders", ProjectID: b.project.ID, Settings: application.Settings{RedirectURIs: []string{callback, plainCallback}}, Access: 15 * time.Minute, Identity: 10 * time.Minute, Refresh: 720 * time.Hour, Algorithm: "RS256", DeclaredBy: "olga@example.com"}
 	})
-	b.clients.change(native, func(c *oidc.Client) {
-		*c = oidc.Client{ID: native, Name: "orders-cli", ProjectID: b.project.ID, Public: true, RedirectURIs: []string{"http://127.0.0.1/cb"}, Algorithm: "ES256"}
+	b.clients.change(native, func(c *application.Client) {
+		*c = application.Client{ID: native, Name: "orders-cli", ProjectID: b.project.ID, Settings: application.Settings{Public: true, RedirectURIs: []string{"http://127.0.0.1/cb"}}, Title: "Orders by command line", Access: 15 * time.Minute, Identity: 10 * time.Minute, Refresh: 720 * time.Hour, Algorithm: "ES256"}
 	})
 	return b
 }
@@ -142,7 +150,7 @@ func (b *bed) replica(p identitytest.Parts, s *storetest.Store) *replica {
 		b.T.Fatal(err)
 	}
 	provider, err := oidc.New(oidc.Config{
-		Stores:  oidc.Stores{Keys: s, Grants: s, Consents: s, Writer: s},
+		Stores: oidc.Stores{Keys: s, Grants: s, Consents: s, Ended: s, Devices: s, Writer: s}, HTTP: http.DefaultClient,
 		Clients: b.clients, Identity: p.Directory, Pages: pages.Pages(), Sealer: b.Fleet.Sealer, URL: b.url, Audit: b.audit, Clock: b.Fleet.Clock,
 	})
 	if err != nil {
@@ -152,6 +160,33 @@ func (b *bed) replica(p identitytest.Parts, s *storetest.Store) *replica {
 	pages.Register(mux)
 	provider.Register(mux)
 	return &replica{Parts: p, provider: provider, handler: mux}
+}
+
+// run runs what one replica at a time does, with its feed, until the test ends.
+func (b *bed) run() {
+	b.T.Helper()
+	r := b.replicas[0]
+	feed, err := event.NewFeed(event.FeedConfig{Store: b.Fleet.Store})
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	feed.Subscribe(r.Directory)
+	feed.Subscribe(r.provider)
+	b.Fleet.Store.OnCommit(feed.Wake)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 2)
+	for _, run := range []func(context.Context) error{feed.Run, r.provider.Run} {
+		go func() { ended <- run(ctx) }()
+	}
+	b.T.Cleanup(func() {
+		stop()
+		for range 2 {
+			if err := <-ended; err != nil {
+				b.T.Error(err)
+			}
+		}
+	})
+	eventually.For(b.T, limit, "the feed is ready", feed.Ready)
 }
 
 // ServeHTTP sends requests to each replica in turn.
@@ -172,7 +207,7 @@ func (b *bed) user(name string) identity.User {
 	}
 	b.bind(name)
 	for _, id := range []string{app, native} {
-		b.clients.change(id, func(c *oidc.Client) { c.Users = append(c.Users, u.Name) })
+		b.clients.change(id, func(c *application.Client) { c.Users = append(c.Users, u.Name) })
 	}
 	for _, r := range b.replicas {
 		eventually.For(b.T, limit, "every replica knows the person", func() error {
@@ -186,10 +221,19 @@ func (b *bed) user(name string) identity.User {
 // bind lets a user read the project.
 func (b *bed) bind(name string) {
 	b.T.Helper()
-	_, err := b.Bind(b.T.Context(), b.Ann.Name, identity.NewBinding{SubjectKind: identity.KindUser, Subject: name, Actions: []identity.Action{identity.ActionRead}, Level: identity.LevelProject, ObjectID: b.project.ID, Object: b.project.Name})
-	if err != nil {
+	if _, err := b.Bind(b.T.Context(), b.Ann.Name, b.reads(name)); err != nil {
 		b.T.Fatal(err)
 	}
+}
+
+func (b *bed) unbind(name string) error {
+	_, err := b.Unbind(b.T.Context(), b.Ann.Name, b.reads(name))
+	return err
+}
+
+// reads is the binding of a user who may read the project.
+func (b *bed) reads(name string) identity.NewBinding {
+	return identity.NewBinding{SubjectKind: identity.KindUser, Subject: name, Actions: []identity.Action{identity.ActionRead}, Level: identity.LevelProject, ObjectID: b.project.ID, Object: b.project.Name}
 }
 
 // visitor is a browser, logged in as a user.
@@ -259,21 +303,27 @@ func (v *visitor) post(at string, form url.Values) {
 }
 
 var (
-	field   = regexp.MustCompile(`name="(csrf|request)" value="([^"]*)"`)
+	field   = regexp.MustCompile(`name="(csrf|request|user_code)" value="([^"]*)"`)
 	unquote = strings.NewReplacer("&amp;", "&", "&#43;", "+", "&#34;", `"`, "&#39;", "'")
 )
 
 // answer answers the consent page.
 func (v *visitor) answer(with string) {
 	v.b.T.Helper()
+	if !strings.Contains(v.page, `name="request"`) {
+		v.b.T.Fatalf("no consent page: %d %s %s", v.status, v.url, v.page)
+	}
+	v.decide("/oidc/consent", with)
+}
+
+// decide sends the form of the last page with an answer.
+func (v *visitor) decide(path, with string) {
+	v.b.T.Helper()
 	form := url.Values{"answer": {with}}
 	for _, m := range field.FindAllStringSubmatch(v.page, -1) {
 		form.Set(m[1], unquote.Replace(m[2]))
 	}
-	if form.Get("request") == "" {
-		v.b.T.Fatalf("no consent page: %d %s %s", v.status, v.url, v.page)
-	}
-	v.post(v.b.url+"/oidc/consent", form)
+	v.post(v.b.url+path, form)
 }
 
 // back returns the parameters of the answer that went to the application.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 
+	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -21,7 +22,7 @@ var scopes = []string{oidc.ScopeOpenID, oidc.ScopeProfile, oidc.ScopeEmail, scop
 var claims = []string{"sub", "aud", "exp", "iat", "iss", "auth_time", "nonce", "acr", "amr", "at_hash", "azp", "sid", "name", "preferred_username", "email", "email_verified", "groups"}
 
 // fill sets what a client may know of a person by the scopes of a token.
-func (p *Provider) fill(info *oidc.UserInfo, c Client, person identity.Principal, scopes []string) error {
+func (p *Provider) fill(info *oidc.UserInfo, c application.Client, person identity.Principal, scopes []string) error {
 	info.Subject = person.ID
 	if slices.Contains(scopes, oidc.ScopeProfile) {
 		info.Name, info.PreferredUsername = person.Name, person.Name

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/axle-cd/axle/hub/oidc"
+	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/store/storetest"
 )
 
@@ -244,7 +244,7 @@ func TestOnlyThoseWhoAreLetInLogIn(t *testing.T) {
 			t.Errorf("silently: %v", q)
 		}
 		tokens := b.trade(b.visitor("bob@example.com").authorize(nil).Get("code"))
-		b.clients.change(app, func(c *oidc.Client) { c.Users = nil })
+		b.clients.change(app, func(c *application.Client) { c.Users = nil })
 		if a := b.refresh(tokens.text("refresh_token")); a.text("error") != "invalid_grant" {
 			t.Errorf("a refresh after the binding ended: %v", a)
 		}

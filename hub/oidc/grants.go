@@ -55,13 +55,13 @@ func hashOf(secret string) []byte {
 // begin stores a grant with its code, and returns the code.
 func (gs *grants) begin(ctx context.Context, g Grant) (code string, err error) {
 	now := gs.now()
-	g.ID, g.CreatedAt, g.EndsAt = identity.NewID("gnt_"), now, after(now, codeLifetime)
+	g.CreatedAt, g.EndsAt = now, after(now, codeLifetime)
 	code = prefixCode + rand.Text() + rand.Text()
 	return code, gs.writer.Write(ctx, func(ctx context.Context) error {
 		if err := gs.store.InsertGrant(ctx, g); err != nil {
 			return err
 		}
-		return gs.store.InsertSecret(ctx, Secret{Hash: hashOf(code), Kind: kindCode, GrantID: g.ID, Scopes: g.Scopes, CreatedAt: now, ExpiresAt: g.EndsAt})
+		return gs.store.InsertGrantSecret(ctx, Secret{Hash: hashOf(code), Kind: kindCode, GrantID: g.ID, Scopes: g.Scopes, CreatedAt: now, ExpiresAt: g.EndsAt})
 	})
 }
 
@@ -75,7 +75,7 @@ func (gs *grants) trade(ctx context.Context, code string) (g Grant, err error) {
 		if err != nil {
 			return err
 		}
-		fresh, err := gs.store.UseSecret(ctx, s.Hash, gs.now())
+		fresh, err := gs.store.UseGrantSecret(ctx, s.Hash, gs.now())
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (gs *grants) find(ctx context.Context, text, prefix string, kind SecretKind
 	if !strings.HasPrefix(text, prefix) || len(text) > 200 {
 		return Secret{}, errUnknownSecret
 	}
-	s, err := gs.store.Secret(ctx, hashOf(text))
+	s, err := gs.store.GrantSecret(ctx, hashOf(text))
 	if errcode.Is(err, errcode.NotFound) || err == nil && s.Kind != kind {
 		err = errUnknownSecret
 	}
@@ -131,7 +131,7 @@ func (gs *grants) access(ctx context.Context, g Grant, scopes []string, lifetime
 		if _, err := gs.store.Grant(ctx, g.ID); err != nil {
 			return err // it ended meanwhile
 		}
-		if err := gs.store.InsertSecret(ctx, s); err != nil {
+		if err := gs.store.InsertGrantSecret(ctx, s); err != nil {
 			return err
 		}
 		return gs.store.ExtendGrant(ctx, g.ID, s.ExpiresAt)
@@ -150,7 +150,7 @@ func (gs *grants) refresh(ctx context.Context, g Grant, present string, lifetime
 		if _, err := gs.store.Grant(ctx, g.ID); err != nil {
 			return err
 		}
-		fresh, err := gs.store.UseSecret(ctx, hashOf(present), gs.now())
+		fresh, err := gs.store.UseGrantSecret(ctx, hashOf(present), gs.now())
 		if err != nil || !fresh {
 			return err // checkRefresh let a repeated one pass
 		}
@@ -175,7 +175,7 @@ func (gs *grants) insertRefresh(ctx context.Context, g Grant, text string, lifet
 	now := gs.now()
 	s := Secret{Hash: hashOf(text), Kind: kindRefresh, GrantID: g.ID, Scopes: g.Scopes, CreatedAt: now, ExpiresAt: after(now, lifetime)}
 	return gs.writer.Write(ctx, func(ctx context.Context) error {
-		if err := gs.store.InsertSecret(ctx, s); err != nil {
+		if err := gs.store.InsertGrantSecret(ctx, s); err != nil {
 			return err
 		}
 		return gs.store.ExtendGrant(ctx, g.ID, s.ExpiresAt)
@@ -190,7 +190,7 @@ func (gs *grants) checkRefresh(ctx context.Context, text string) (Secret, Grant,
 		return s, g, err
 	}
 	if gs.now()-s.UsedAt < retryWithin.Microseconds() {
-		next, err := gs.store.Secret(ctx, hashOf(gs.successor(text)))
+		next, err := gs.store.GrantSecret(ctx, hashOf(gs.successor(text)))
 		if err == nil && next.UsedAt == 0 {
 			return s, g, nil
 		}

@@ -45,6 +45,8 @@ type Config struct {
 	// URL is the hub's.
 	URL   string
 	Audit Audit
+	// HTTP sends notices to applications, by the address rules of the hub.
+	HTTP  *http.Client
 	Pools *pool.Set
 	Clock clock.Clock
 	Log   *slog.Logger
@@ -60,13 +62,16 @@ type Provider struct {
 	keys   *keyRing
 	gate   *gate
 	rates  rates
+	// pending is what the feed reported, due wakes the sender of notices.
+	pending *pending
+	due     chan struct{}
 	// seeds derives the successors of refresh tokens, and the ids of sessions.
 	seeds []byte
 }
 
 // New returns an error when a required part is missing.
 func New(c Config) (*Provider, error) {
-	if c.Stores.Keys == nil || c.Stores.Grants == nil || c.Stores.Consents == nil || c.Stores.Writer == nil || c.Clients == nil || c.Identity == nil || c.Sealer == nil || c.Pages == nil || c.Audit == nil {
+	if c.Stores.Keys == nil || c.Stores.Grants == nil || c.Stores.Consents == nil || c.Stores.Ended == nil || c.Stores.Devices == nil || c.HTTP == nil || c.Stores.Writer == nil || c.Clients == nil || c.Identity == nil || c.Sealer == nil || c.Pages == nil || c.Audit == nil {
 		return nil, errors.New("oidc: a part is missing")
 	}
 	if c.Clock == nil {
@@ -79,7 +84,7 @@ func New(c Config) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("derive a key of the provider: %w", err)
 	}
-	p := &Provider{config: c, issuer: Issuer(c.URL), seeds: seeds, rates: newRates(c.Pools, c.Clock)}
+	p := &Provider{config: c, issuer: Issuer(c.URL), seeds: seeds, pending: newPending(), due: make(chan struct{}, 1), rates: newRates(c.Pools, c.Clock)}
 	p.keys = &keyRing{store: c.Stores.Keys, writer: c.Stores.Writer, sealer: c.Sealer, clock: c.Clock}
 	p.gate = &gate{identity: c.Identity}
 	p.grants = &grants{store: c.Stores.Grants, writer: c.Stores.Writer, clock: c.Clock, seeds: seeds}
@@ -87,7 +92,8 @@ func New(c Config) (*Provider, error) {
 	quiet := slog.New(slog.DiscardHandler)
 	p.Provider, err = op.NewProvider(&op.Config{
 		CodeMethodS256: true, AuthMethodPost: true, GrantTypeRefreshToken: true, SupportedScopes: scopes, SupportedClaims: claims,
-		BackChannelLogoutSupported: false, BackChannelLogoutSessionSupported: false, DefaultLogoutRedirectURI: strings.TrimSuffix(c.URL, "/") + "/logout/done",
+		DeviceAuthorization:        op.DeviceAuthorizationConfig{Lifetime: deviceLifetime, PollInterval: devicePause, UserFormPath: devicePath, UserCode: op.UserCodeBase20},
+		BackChannelLogoutSupported: true, BackChannelLogoutSessionSupported: true, DefaultLogoutRedirectURI: strings.TrimSuffix(c.URL, "/") + "/logout/done",
 	}, &storage{p}, op.StaticIssuer(p.issuer), op.WithAllowInsecure(), op.WithCrypto(bearers{}), op.WithLogger(quiet),
 		op.WithCustomEndpoints(at("authorize"), at("token"), at("userinfo"), at("revoke"), at("logout"), at("keys")),
 		op.WithCustomIntrospectionEndpoint(at("introspect")), op.WithCustomDeviceAuthorizationEndpoint(at("device")))
@@ -112,6 +118,13 @@ func (p *Provider) Register(mux routes.Adder) {
 	mux.Handle("POST "+Path+"/authorize", http.HandlerFunc(p.authorizePost))
 	mux.Handle("POST "+Path+"/consent", p.config.Pages.Page(p.consent))
 	mux.Handle("POST "+Path+"/token", p.endpoint(p.token))
+	mux.Handle("POST "+devicePath, p.endpoint(p.startDevice))
+	mux.Handle("GET "+devicePath, p.config.Pages.Page(p.showDevice))
+	mux.Handle("POST "+devicePath+"/answer", p.config.Pages.Page(p.answerDevice))
+	mux.Handle("POST "+Path+"/introspect", p.endpoint(p.introspect))
+	mux.Handle("POST "+Path+"/revoke", p.endpoint(p.revoke))
+	mux.Handle("GET "+Path+"/logout", p.config.Pages.Page(p.logout))
+	mux.Handle("POST "+Path+"/logout", http.HandlerFunc(p.logoutPost))
 	mux.Handle("GET "+Path+"/userinfo", p.bearer(p.userinfo))
 	mux.Handle("POST "+Path+"/userinfo", p.bearer(p.userinfo))
 }
@@ -146,15 +159,14 @@ func (p *Provider) discover(w http.ResponseWriter, r *http.Request) {
 	found.ResponseTypesSupported = []string{string(oidc.ResponseTypeCode)}
 	found.GrantTypesSupported = grantTypes
 	found.TokenEndpointAuthMethodsSupported = []oidc.AuthMethod{oidc.AuthMethodBasic, oidc.AuthMethodPost, oidc.AuthMethodNone}
-	found.IntrospectionEndpointAuthMethodsSupported = nil
-	found.IntrospectionEndpoint, found.RevocationEndpoint, found.EndSessionEndpoint, found.DeviceAuthorizationEndpoint = "", "", "", ""
+	found.IntrospectionEndpointAuthMethodsSupported = found.TokenEndpointAuthMethodsSupported[:2]
+	found.RevocationEndpointAuthMethodsSupported = found.TokenEndpointAuthMethodsSupported
 	found.IntrospectionEndpointAuthSigningAlgValuesSupported, found.RevocationEndpointAuthSigningAlgValuesSupported = nil, nil
-	found.RevocationEndpointAuthMethodsSupported = nil
 	respond(w, metadata{found, true, []string{"query"}, []string{classOne, classTwo}, []string{"none", "login", "consent", "select_account"}}, http.StatusOK)
 }
 
 // grantTypes are the grants that there are.
-var grantTypes = []oidc.GrantType{oidc.GrantTypeCode, oidc.GrantTypeRefreshToken}
+var grantTypes = []oidc.GrantType{oidc.GrantTypeCode, oidc.GrantTypeRefreshToken, oidc.GrantTypeDeviceCode, oidc.GrantTypeClientCredentials, oidc.GrantTypeTokenExchange}
 
 // rates are what strangers and clients share, on each replica apart.
 type rates struct {
@@ -163,6 +175,8 @@ type rates struct {
 	browsers, requests *pool.Rates
 	// wrong are wrong codes, tokens and secrets, by network and client.
 	wrong *pool.Rates
+	// devices are logins of devices that begin, of one network.
+	devices *pool.Rates
 	// clients are requests of a client that gave its secret.
 	clients *pool.Rates
 }
@@ -176,6 +190,7 @@ func newRates(pools *pool.Set, c clock.Clock) rates {
 		browsers: make("signin_browsers", "sign-ins that begin", each, site),
 		requests: make("signin_requests", "requests of applications", pool.Rate{Burst: 600, Every: 10 * time.Millisecond}, pool.Rate{Burst: 6000, Every: time.Millisecond}),
 		wrong:    make("signin_wrong", "wrong codes, tokens and secrets", pool.Rate{Burst: 60, Every: time.Second}, pool.Rate{Burst: 600, Every: 100 * time.Millisecond}),
+		devices:  make("signin_devices", "logins of devices", pool.Rate{Burst: 20, Every: 10 * time.Second}, pool.Rate{Burst: 200, Every: time.Second}),
 		clients:  make("signin_clients", "requests of an application", pool.Rate{Burst: 600, Every: 10 * time.Millisecond}, pool.Rate{}),
 	}
 }

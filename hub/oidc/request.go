@@ -11,6 +11,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 	"github.com/zitadel/oidc/v3/pkg/op"
 
+	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 	"github.com/axle-cd/axle/internal/pool"
@@ -21,7 +22,7 @@ const maxParameters = 32
 
 // inFlight is what a request at an endpoint of applications has shown.
 type inFlight struct {
-	client Client
+	client application.Client
 	// grant is the one that is used, for the claims of its ID token.
 	grant Grant
 }
@@ -54,7 +55,8 @@ func (p *Provider) endpoint(next http.HandlerFunc) http.Handler {
 		}
 		client, err := p.authenticated(r)
 		if err != nil {
-			p.sayNo(w, from, err)
+			p.sayNo(w, err)
+			_ = p.rates.wrong.Take(from)
 			return
 		}
 		if err := p.rates.clients.Take(pool.Caller{Name: client.ID}); err != nil {
@@ -65,13 +67,10 @@ func (p *Provider) endpoint(next http.HandlerFunc) http.Handler {
 		counted := &statusWriter{ResponseWriter: w}
 		next(counted, r)
 		if counted.status >= 400 {
-			p.wrong(from, client)
+			_ = p.rates.wrong.Take(from)
 		}
 	})
 }
-
-// wrong counts a request that was refused, for its network and for the network at the client.
-func (p *Provider) wrong(from pool.Caller, _ Client) { _ = p.rates.wrong.Take(from) }
 
 // statusWriter remembers the status of an answer.
 type statusWriter struct {
@@ -89,7 +88,7 @@ func (w *statusWriter) WriteHeader(status int) {
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // sayNo answers in OAuth's form. An internal error has no text.
-func (p *Provider) sayNo(w http.ResponseWriter, from pool.Caller, err error) {
+func (p *Provider) sayNo(w http.ResponseWriter, err error) {
 	known, status := p.told(err), http.StatusBadRequest
 	switch known.ErrorType {
 	case oidc.ServerError:
@@ -97,9 +96,6 @@ func (p *Provider) sayNo(w http.ResponseWriter, from pool.Caller, err error) {
 	case oidc.InvalidClient:
 		status = http.StatusUnauthorized
 		w.Header().Set("WWW-Authenticate", `Basic realm="axle"`)
-	}
-	if status < http.StatusInternalServerError {
-		_ = p.rates.wrong.Take(from)
 	}
 	respond(w, known, status)
 }
@@ -131,24 +127,24 @@ func busy(w http.ResponseWriter, err error) {
 
 // authenticated reads the form of a request, and returns its client; a confidential one must
 // have given its secret.
-func (p *Provider) authenticated(r *http.Request) (Client, error) {
+func (p *Provider) authenticated(r *http.Request) (application.Client, error) {
 	if r.URL.RawQuery != "" {
-		return Client{}, oidc.ErrInvalidRequest().WithDescription("parameters belong in the body: what is in a URL, logs keep; change a secret that was sent so")
+		return application.Client{}, oidc.ErrInvalidRequest().WithDescription("parameters belong in the body: what is in a URL, logs keep; change a secret that was sent so")
 	}
 	if err := r.ParseForm(); err != nil {
-		return Client{}, oidc.ErrInvalidRequest().WithDescription("the form cannot be read")
+		return application.Client{}, oidc.ErrInvalidRequest().WithDescription("the form cannot be read")
 	}
 	if err := single(r.PostForm); err != nil {
-		return Client{}, oidc.ErrInvalidRequest().WithDescription("%s", err.Error())
+		return application.Client{}, oidc.ErrInvalidRequest().WithDescription("%s", err.Error())
 	}
 	if r.PostForm.Has("client_assertion") {
-		return Client{}, oidc.ErrInvalidClient().WithDescription("clients have a secret here, and no key")
+		return application.Client{}, oidc.ErrInvalidClient().WithDescription("clients have a secret here, and no key")
 	}
 	id, secret, err := credentials(r)
 	if err != nil {
-		return Client{}, err
+		return application.Client{}, err
 	}
-	var c Client
+	var c application.Client
 	if secret != "" {
 		c, err = p.config.Clients.Authenticate(r.Context(), id, secret)
 	} else if c, err = p.config.Clients.Client(r.Context(), id); err == nil && !c.Public {
@@ -229,7 +225,7 @@ func (p *Provider) bearer(next func(w http.ResponseWriter, r *http.Request, s Se
 			return
 		}
 		if err != nil {
-			p.sayNo(w, from, err)
+			p.sayNo(w, err)
 			return
 		}
 		next(w, p.issued(r), s, g)

@@ -64,6 +64,10 @@ func TestSharesOfSignInsAreNamed(t *testing.T) {
 			a := b.send(b.get("/userinfo", "198.51.100.9:1"))
 			return a.status, a.text("error_description")
 		},
+		"signin_devices": func() (int, string) {
+			a := b.send(b.form("/device", "203.0.113.9:1", url.Values{"client_id": {native}, "scope": {"openid"}}))
+			return a.status, a.text("error_description")
+		},
 		"signin_clients": func() (int, string) {
 			n := b.next.Add(1)
 			r := b.get("/token", fmt.Sprintf("10.%d.%d.1:1", n/250%250, n%250))
@@ -84,6 +88,16 @@ func TestSharesOfSignInsAreNamed(t *testing.T) {
 			t.Errorf("%s: nobody is refused by its name", pool)
 		}
 	}
+}
+
+func (b *bed) form(path, address string, form url.Values) *http.Request {
+	r, err := http.NewRequestWithContext(b.T.Context(), http.MethodPost, b.url+"/oidc"+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("X-Test-From", address)
+	return r
 }
 
 func (b *bed) get(path, address string) *http.Request {

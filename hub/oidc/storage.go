@@ -18,8 +18,10 @@ import (
 type storage struct{ *Provider }
 
 var (
-	_ op.Storage                   = (*storage)(nil)
-	_ op.CanSetUserinfoFromRequest = (*storage)(nil)
+	_ op.Storage                    = (*storage)(nil)
+	_ op.CanSetUserinfoFromRequest  = (*storage)(nil)
+	_ op.DeviceAuthorizationStorage = (*storage)(nil)
+	_ op.ClientCredentialsStorage   = (*storage)(nil)
 )
 
 var errElsewhere = errcode.New(errcode.Internal, "this is not done by the library")
@@ -126,7 +128,7 @@ func (s *storage) TokenRequestByRefreshToken(ctx context.Context, _ string) (op.
 // CreateAccessToken implements op.AuthStorage.
 func (s *storage) CreateAccessToken(ctx context.Context, r op.TokenRequest) (string, time.Time, error) {
 	f := flight(ctx)
-	id, until, err := s.grants.access(ctx, f.grant, r.GetScopes(), orDefault(f.client.Access, defaultAccess))
+	id, until, err := s.grants.access(ctx, f.grant, r.GetScopes(), f.client.Access)
 	if err != nil {
 		return "", until, s.told(invalidGrant(err))
 	}
@@ -137,10 +139,10 @@ func (s *storage) CreateAccessToken(ctx context.Context, r op.TokenRequest) (str
 func (s *storage) CreateAccessAndRefreshTokens(ctx context.Context, r op.TokenRequest, present string) (id, next string, until time.Time, err error) {
 	f := flight(ctx)
 	err = s.config.Stores.Writer.Write(ctx, func(ctx context.Context) error {
-		if next, err = s.grants.refresh(ctx, f.grant, present, orDefault(f.client.Refresh, defaultRefresh)); err != nil {
+		if next, err = s.grants.refresh(ctx, f.grant, present, f.client.Refresh); err != nil {
 			return err
 		}
-		id, until, err = s.grants.access(ctx, f.grant, r.GetScopes(), orDefault(f.client.Access, defaultAccess))
+		id, until, err = s.grants.access(ctx, f.grant, r.GetScopes(), f.client.Access)
 		return err
 	})
 	if err != nil {
@@ -164,7 +166,7 @@ func (s *storage) GetRefreshTokenInfo(context.Context, string, string) (string, 
 
 // SigningKey implements op.AuthStorage: the key of the algorithm that the client chose.
 func (s *storage) SigningKey(ctx context.Context) (op.SigningKey, error) {
-	k, err := s.keys.signing(ctx, flight(ctx).client.algorithm())
+	k, err := s.keys.signing(ctx, flight(ctx).client.Algorithm)
 	if err != nil {
 		return nil, s.told(err)
 	}

@@ -83,15 +83,15 @@ type GrantStore interface {
 	ExtendGrant(ctx context.Context, id string, endsAt int64) error
 	// DeleteGrants deletes grants with their secrets.
 	DeleteGrants(ctx context.Context, ids []string) error
-	// InsertSecret adds a secret, and does nothing if there is one with its hash.
-	InsertSecret(ctx context.Context, s Secret) error
-	// Secret returns a secret, or NotFound.
-	Secret(ctx context.Context, hash []byte) (Secret, error)
-	// UseSecret marks a secret as used, and reports whether it was unused and has not expired.
-	UseSecret(ctx context.Context, hash []byte, now int64) (bool, error)
-	// DeleteSecret deletes one.
-	DeleteSecret(ctx context.Context, hash []byte) error
-	// DropGrants deletes some of the secrets and grants that ended before, and returns how many.
+	// InsertGrantSecret adds a secret, and does nothing if there is one with its hash.
+	InsertGrantSecret(ctx context.Context, s Secret) error
+	// GrantSecret returns a secret, or NotFound.
+	GrantSecret(ctx context.Context, hash []byte) (Secret, error)
+	// UseGrantSecret marks a secret as used, and reports whether it was unused and has not expired.
+	UseGrantSecret(ctx context.Context, hash []byte, now int64) (bool, error)
+	// DeleteGrantSecret deletes one.
+	DeleteGrantSecret(ctx context.Context, hash []byte) error
+	// DropGrants deletes some of the secrets, grants and waiting devices that ended before, and returns how many.
 	DropGrants(ctx context.Context, before int64, limit int) (int64, error)
 }
 
@@ -108,5 +108,7 @@ type Stores struct {
 	Keys     KeyStore
 	Grants   GrantStore
 	Consents ConsentStore
+	Ended    EndStore
+	Devices  DeviceStore
 	Writer   identity.Writer
 }

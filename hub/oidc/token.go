@@ -8,7 +8,6 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 
 	"github.com/axle-cd/axle/internal/errcode"
-	"github.com/axle-cd/axle/internal/pool"
 )
 
 // token is the token endpoint. What a request uses up is used here, before the library
@@ -17,20 +16,31 @@ import (
 func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	f := flight(r.Context())
 	var err error
-	switch oidc.GrantType(r.PostForm.Get("grant_type")) {
+	grant := oidc.GrantType(r.PostForm.Get("grant_type"))
+	switch grant {
 	case oidc.GrantTypeCode:
 		f.grant, err = p.grants.trade(r.Context(), r.PostForm.Get("code"))
 	case oidc.GrantTypeRefreshToken:
 		_, f.grant, err = p.grants.checkRefresh(r.Context(), r.PostForm.Get("refresh_token"))
+	case oidc.GrantTypeDeviceCode:
+		f.grant, err = p.poll(r.Context(), f.client, r.PostForm.Get("device_code"))
+	case oidc.GrantTypeClientCredentials:
+		f.grant, err = p.own(r.Context(), f.client)
+	case oidc.GrantTypeTokenExchange:
+		f.grant, err = p.exchanged(r.Context(), f.client, r.PostForm)
 	default:
-		p.sayNo(w, pool.Stranger(r.RemoteAddr), oidc.ErrUnsupportedGrantType().WithDescription("the grant_type is missing, or is not one of grant_types_supported"))
+		p.sayNo(w, oidc.ErrUnsupportedGrantType().WithDescription("the grant_type is missing, or is not one of grant_types_supported"))
 		return
 	}
 	if err == nil {
 		err = p.admitted(r.Context(), f)
 	}
 	if err != nil {
-		p.sayNo(w, pool.Stranger(r.RemoteAddr), invalidGrant(err))
+		p.sayNo(w, invalidGrant(err))
+		return
+	}
+	if grant == oidc.GrantTypeTokenExchange {
+		p.exchange(w, r)
 		return
 	}
 	op.Exchange(w, r, p)
@@ -52,6 +62,9 @@ func invalidGrant(err error) error {
 func (p *Provider) admitted(ctx context.Context, f *inFlight) error {
 	if f.grant.ClientID != f.client.ID {
 		return errUnknownSecret
+	}
+	if f.grant.UserID == "" {
+		return nil // the client acts for itself
 	}
 	_, err := p.gate.person(ctx, f.client, f.grant.UserID)
 	return err

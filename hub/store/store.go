@@ -64,8 +64,8 @@ type Store struct {
 	*notificationTable
 	*operationTable
 	*objectTable
-	*signinTable
 	*clientTable
+	*signinTable
 	db     *sqldb.DB
 	url    string
 	clock  clock.Clock
@@ -123,7 +123,7 @@ func open(ctx context.Context, c Config, use sqldb.Use) (s *Store, err error) {
 	s.history, s.recipes, s.statusTable = revisions.New(s.db, s.clock), artifacts.New(s.db, s.clock), statuses.New(s.db)
 	s.compared, s.accountTable, s.auditTable = previews.New(s.db), accounts.New(s.db, s.SetSetting), auditlog.New(s.db)
 	s.notificationTable, s.operationTable = notifications.New(s.db), operations.New(s.db)
-	s.objectTable, s.signinTable, s.clientTable = objects.New(s.db), signins.New(s.db), applications.New(s.db)
+	s.objectTable, s.clientTable, s.signinTable = objects.New(s.db), applications.New(s.db), signins.New(s.db)
 	s.globalTable = globals.New(s.db, s.history, s.clock)
 	s.holdTable = globals.NewHolds(s.db)
 	s.sourceTable = sources.New(s.db, s.Sealer, s.recipes.PutArtifacts)
@@ -171,8 +171,8 @@ type (
 	notificationTable = notifications.Table
 	operationTable    = operations.Table
 	objectTable       = objects.Table
-	signinTable       = signins.Table
 	clientTable       = applications.Table
+	signinTable       = signins.Table
 )
 
 // Close ends what is running and closes the database; calls after it are

@@ -34,6 +34,7 @@ var unlisted = map[string]string{
 	"gitcache/upstream/wire/request.go": "one request",
 	"identity/agentkey/signer.go":       "the signing keys, one each 90 days",
 	"login/declared/declared.go":        "reads files",
+	"oidc/end.go":                       "what the feed reported of people and sessions, by indexes; the notices and sign-ins that are due, a page at a time",
 	"peer/lease.go":                     "one row a lease",
 	"peer/members.go":                   "the hub's replicas",
 	"peer/mirror.go":                    "one copy",

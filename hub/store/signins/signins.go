@@ -19,6 +19,8 @@ var (
 	_ oidc.KeyStore     = (*Table)(nil)
 	_ oidc.GrantStore   = (*Table)(nil)
 	_ oidc.ConsentStore = (*Table)(nil)
+	_ oidc.EndStore     = (*Table)(nil)
+	_ oidc.DeviceStore  = (*Table)(nil)
 )
 
 // Table holds all of it. Its methods are safe for concurrent use.
@@ -28,7 +30,7 @@ type Table struct{ db query.DB }
 func New(db query.DB) *Table { return &Table{db} }
 
 // Queries are the queries that read each table, for tests.
-var Queries = map[rows.Definition]string{keyTable: selectKeys, grantTable: selectGrants, secretTable: selectSecrets, consentTable: selectConsents}
+var Queries = map[rows.Definition]string{keyTable: selectKeys, grantTable: selectGrants, secretTable: selectSecrets, consentTable: selectConsents, logoutTable: selectLogouts, deviceTable: selectDevices}
 
 var (
 	keyTable = rows.Of("oidc_keys", func(c *rows.Columns, k *oidc.StoredKey) {
@@ -140,14 +142,14 @@ func (t *Table) DeleteGrants(ctx context.Context, ids []string) error {
 	})
 }
 
-// InsertSecret implements oidc.GrantStore.
-func (t *Table) InsertSecret(ctx context.Context, s oidc.Secret) error {
+// InsertGrantSecret implements oidc.GrantStore.
+func (t *Table) InsertGrantSecret(ctx context.Context, s oidc.Secret) error {
 	_, err := insertSecret.Exec(ctx, t.db, &s)
 	return err
 }
 
-// Secret implements oidc.GrantStore.
-func (t *Table) Secret(ctx context.Context, hash []byte) (oidc.Secret, error) {
+// GrantSecret implements oidc.GrantStore.
+func (t *Table) GrantSecret(ctx context.Context, hash []byte) (oidc.Secret, error) {
 	s, found, err := query.One(ctx, t.db, secretTable.Reader(), selectSecrets+"WHERE hash = $1", hex.EncodeToString(hash))
 	if err == nil && !found {
 		err = errcode.New(errcode.NotFound, "the code or token is not known")
@@ -155,13 +157,13 @@ func (t *Table) Secret(ctx context.Context, hash []byte) (oidc.Secret, error) {
 	return s, err
 }
 
-// UseSecret implements oidc.GrantStore.
-func (t *Table) UseSecret(ctx context.Context, hash []byte, now int64) (bool, error) {
+// UseGrantSecret implements oidc.GrantStore.
+func (t *Table) UseGrantSecret(ctx context.Context, hash []byte, now int64) (bool, error) {
 	return query.ExecOne(ctx, t.db, "UPDATE oidc_secrets SET used_at = $1 WHERE hash = $2 AND used_at = 0 AND expires_at > $1", now, hex.EncodeToString(hash))
 }
 
-// DeleteSecret implements oidc.GrantStore.
-func (t *Table) DeleteSecret(ctx context.Context, hash []byte) error {
+// DeleteGrantSecret implements oidc.GrantStore.
+func (t *Table) DeleteGrantSecret(ctx context.Context, hash []byte) error {
 	_, err := t.db.Exec(ctx, "DELETE FROM oidc_secrets WHERE hash = $1", hex.EncodeToString(hash))
 	return err
 }
@@ -173,7 +175,11 @@ func (t *Table) DropGrants(ctx context.Context, before int64, limit int) (int64,
 		return 0, err
 	}
 	grants, err := t.db.Exec(ctx, "DELETE FROM oidc_grants WHERE id IN (SELECT id FROM oidc_grants WHERE ends_at < $1 ORDER BY ends_at LIMIT $2)", before, limit)
-	return max(secrets, grants), err
+	if err != nil {
+		return 0, err
+	}
+	devices, err := t.db.Exec(ctx, "DELETE FROM oidc_devices WHERE hash IN (SELECT hash FROM oidc_devices WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)", before, limit)
+	return max(secrets, grants, devices), err
 }
 
 // Consent implements oidc.ConsentStore.

@@ -71,7 +71,7 @@ func byTheHub(t *testing.T, b *bed) {
 	b.joinsNever(axle)
 	b.wait(2, "v1.36.3")
 	shows("the pool that was scaled", "Pools: workers: 2/2 ready, 2 up to date, v1.36.3")
-	b.replaces(axle, agent)
+	b.replaces(axle)
 	b.wait(2, "v1.36.3")
 	machine, err := b.client.Resource(machines).Namespace(b.namespace).List(ctx, metav1.ListOptions{})
 	b.must(err)

@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/axle-cd/axle/internal/eventually"
-	"github.com/axle-cd/axle/test/world"
 )
 
 // machines are the names and uids of the Machine objects of the cluster, in order of name.
@@ -82,7 +81,7 @@ func (b *bed) front(workload kubernetes.Interface, node string) {
 
 // replaces replaces a machine whose pod may not be evicted: that is shown, the hub and the
 // agent are killed meanwhile, and afterwards exactly that machine is another one.
-func (b *bed) replaces(axle func(...string) string, agent *world.Agent) {
+func (b *bed) replaces(axle func(...string) string) {
 	b.Helper()
 	ctx := b.Context()
 	workload, err := kubernetes.NewForConfig(b.provider.Cluster(b.namespace, b.name).Config())
@@ -113,10 +112,10 @@ func (b *bed) replaces(axle func(...string) string, agent *world.Agent) {
 		}
 		return nil
 	})
-	b.must(agent.Kill())
+	b.must(b.agent.Kill())
 	b.must(b.world.Hub.Kill())
 	b.must(b.world.Hub.Start(ctx))
-	b.must(agent.Start())
+	b.must(b.agent.Start())
 	b.must(workload.PolicyV1().PodDisruptionBudgets("default").Delete(ctx, "front", metav1.DeleteOptions{}))
 	eventually.For(b, 2*time.Minute, "the pod is evicted", func() error {
 		pod, err := workload.CoreV1().Pods("default").Get(ctx, "front", metav1.GetOptions{})

@@ -39,6 +39,7 @@ type bed struct {
 	applier  *kubeapply.Applier
 	manager  *capi.Manager
 	provider *provider.Provider
+	agent    *world.Agent // of the management cluster
 	// namespace and name are those of the cluster that is looked at.
 	namespace, name string
 }
@@ -66,11 +67,11 @@ func newBed(t *testing.T) *bed {
 	b.core, err = kubernetes.NewForConfig(on.Config())
 	b.must(err)
 	b.must(w.Login(t.Context()))
-	agent, err := w.ConnectProcess(t.Context(), management, world.AgentOptions{})
+	b.agent, err = w.ConnectProcess(t.Context(), management, world.AgentOptions{})
 	b.must(err)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("end of the agent's log:\n%s", agent.Tail())
+			t.Logf("end of the agent's log:\n%s", b.agent.Tail())
 		}
 	})
 	return b
