@@ -101,7 +101,7 @@ func TestClientIDsOfOthersAreNotTaken(t *testing.T) {
 			b.refused("admin", "Applications/Apply", app("other", fmt.Sprintf(`, "clientId": %q`, id)), status, "client_id")
 		}
 		b.refused("admin", "Federation/Create", fmt.Sprintf(`{"name": "sign-in", "issuer": "https://ci.example.com", "audience": %q, "account": "ci", "claims": {"repository": "acme/app"}}`, made), http.StatusBadRequest, "audience")
-		b.refused("admin", "Applications/Apply", app("dex", `, "clientId": "other"`), http.StatusConflict, "client_id: cannot be changed")
+		b.refused("admin", "Applications/Apply", app("dex", `, "clientId": "other"`), http.StatusConflict, "clientId: cannot be changed")
 		b.refused("admin", "Applications/Apply", app("short", `, "clientSecret": "guess"`), http.StatusBadRequest, "client_secret")
 		clients := b.Parts().Applications
 		if _, err := clients.Authenticate(t.Context(), "grafana", "a secret of the former provider"); err != nil {
