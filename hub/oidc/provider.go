@@ -94,16 +94,12 @@ func New(c Config) (*Provider, error) {
 		CodeMethodS256: true, AuthMethodPost: true, GrantTypeRefreshToken: true, SupportedScopes: scopes, SupportedClaims: claims,
 		DeviceAuthorization:        op.DeviceAuthorizationConfig{Lifetime: deviceLifetime, PollInterval: devicePause, UserFormPath: devicePath, UserCode: op.UserCodeBase20},
 		BackChannelLogoutSupported: true, BackChannelLogoutSessionSupported: true, DefaultLogoutRedirectURI: strings.TrimSuffix(c.URL, "/") + "/logout/done",
-	}, &storage{p}, op.StaticIssuer(p.issuer), op.WithAllowInsecure(), op.WithCrypto(bearers{}), op.WithLogger(quiet),
-		op.WithCustomEndpoints(at("authorize"), at("token"), at("userinfo"), at("revoke"), at("logout"), at("keys")),
-		op.WithCustomIntrospectionEndpoint(at("introspect")), op.WithCustomDeviceAuthorizationEndpoint(at("device")))
+	}, &storage{p}, op.StaticIssuer(p.issuer), op.WithAllowInsecure(), op.WithCrypto(bearers{}), op.WithLogger(quiet))
 	if err != nil {
 		return nil, fmt.Errorf("start the OpenID provider: %w", err)
 	}
 	return p, nil
 }
-
-func at(path string) *op.Endpoint { return op.NewEndpoint(path) }
 
 // GrantTypeJWTAuthorizationSupported implements op.Exchanger: no client has a key of its own.
 func (p *Provider) GrantTypeJWTAuthorizationSupported() bool { return false }
@@ -153,9 +149,13 @@ type metadata struct {
 	Prompts           []string `json:"prompt_values_supported"`
 }
 
-// discover answers with the metadata. The library announces the implicit flow always.
+// discover answers with the metadata. The library announces the implicit flow always, and its
+// options for paths change a variable that all providers of a program share.
 func (p *Provider) discover(w http.ResponseWriter, r *http.Request) {
 	found := op.CreateDiscoveryConfig(r.Context(), p, p.Storage())
+	found.AuthorizationEndpoint, found.TokenEndpoint, found.UserinfoEndpoint = p.issuer+"/authorize", p.issuer+"/token", p.issuer+"/userinfo"
+	found.RevocationEndpoint, found.EndSessionEndpoint, found.JwksURI = p.issuer+"/revoke", p.issuer+"/logout", p.issuer+"/keys"
+	found.IntrospectionEndpoint, found.DeviceAuthorizationEndpoint = p.issuer+"/introspect", p.issuer+"/device"
 	found.ResponseTypesSupported = []string{string(oidc.ResponseTypeCode)}
 	found.GrantTypesSupported = grantTypes
 	found.TokenEndpointAuthMethodsSupported = []oidc.AuthMethod{oidc.AuthMethodBasic, oidc.AuthMethodPost, oidc.AuthMethodNone}
