@@ -11,8 +11,8 @@ import (
 	"github.com/axle-cd/axle/hub/store/storetest"
 )
 
-// Ten thousand wrong codes are refused before most of them are looked up, and somebody
-// elsewhere logs in meanwhile.
+// Of wrong codes from one network few are looked up: 200 refusals in a row are seen, after which
+// nothing changes until ten thousand, and somebody elsewhere logs in meanwhile.
 func TestWrongCodesAreCounted(t *testing.T) {
 	b := newBed(t, storetest.SQLite(t), 1)
 	b.user("bob@example.com")
