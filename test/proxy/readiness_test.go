@@ -19,6 +19,7 @@ import (
 	helm "helm.sh/helm/v4/pkg/release/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
@@ -293,7 +294,7 @@ func (r *readied) others(namespace string) {
 func (r *readied) running(namespace, app string) {
 	pods := r.api.CoreV1().Pods(namespace)
 	_, err := r.api.CoreV1().ServiceAccounts(namespace).Create(r.t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
-	if err != nil {
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		r.t.Fatal(err)
 	}
 	pod, err := pods.Create(r.t.Context(), &corev1.Pod{
