@@ -140,10 +140,13 @@ var labelled = regexp.MustCompile(`^(.+?)-(v?[0-9]+\.[0-9]+\.[0-9]+.*)$`)
 // chartOf reads such a label; the version is empty if it has none.
 func chartOf(label string) (name, version string) {
 	if m := labelled.FindStringSubmatch(label); m != nil {
-		return m[1], strings.ReplaceAll(m[2], "_", "+")
+		return m[1], unlabelled(m[2])
 	}
 	return label, ""
 }
+
+// unlabelled is a version as it was before a chart made a label of it: labels have no plus sign.
+func unlabelled(version string) string { return strings.ReplaceAll(version, "_", "+") }
 
 // contradicts returns the label of an add-on's objects that has another version of the
 // record's chart, where none has the record's: whoever may write Secrets in the namespace of an
@@ -173,7 +176,7 @@ func (f *foundAddon) report() *agentv1.ReadinessAddon {
 	case f.app != "":
 		out.Chart = plain.Line(f.app, maxChartText)
 	}
-	out.AppVersion = plain.Line(f.version, maxChartText)
+	out.AppVersion = plain.Line(unlabelled(f.version), maxChartText)
 	if out.GetRelease() == "" && f.service == "" {
 		out.Release = plain.Line(f.instance, maxChartText)
 	}

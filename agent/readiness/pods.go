@@ -5,20 +5,40 @@ import (
 	"fmt"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/plain"
 	"github.com/axle-cd/axle/internal/removals"
 )
+
+// maxBudgets is how many budgets of a namespace are compared with each other, and maxSelector how
+// long the selector of one is.
+const (
+	maxBudgets  = 500
+	maxSelector = 16 << 10
+)
+
+// budget is what is kept of a PodDisruptionBudget while the others of its namespace are read.
+type budget struct {
+	namespace, name string
+	// why it is never met, empty if it may be.
+	why      string
+	selector labels.Selector
+}
 
 // budgets looks for PodDisruptionBudgets that let no pod go, however healthy all are: a node
 // under such a pod can never be drained.
 func (a *asked) budgets(ctx context.Context, r *result) error {
-	return paged(func(more string) (string, error) {
+	var of []budget // of one namespace: an API server lists by namespaces
+	err := paged(func(more string) (string, error) {
 		page, err := a.client.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{Limit: pageSize, Continue: more})
 		if err != nil {
 			return "", errcode.New(errcode.Unavailable, "the agent cannot list PodDisruptionBudgets: %w", err)
@@ -26,24 +46,103 @@ func (a *asked) budgets(ctx context.Context, r *result) error {
 		for i := range page.Items {
 			b := &page.Items[i]
 			r.examined(1)
-			why := stuck(b)
-			if why == "" {
-				continue
+			if len(of) > 0 && of[0].namespace != b.Namespace {
+				if err := a.budgetsOf(ctx, r, of); err != nil {
+					return "", err
+				}
+				of = nil
 			}
-			err := r.found(ctx, &agentv1.ReadinessFinding{
-				ServiceId: a.ownerOf("policy", "PodDisruptionBudget", b.Namespace, b.Name), Group: "policy", Version: "v1", Kind: "PodDisruptionBudget", Namespace: b.Namespace, Name: b.Name, Message: why,
-			}, "/apis/policy/v1/namespaces/"+b.Namespace+"/poddisruptionbudgets")
-			if err != nil {
-				return "", err
+			one := budget{namespace: b.Namespace, name: b.Name, why: stuck(b), selector: labels.Nothing()}
+			switch {
+			case len(of) >= maxBudgets || b.Spec.Selector.Size() > maxSelector:
+				r.incomplete("not all PodDisruptionBudgets were compared with the others of their namespace: there are too many of them, or a selector is too long")
+			default:
+				if one.selector, err = metav1.LabelSelectorAsSelector(b.Spec.Selector); err != nil {
+					one.selector = labels.Nothing() // the API server matches nothing either
+				}
+			}
+			of = append(of, one)
+		}
+		return page.Continue, nil
+	})
+	if err != nil {
+		return err
+	}
+	return a.budgetsOf(ctx, r, of)
+}
+
+// budgetsOf adds the findings about the budgets of one namespace.
+func (a *asked) budgetsOf(ctx context.Context, r *result, of []budget) error {
+	if a.podsUnread == nil {
+		if a.podsUnread = a.shared(ctx, of); a.podsUnread != nil {
+			r.incomplete(errcode.Text(a.podsUnread))
+		}
+	}
+	for _, b := range of {
+		if b.why == "" {
+			continue
+		}
+		err := r.found(ctx, &agentv1.ReadinessFinding{
+			ServiceId: a.ownerOf("policy", "PodDisruptionBudget", b.namespace, b.name), Group: "policy", Version: "v1", Kind: "PodDisruptionBudget", Namespace: b.namespace, Name: b.name, Message: b.why,
+		}, "/apis/policy/v1/namespaces/"+b.namespace+"/poddisruptionbudgets")
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shared marks the budgets that have a pod with others: the API server evicts no pod that has more
+// than one.
+func (a *asked) shared(ctx context.Context, of []budget) error {
+	if len(of) < 2 {
+		return nil
+	}
+	return paged(func(more string) (string, error) {
+		// A pod that does not run yet, or not any more, is evicted whatever its budgets are.
+		page, err := a.metadata.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(of[0].namespace).List(ctx, metav1.ListOptions{
+			FieldSelector: "status.phase=" + string(corev1.PodRunning), Limit: pageSize, Continue: more,
+		})
+		if err != nil {
+			return "", errcode.New(errcode.Unavailable, "the agent cannot list pods: %w", err)
+		}
+		for i := range page.Items {
+			if drained(&page.Items[i]) {
+				share(of, page.Items[i].Labels)
 			}
 		}
 		return page.Continue, nil
 	})
 }
 
+// drained reports whether a drain evicts a pod: not one that its node or a DaemonSet brings back,
+// and not one that goes already.
+func drained(p *metav1.PartialObjectMetadata) bool {
+	by := metav1.GetControllerOf(p)
+	return p.DeletionTimestamp == nil && p.Annotations[corev1.MirrorPodAnnotationKey] == "" && (by == nil || by.Kind != "DaemonSet")
+}
+
+// share marks the budgets that select a pod, if there are several.
+func share(of []budget, pod labels.Set) {
+	var all []int
+	for i := range of {
+		if of[i].selector.Matches(pod) {
+			all = append(all, i)
+		}
+	}
+	for _, i := range all {
+		if len(all) > 1 && of[i].why == "" {
+			of[i].why = "another budget selects a pod of it too: Kubernetes evicts no pod that has more than one; let one of them select it"
+		}
+	}
+}
+
 // stuck returns why a budget lets no pod go even when all are healthy, empty if it does. One
 // that blocks only now, as pods are not healthy, does not count.
 func stuck(b *policyv1.PodDisruptionBudget) string {
+	if c := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition); c != nil && c.Status == metav1.ConditionFalse && c.Reason == policyv1.SyncFailedReason {
+		return "Kubernetes cannot count its pods (" + plain.Line(c.Message, maxChartText) + "), and evicts none until it can: give it a minAvailable that is a number, or a selector of pods whose controllers can be scaled"
+	}
 	seen := b.Status.ObservedGeneration >= b.Generation && b.Status.ObservedGeneration > 0
 	if seen && b.Status.ExpectedPods == 0 {
 		return ""
@@ -63,11 +162,13 @@ func stuck(b *policyv1.PodDisruptionBudget) string {
 func none(v intstr.IntOrString) bool { return v == intstr.FromInt32(0) || v == intstr.FromString("0%") }
 
 // skew is how many minor versions a kubelet or a kube-proxy may be behind its API server, and
-// earlySkew for those before wideSince.
+// earlySkew for those before wideSince. kubeProxy is the name of its image.
 const (
 	skew      = 3
 	earlySkew = 2
 	wideSince = 25
+
+	kubeProxy = "kube-proxy"
 )
 
 // nodes looks for kubelets and kube-proxies that are too old for the target, or newer.
@@ -96,35 +197,52 @@ func (a *asked) nodes(ctx context.Context, r *result) error {
 	return a.proxies(ctx, r)
 }
 
-// proxies looks at the DaemonSets that run kube-proxy, by the tags of their images. A cluster
-// may have none.
+// proxies looks at the DaemonSets that run kube-proxy, by their images: those who build Kubernetes
+// label them differently. A cluster may have none.
 func (a *asked) proxies(ctx context.Context, r *result) error {
-	all, err := a.client.AppsV1().DaemonSets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=kube-proxy", Limit: pageSize})
-	if err != nil {
-		return errcode.New(errcode.Unavailable, "the agent cannot list the DaemonSets of kube-proxy: %w", err)
-	}
-	for _, d := range all.Items {
-		for _, c := range d.Spec.Template.Spec.Containers {
-			why := a.apart("kube-proxy", tag(c))
-			if !strings.Contains(c.Image, "kube-proxy") || why == "" {
+	return paged(func(more string) (string, error) {
+		page, err := a.client.AppsV1().DaemonSets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: more})
+		if err != nil {
+			return "", errcode.New(errcode.Unavailable, "the agent cannot list the DaemonSets of kube-proxy: %w", err)
+		}
+		for i := range page.Items {
+			d := &page.Items[i]
+			why := a.proxy(d)
+			if why == "" {
 				continue
 			}
 			err := r.found(ctx, &agentv1.ReadinessFinding{
 				ServiceId: a.ownerOf("apps", "DaemonSet", d.Namespace, d.Name), Group: "apps", Version: "v1", Kind: "DaemonSet", Namespace: d.Namespace, Name: d.Name, Message: why,
 			}, "/apis/apps/v1/namespaces/"+d.Namespace+"/daemonsets")
 			if err != nil {
-				return err
+				return "", err
 			}
 		}
-	}
-	return nil
+		return page.Continue, nil
+	})
 }
 
-// tag is that of a container's image, empty for one by digest only.
-func tag(c corev1.Container) string {
-	image, _, _ := strings.Cut(c.Image, "@")
-	_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
-	return tag
+// proxy returns why the kube-proxy of a DaemonSet does not go with the target, empty if it does, or
+// if there is none.
+func (a *asked) proxy(d *appsv1.DaemonSet) string {
+	for _, c := range d.Spec.Template.Spec.Containers {
+		name, tag := image(c)
+		if name != kubeProxy && (d.Labels["k8s-app"] != kubeProxy || !strings.Contains(name, kubeProxy)) {
+			continue
+		}
+		if why := a.apart(kubeProxy, tag); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// image is the name of a container's image, without its registry and folders, and its tag, which
+// is empty for one by digest only.
+func image(c corev1.Container) (name, tag string) {
+	whole, _, _ := strings.Cut(c.Image, "@")
+	name, tag, _ = strings.Cut(whole[strings.LastIndex(whole, "/")+1:], ":")
+	return name, tag
 }
 
 // apart returns why a program of a node does not go with the target, empty if it does, or if
@@ -142,7 +260,7 @@ func (a *asked) apart(program, have string) string {
 	case v.Minor() > to:
 		return fmt.Sprintf("its %s is %s, newer than Kubernetes %s; it may never be newer than the API server", program, have, removals.Minor(to))
 	case v.Minor()+behind < to:
-		return fmt.Sprintf("its %s is %s, and may be at most %d minor versions behind Kubernetes %s; upgrade it to %s or later first", program, have, behind, removals.Minor(to), removals.Minor(to-skew))
+		return fmt.Sprintf("its %s is %s, and may be at most %d minor versions behind Kubernetes %s; upgrade it to %s or later first", program, have, behind, removals.Minor(to), removals.Minor(max(to-skew, min(to-earlySkew, wideSince))))
 	}
 	return ""
 }

@@ -72,6 +72,8 @@ type asked struct {
 	// nothing names.
 	extending    map[addonKey]*foundAddon
 	unattributed int
+	// podsUnread is why pods cannot be compared with budgets; it is found out once.
+	podsUnread error
 }
 
 // ask begins a question.

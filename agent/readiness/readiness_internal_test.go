@@ -74,11 +74,11 @@ func TestProgramsOfNodesAreApart(t *testing.T) {
 			t.Errorf("%s with %s: %q, want %q", tc.have, tc.to, got, tc.want)
 		}
 	}
-	for image, want := range map[string]string{
+	for of, want := range map[string]string{
 		"registry.k8s.io/kube-proxy:v1.36.3": "v1.36.3", "localhost:5000/kube-proxy": "", "localhost:5000/kube-proxy:v1.36.3@sha256:00": "v1.36.3", "kube-proxy@sha256:00": "",
 	} {
-		if got := tag(corev1.Container{Image: image}); got != want {
-			t.Errorf("the tag of %s is %q", image, got)
+		if _, got := image(corev1.Container{Image: of}); got != want {
+			t.Errorf("the tag of %s is %q", of, got)
 		}
 	}
 }

@@ -113,16 +113,46 @@ const (
 	configMaps = "configmaps"
 )
 
-// over are the states of revisions that have no objects of their own.
-var over = []string{"superseded", "uninstalled", "uninstalling"}
+// over are the states of a newest revision after which a release has no objects.
+var over = []string{"uninstalled", "uninstalling"}
 
-// liveReleases returns the newest revision of each release that is deployed, or the newest
-// that is not over. It reads no values.
+// history is what is known of the revisions of one release, in one resource.
+type history struct{ newest, deployed place }
+
+// add notes one revision more.
+func (h *history) add(p place) {
+	if p.revision > h.newest.revision {
+		h.newest = p
+	}
+	if p.status == "deployed" && p.revision > h.deployed.revision {
+		h.deployed = p
+	}
+}
+
+// live is the revision that says what is in the cluster, and whether there is one. Helm leaves
+// earlier revisions deployed when it uninstalls a release whose last upgrade failed, and may
+// leave none deployed when it is interrupted.
+func (h *history) live() (place, bool) {
+	if h.deployed.revision > 0 && !slices.Contains(over, h.newest.status) {
+		return h.deployed, true
+	}
+	return h.newest, !slices.Contains(over, h.newest.status)
+}
+
+// liveReleases returns the newest revision of each release that is deployed, or else the newest,
+// unless that one is uninstalled. It reads no values.
 func (a *asked) liveReleases(ctx context.Context) ([]place, error) {
 	newest := map[[2]string]place{}
-	for kept, selector := range map[string]string{secrets: "type=" + releaseType, configMaps: ""} {
-		if err := a.revisions(ctx, kept, selector, newest); err != nil {
+	for _, in := range []struct{ kept, selector string }{{secrets, "type=" + releaseType}, {configMaps, ""}} {
+		all, err := a.revisions(ctx, in.kept, in.selector)
+		if err != nil {
 			return nil, err
+		}
+		for of, h := range all {
+			p, is := h.live()
+			if have, known := newest[of]; is && (!known || p.before(have)) {
+				newest[of] = p
+			}
 		}
 	}
 	return slices.SortedFunc(maps.Values(newest), func(x, y place) int {
@@ -130,9 +160,10 @@ func (a *asked) liveReleases(ctx context.Context) ([]place, error) {
 	}), nil
 }
 
-// revisions adds those that are kept in one resource.
-func (a *asked) revisions(ctx context.Context, kept, selector string, newest map[[2]string]place) error {
-	return paged(func(more string) (string, error) {
+// revisions are those that are kept in one resource, by namespace and release.
+func (a *asked) revisions(ctx context.Context, kept, selector string) (map[[2]string]*history, error) {
+	all := map[[2]string]*history{}
+	return all, paged(func(more string) (string, error) {
 		page, err := a.metadata.Resource(corev1.SchemeGroupVersion.WithResource(kept)).List(ctx, metav1.ListOptions{
 			FieldSelector: selector, LabelSelector: "owner=helm", Limit: pageSize, Continue: more,
 		})
@@ -141,12 +172,14 @@ func (a *asked) revisions(ctx context.Context, kept, selector string, newest map
 		}
 		for _, o := range page.Items {
 			p := place{namespace: o.Namespace, name: o.Labels["name"], kept: kept, object: o.Name, status: o.Labels["status"]}
-			if p.revision, err = strconv.Atoi(o.Labels["version"]); err != nil || slices.Contains(over, p.status) {
+			if p.revision, err = strconv.Atoi(o.Labels["version"]); err != nil || p.revision < 1 {
 				continue
 			}
-			if have, is := newest[[2]string{p.namespace, p.name}]; !is || p.before(have) {
-				newest[[2]string{p.namespace, p.name}] = p
+			of := [2]string{p.namespace, p.name}
+			if all[of] == nil {
+				all[of] = &history{}
 			}
+			all[of].add(p)
 		}
 		return page.Continue, nil
 	})
@@ -226,42 +259,53 @@ var removable = sync.OnceValue(func() (all [][]byte) {
 })
 
 // source is the comment by which Helm names the file that a manifest came from.
-var source = regexp.MustCompile(`(?m)^# Source: (\S{1,500})$`)
+var source = regexp.MustCompile(`(?m)^# Source: (\S{1,500})\r?$`)
 
-// each calls back for the objects of the manifest and of the hooks, with their files.
-func (r release) each(do func(o *manifest.Object, file string) error) error {
-	err := each(r.Manifest, do)
-	for i := 0; err == nil && i < len(r.Hooks); i++ {
-		err = each(r.Hooks[i].Manifest, func(o *manifest.Object, file string) error {
-			return do(o, cmp.Or(file, r.Hooks[i].Path))
-		})
-	}
-	return err
+// escaped is a version that is written with escapes, as the encoders of some languages write a
+// slash in JSON.
+var escaped = regexp.MustCompile(`apiVersion["']?\s*:\s*"[^"\n]*\\`)
+
+// mayBeRemoved reports whether a document may have a version which is removed at some time. The
+// others are not decoded: that takes twenty times their size.
+func mayBeRemoved(doc []byte) bool {
+	return escaped.Match(doc) || slices.ContainsFunc(removable(), func(v []byte) bool { return bytes.Contains(doc, v) })
 }
 
-// each calls back for the objects of a text's documents that may have a version which is
-// removed at some time. The others are not decoded: that takes twenty times their size.
-func each(text string, do func(o *manifest.Object, file string) error) error {
-	for _, doc := range manifest.Documents([]byte(text)) {
-		if !slices.ContainsFunc(removable(), func(v []byte) bool { return bytes.Contains(doc, v) }) {
-			continue
-		}
-		if len(doc) > maxDocument || aliases.Check(doc) != nil {
-			return errcode.New(errcode.Unprocessable, "a manifest in it is too large, by itself or by its aliases")
-		}
-		objects, _, err := manifest.Decode("", doc)
-		if err != nil {
-			return errcode.New(errcode.Unprocessable, "a manifest in it is not YAML")
-		}
-		file := ""
-		if m := source.FindSubmatch(doc); m != nil {
-			file = string(m[1])
-		}
-		for i := range objects {
-			if err := do(&objects[i], file); err != nil {
-				return err
+// each calls back for the objects of the manifest and of the hooks that may have a removed
+// version, with their files. A text that cannot be read hides no other one: its error is returned
+// after them.
+func (r release) each(do func(o *manifest.Object, file string) error) error {
+	hooks := append([]hook{{Manifest: r.Manifest}}, r.Hooks...)
+	var unread error
+	for _, h := range hooks {
+		for _, doc := range manifest.Documents([]byte(h.Manifest)) {
+			objects, err := decoded(doc)
+			unread = cmp.Or(unread, err)
+			file := h.Path
+			if m := source.FindSubmatch(doc); m != nil {
+				file = string(m[1])
+			}
+			for i := range objects {
+				if err := do(&objects[i], file); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	return nil
+	return unread
+}
+
+// decoded are the objects of a document that may have a removed version.
+func decoded(doc []byte) ([]manifest.Object, error) {
+	if !mayBeRemoved(doc) {
+		return nil, nil
+	}
+	if len(doc) > maxDocument || aliases.Check(doc) != nil {
+		return nil, errcode.New(errcode.Unprocessable, "a manifest in it is too large, by itself or by its aliases")
+	}
+	objects, _, err := manifest.Decode("", doc)
+	if err != nil {
+		return nil, errcode.New(errcode.Unprocessable, "a text in it is no manifest")
+	}
+	return objects, nil
 }

@@ -1,6 +1,7 @@
 package clusters
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/removals"
+	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -68,8 +70,14 @@ func printAddons(a *command.App, r *hubv1.ReadinessResponse) error {
 func printSkeleton(ctx context.Context, a *command.App, client *sdk.Client, r *hubv1.ReadinessResponse) error {
 	matrices := map[string]*hubv1.CustomCompatibilityMatrixSettings{}
 	var names []string
+	known := true
 	for _, one := range addonsOf(r) {
-		if unknown := strings.HasSuffix(one.GetVerdict(), "Unknown"); !unknown || one.GetName() == "" {
+		if !strings.HasSuffix(one.GetVerdict(), "Unknown") {
+			continue
+		}
+		known = false
+		if one.GetName() == "" || !rule.Version.Valid(one.GetVersion()) {
+			fmt.Fprintf(a.Err, "%s is left out: %s\n", cmp.Or(owner(one), one.GetName(), one.GetObject()), one.GetMessage())
 			continue
 		}
 		if matrices[one.GetName()] == nil {
@@ -85,8 +93,10 @@ func printSkeleton(ctx context.Context, a *command.App, client *sdk.Client, r *h
 		}
 		add(matrices[one.GetName()], one, removals.MinorOf(r.GetKubernetesVersion()))
 	}
-	if len(names) == 0 {
+	if known {
 		fmt.Fprintf(a.Err, "cluster %s: every add-on that you may see is known\n", r.GetCluster())
+	}
+	if len(names) == 0 {
 		return nil
 	}
 	fmt.Fprintf(a.Out, "# Read in the release notes of each add-on which versions of Kubernetes its versions support, and add\n# them to kube: the one that %s has now is there. Then: axle apply -f FILE\n", r.GetCluster())

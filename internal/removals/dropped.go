@@ -1,12 +1,46 @@
 package removals
 
-// dropped are versions that k8s.io/api has no types of any more, or never had, by the
-// deprecated API migration guide of Kubernetes. Releases of Helm may still hold them.
+// dropped are versions that k8s.io/api has no types of any more, or never had: by the
+// deprecated API migration guide of Kubernetes, by the lifecycle that k8s.io/api named while it
+// had them, and else by the first version of k8s.io/api that has them no more, from 1.19 on.
+// Releases of Helm may still hold them.
 var dropped = []Removal{
 	{"apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition", "customresourcedefinitions", 22, "apiextensions.k8s.io/v1/CustomResourceDefinition"},
 	{"apiregistration.k8s.io", "v1beta1", "APIService", "apiservices", 22, "apiregistration.k8s.io/v1/APIService"},
+	{"auditregistration.k8s.io", "v1alpha1", "AuditSink", "auditsinks", 19, ""},
 	{"autoscaling", "v2beta1", "HorizontalPodAutoscaler", "horizontalpodautoscalers", 25, "autoscaling/v2/HorizontalPodAutoscaler"},
 	{"autoscaling", "v2beta2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", 26, "autoscaling/v2/HorizontalPodAutoscaler"},
+	{"batch", "v2alpha1", "CronJob", "cronjobs", 21, "batch/v1/CronJob"},
+	{"certificates.k8s.io", "v1alpha1", "PodCertificateRequest", "podcertificaterequests", 35, "certificates.k8s.io/v1/PodCertificateRequest"},
+	{"coordination.k8s.io", "v1alpha1", "LeaseCandidate", "leasecandidates", 32, "coordination.k8s.io/v1beta1/LeaseCandidate"},
+	{"discovery.k8s.io", "v1alpha1", "EndpointSlice", "endpointslices", 21, "discovery.k8s.io/v1/EndpointSlice"},
 	{"extensions", "v1beta1", "PodSecurityPolicy", "podsecuritypolicies", 16, ""},
+	{"flowcontrol.apiserver.k8s.io", "v1alpha1", "FlowSchema", "flowschemas", 21, "flowcontrol.apiserver.k8s.io/v1/FlowSchema"},
+	{"flowcontrol.apiserver.k8s.io", "v1alpha1", "PriorityLevelConfiguration", "prioritylevelconfigurations", 21, "flowcontrol.apiserver.k8s.io/v1/PriorityLevelConfiguration"},
+	{"networking.k8s.io", "v1alpha1", "ClusterCIDR", "clustercidrs", 29, ""},
+	{"networking.k8s.io", "v1alpha1", "IPAddress", "ipaddresses", 34, "networking.k8s.io/v1/IPAddress"},
+	{"networking.k8s.io", "v1alpha1", "ServiceCIDR", "servicecidrs", 34, "networking.k8s.io/v1/ServiceCIDR"},
 	{"policy", "v1beta1", "PodSecurityPolicy", "podsecuritypolicies", 25, ""},
+	{"resource.k8s.io", "v1alpha1", "PodScheduling", "podschedulings", 27, ""},
+	{"resource.k8s.io", "v1alpha1", "ResourceClaim", "resourceclaims", 27, "resource.k8s.io/v1/ResourceClaim"},
+	{"resource.k8s.io", "v1alpha1", "ResourceClaimTemplate", "resourceclaimtemplates", 27, "resource.k8s.io/v1/ResourceClaimTemplate"},
+	{"resource.k8s.io", "v1alpha1", "ResourceClass", "resourceclasses", 27, ""},
+	{"resource.k8s.io", "v1alpha2", "PodSchedulingContext", "podschedulingcontexts", 31, ""},
+	{"resource.k8s.io", "v1alpha2", "ResourceClaim", "resourceclaims", 31, "resource.k8s.io/v1/ResourceClaim"},
+	{"resource.k8s.io", "v1alpha2", "ResourceClaimParameters", "resourceclaimparameters", 31, ""},
+	{"resource.k8s.io", "v1alpha2", "ResourceClaimTemplate", "resourceclaimtemplates", 31, "resource.k8s.io/v1/ResourceClaimTemplate"},
+	{"resource.k8s.io", "v1alpha2", "ResourceClass", "resourceclasses", 31, ""},
+	{"resource.k8s.io", "v1alpha2", "ResourceClassParameters", "resourceclassparameters", 31, ""},
+	{"resource.k8s.io", "v1alpha2", "ResourceSlice", "resourceslices", 31, "resource.k8s.io/v1/ResourceSlice"},
+	{"resource.k8s.io", "v1alpha3", "DeviceClass", "deviceclasses", 34, "resource.k8s.io/v1/DeviceClass"},
+	{"resource.k8s.io", "v1alpha3", "PodSchedulingContext", "podschedulingcontexts", 32, ""},
+	{"resource.k8s.io", "v1alpha3", "ResourceClaim", "resourceclaims", 34, "resource.k8s.io/v1/ResourceClaim"},
+	{"resource.k8s.io", "v1alpha3", "ResourceClaimTemplate", "resourceclaimtemplates", 34, "resource.k8s.io/v1/ResourceClaimTemplate"},
+	{"resource.k8s.io", "v1alpha3", "ResourceSlice", "resourceslices", 34, "resource.k8s.io/v1/ResourceSlice"},
+	{"scheduling.k8s.io", "v1alpha1", "PriorityClass", "priorityclasses", 36, "scheduling.k8s.io/v1/PriorityClass"},
+	{"scheduling.k8s.io", "v1alpha1", "Workload", "workloads", 36, "scheduling.k8s.io/v1beta1/Workload"},
+	{"scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups", 37, "scheduling.k8s.io/v1beta1/PodGroup"},
+	{"scheduling.k8s.io", "v1alpha2", "Workload", "workloads", 37, "scheduling.k8s.io/v1beta1/Workload"},
+	{"settings.k8s.io", "v1alpha1", "PodPreset", "podpresets", 20, ""},
+	{"storagemigration.k8s.io", "v1alpha1", "StorageVersionMigration", "storageversionmigrations", 35, "storagemigration.k8s.io/v1/StorageVersionMigration"},
 }

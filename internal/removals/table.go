@@ -18,7 +18,7 @@ var table = []Removal{
 	{"admissionregistration.k8s.io", "v1beta1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", 22, "admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration"},
 	{"apps", "v1beta1", "ControllerRevision", "controllerrevisions", 16, "apps/v1/ControllerRevision"},
 	{"apps", "v1beta1", "Deployment", "deployments", 16, "apps/v1/Deployment"},
-	{"apps", "v1beta1", "DeploymentRollback", "deploymentrollbacks", 16, "apps/v1/DeploymentRollback"},
+	{"apps", "v1beta1", "DeploymentRollback", "deploymentrollbacks", 16, ""},
 	{"apps", "v1beta1", "Scale", "scales", 16, "autoscaling/v1/Scale"},
 	{"apps", "v1beta1", "StatefulSet", "statefulsets", 16, "apps/v1/StatefulSet"},
 	{"apps", "v1beta2", "ControllerRevision", "controllerrevisions", 16, "apps/v1/ControllerRevision"},

@@ -19,6 +19,7 @@ import (
 	helm "helm.sh/helm/v4/pkg/release/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
@@ -252,9 +253,11 @@ func (r *readied) services() {
 // does, and a node that is too old.
 func (r *readied) others(namespace string) {
 	t, zero, one, half := r.t, intstr.FromInt32(0), intstr.FromInt32(1), intstr.FromString("50%")
-	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	selector, pair := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "pair"}}
+	r.running(namespace, "pair")
 	for name, spec := range map[string]policyv1.PodDisruptionBudgetSpec{
 		"never": {MaxUnavailable: &zero, Selector: selector}, "rounded": {MinAvailable: &half, Selector: selector}, "moves": {MaxUnavailable: &one, Selector: selector}, "empty": {MaxUnavailable: &zero, Selector: selector},
+		"pair": {MaxUnavailable: &one, Selector: pair}, "pairs": {MaxUnavailable: &half, Selector: pair}, "unscaled": {MaxUnavailable: &half, Selector: selector},
 	} {
 		b, err := r.api.PolicyV1().PodDisruptionBudgets(namespace).Create(t.Context(), &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
 		if err != nil {
@@ -266,6 +269,12 @@ func (r *readied) others(namespace string) {
 		case "moves":
 			b.Status.DesiredHealthy = 0 // none is healthy now, and one may go when it is
 			b.Status.CurrentHealthy = 0
+		case "pair", "pairs":
+			b.Status.DesiredHealthy, b.Status.DisruptionsAllowed = 0, 1
+		case "unscaled":
+			b.Status = policyv1.PodDisruptionBudgetStatus{Conditions: []metav1.Condition{{
+				Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: policyv1.SyncFailedReason, Message: "queues.example.com does not implement the scale subresource", LastTransitionTime: metav1.Now(),
+			}}}
 		case "empty":
 			b.Status.ExpectedPods, b.Status.DesiredHealthy, b.Status.CurrentHealthy = 0, 0, 0
 		}
@@ -279,6 +288,23 @@ func (r *readied) others(namespace string) {
 		n.Status.NodeInfo.KubeletVersion = kubelet
 		must(t)(r.api.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{}))
 	}
+}
+
+// running makes a pod that runs.
+func (r *readied) running(namespace, app string) {
+	pods := r.api.CoreV1().Pods(namespace)
+	_, err := r.api.CoreV1().ServiceAccounts(namespace).Create(r.t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		r.t.Fatal(err)
+	}
+	pod, err := pods.Create(r.t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: app, Labels: map[string]string{"app": app}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	pod.Status.Phase = corev1.PodRunning
+	must(r.t)(pods.UpdateStatus(r.t.Context(), pod, metav1.UpdateOptions{}))
 }
 
 // TestReadinessNamesAllThatSpeaksAgainstAVersion is about one cluster, first empty and then with
@@ -306,7 +332,7 @@ func TestReadinessNamesAllThatSpeaksAgainstAVersion(t *testing.T) {
 	r.release(namespace, "fine", 2, "deployed", strings.ReplaceAll(releaseText, "autoscaling/v2beta2", "autoscaling/v2"))
 	r.release(namespace, "odd", 1, "deployed", "") // its texts are cut within a character
 	r.fieldReleases(namespace)
-	budgets, nodes := []string{"budgets PodDisruptionBudget never", "budgets PodDisruptionBudget rounded"}, []string{"nodes Node old"}
+	budgets, nodes := []string{"budgets PodDisruptionBudget never", "budgets PodDisruptionBudget pair", "budgets PodDisruptionBudget pairs", "budgets PodDisruptionBudget rounded", "budgets PodDisruptionBudget unscaled"}, []string{"nodes Node old"}
 	requested := []string{"requested IPAddress", "requested ServiceCIDR", "requested VolumeAttributesClass"}
 	releases := []string{"releases hooked HorizontalPodAutoscaler shop-web", "releases old HorizontalPodAutoscaler shop-old", "releases shop HorizontalPodAutoscaler shop-web"}
 	network := []string{"applied network IPAddress 10.99.0.9", "applied network ServiceCIDR more"}
@@ -323,7 +349,7 @@ func TestReadinessNamesAllThatSpeaksAgainstAVersion(t *testing.T) {
 	r.says(all)
 	t.Run("who may read the cluster", func(t *testing.T) {
 		seen := r.ask(r.reader, "1.37")
-		hidden := []string{"addons 1 not shown", "charts 1 not shown", "applied 1 not shown", "budgets 2 not shown", "nodes 1 not shown", "releases 3 not shown"}
+		hidden := []string{"addons 1 not shown", "charts 1 not shown", "applied 1 not shown", "budgets 5 not shown", "nodes 1 not shown", "releases 3 not shown"}
 		if want := slices.Sorted(slices.Values(slices.Concat(network, hidden, requested))); seen.GetResult() != "NotReady" || !slices.Equal(found(seen), want) {
 			t.Errorf("found\n%s\nwant\n%s", strings.Join(found(seen), "\n"), strings.Join(want, "\n"))
 		}
@@ -353,7 +379,7 @@ func (r *readied) says(answer *hubv1.ReadinessResponse) {
 	}
 	for _, want := range []string{
 		"networking.k8s.io/v1/ServiceCIDR", "storage.k8s.io/v1/VolumeAttributesClass", "autoscaling/v2/HorizontalPodAutoscaler", "shop/templates/hpa.yaml",
-		"its chart shop-chart 1.2.2 takes Kubernetes >=1.21.0-0 <1.37.0-0, and so not 1.37", "maxUnavailable is 0", "it wants 1 of 1 pods available", "v1.33.9, and may be at most 3 minor versions behind Kubernetes 1.37",
+		"its chart shop-chart 1.2.2 takes Kubernetes >=1.21.0-0 <1.37.0-0, and so not 1.37", "maxUnavailable is 0", "it wants 1 of 1 pods available", "another budget selects a pod of it too", "does not implement the scale subresource", "v1.33.9, and may be at most 3 minor versions behind Kubernetes 1.37",
 	} {
 		if !strings.Contains(text, want) {
 			r.t.Errorf("the answer does not say %q", want)

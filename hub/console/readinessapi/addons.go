@@ -1,6 +1,7 @@
 package readinessapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/removals"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // The checks of charts: the agent reports them, and the hub compares.
@@ -128,12 +130,15 @@ func (a addonsFor) refuses(one *agentv1.ReadinessAddon) string {
 	return fmt.Sprintf("its chart %s %s takes Kubernetes %s, and so not %s: upgrade the release first, since Helm refuses to afterwards", one.GetChart(), one.GetVersion(), wanted, a.to)
 }
 
+// unlisted is about an add-on that no matrix makes known, as it has no version that one can list.
+const unlisted = "its version is %s, which no compatibility matrix can list: give its objects the label app.kubernetes.io/version with a version such as 1.14.0"
+
 // judge compares an add-on with the version: by its chart's own constraint, and by its matrix.
 func (a addonsFor) judge(one *agentv1.ReadinessAddon) (*hubv1.ReadinessAddon, error) {
 	name := matrixName(one.GetChart())
 	out := &hubv1.ReadinessAddon{
 		Name: name, Release: one.GetRelease(), Namespace: one.GetNamespace(), Object: one.GetObject(), ChartVersion: one.GetVersion(),
-		Version: first(one.GetAppVersion(), one.GetVersion()),
+		Version: versionOf(one),
 	}
 	says := func(verdict, format string, args ...any) (*hubv1.ReadinessAddon, error) {
 		out.Verdict, out.Message = verdict, fmt.Sprintf(format, args...)
@@ -151,6 +156,9 @@ func (a addonsFor) judge(one *agentv1.ReadinessAddon) (*hubv1.ReadinessAddon, er
 		if refused := a.refuses(one); refused != "" {
 			return says(incompatible, "%s", refused)
 		}
+		if !readable(out.GetVersion()) {
+			return says(addonUnknown, unlisted, cmp.Or(out.GetVersion(), "(unknown)"))
+		}
 		return says(addonUnknown, "no compatibility matrix names the versions of Kubernetes that %s %s supports: declare one, as administrator; "+declare, name, out.GetVersion(), a.cluster, a.to)
 	}
 	out.ReleaseUrl, out.ReadmeUrl = matrix.GetReleaseUrl(), matrix.GetReadmeUrl()
@@ -164,8 +172,10 @@ func (a addonsFor) judge(one *agentv1.ReadinessAddon) (*hubv1.ReadinessAddon, er
 		return says(versionUnknown, "its release names the chart %s %s, and its objects in the cluster have the label %s: see which one is installed", one.GetChart(), one.GetVersion(), one.GetLabelled())
 	case refused != "":
 		return says(incompatible, "%s", refused)
+	case entry == nil && !readable(out.GetVersion()):
+		return says(versionUnknown, unlisted, cmp.Or(out.GetVersion(), "(unknown)"))
 	case entry == nil:
-		return says(versionUnknown, "the compatibility matrix %s does not have its version %s: add it; "+declare, name, first(out.GetVersion(), "(unknown)"), a.cluster, a.to)
+		return says(versionUnknown, "the compatibility matrix %s does not have its version %s: add it; "+declare, name, out.GetVersion(), a.cluster, a.to)
 	case !entry.supports(a.to):
 		return says(incompatible, "%s %s supports Kubernetes %s, and so not %s: %s", name, out.GetVersion(), strings.Join(entry.GetKube(), ", "), removals.MinorOf(a.to), upgradeText(out))
 	}
@@ -180,26 +190,34 @@ func upgradeText(out *hubv1.ReadinessAddon) string {
 	return "upgrade it to " + out.GetUpgradeTo() + " first"
 }
 
-// compared reads a version and a constraint.
+// compared reads a version of Kubernetes and a constraint. What a vendor adds to the version makes
+// it no earlier one, as a suffix of Semantic Versioning does: Helm compares without it.
 func compared(version, constraint string) (*semver.Version, *semver.Constraints, error) {
 	if len(constraint) > maxConstraint {
 		return nil, nil, errcode.New(errcode.Invalid, "it is longer than %d bytes", maxConstraint)
 	}
-	to, err := semver.NewVersion(version)
+	plain, err := removals.Version(version)
 	if err != nil {
 		return nil, nil, err
 	}
+	to := semver.New(uint64(plain.Major()), uint64(plain.Minor()), uint64(plain.Patch()), "", "")
 	in, err := semver.NewConstraint(constraint)
 	return to, in, err
 }
 
-func first(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
+// versionOf is the version of an add-on: that of what it installs, or that of its chart where the
+// other one is a word, such as latest.
+func versionOf(one *agentv1.ReadinessAddon) string {
+	if app := one.GetAppVersion(); readable(app) || one.GetVersion() == "" {
+		return app
 	}
-	return ""
+	return one.GetVersion()
+}
+
+// readable reports whether a matrix can list a version.
+func readable(version string) bool {
+	_, err := semver.NewVersion(version)
+	return err == nil && rule.Version.Valid(version)
 }
 
 // matrices reads each compatibility matrix once.

@@ -51,7 +51,7 @@ func (all versions) entry(of *agentv1.ReadinessAddon) *listed {
 			}
 		}
 	}
-	have, err := semver.NewVersion(first(of.GetAppVersion(), of.GetVersion()))
+	have, err := semver.NewVersion(versionOf(of))
 	if err != nil {
 		return nil
 	}
@@ -76,7 +76,10 @@ func (all versions) upgrade(out *hubv1.ReadinessAddon, entry *listed, now, to st
 		have, err = entry.version, nil
 	}
 	above := func(l listed) bool {
-		return err != nil || l.version.GreaterThan(have) && (l.version.Prerelease() == "" || have.Prerelease() != "")
+		if err != nil {
+			return l.version.Prerelease() == ""
+		}
+		return l.version.GreaterThan(have) && (l.version.Prerelease() == "" || have.Prerelease() != "")
 	}
 	target := slices.IndexFunc(all, func(l listed) bool { return above(l) && l.supports(to) && l.supports(now) })
 	if target < 0 {

@@ -3,7 +3,9 @@ package lists_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -61,7 +63,19 @@ func TestRulesOfTheConsoleAreCurrent(t *testing.T) {
 	}
 }
 
-// TestEveryRuleIsCompared fails for a list that the search for copies does not know.
+// ofTheHub are the rules that the console does not have.
+var ofTheHub = []*rule.Text{rule.Tool, rule.Commit, rule.SHA256, rule.Version, rule.KubernetesMinor, rule.Link}
+
+// A pattern is compiled when it is first used, which is in a request.
+func TestEveryRuleCompiles(t *testing.T) {
+	for _, r := range slices.Concat(slices.Collect(maps.Values(rules)), ofTheHub) {
+		if _, err := regexp.Compile(r.Pattern); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestEveryRuleIsCompared fails for a list or a pattern that is not known here.
 func TestEveryRuleIsCompared(t *testing.T) {
 	source, err := os.ReadFile("../../../internal/rule/rule.go")
 	if err != nil {
@@ -70,7 +84,6 @@ func TestEveryRuleIsCompared(t *testing.T) {
 	if n := strings.Count(string(source), "= []string{"); n != len(words) {
 		t.Errorf("internal/rule has %d lists, %d are known here", n, len(words))
 	}
-	ofTheHub := []*rule.Text{rule.Tool, rule.Commit, rule.SHA256, rule.Version, rule.KubernetesMinor, rule.Link} // the console does not have them
 	if n := strings.Count(string(source), "= text("); n != len(rules)+len(ofTheHub) {
 		t.Errorf("internal/rule has %d patterns, %d are known here", n, len(rules)+len(ofTheHub))
 	}
