@@ -140,7 +140,7 @@ func TestAServiceThatABackupBringsBackIsReported(t *testing.T) {
 	})
 	said := h.says("svc_1", "Held", "Orphaned").GetMessage()
 	for _, want := range []string{
-		"service cluster-shop-1 of namespace cluster-shop-1-x7k2", "its 2 objects are left as they are", "the machines of its cluster shop-1 again",
+		"service cluster-shop-1 of namespace cluster-shop-1-x7k2", "its 2 objects are left as they are", "the machines of its cluster shop-1 if they are gone",
 		"kubectl delete clusters.cluster.x-k8s.io shop-1 -n cluster-shop-1-x7k2", "kubectl delete secrets -A -l axle-cd.github.io/inventory=svc_1",
 	} {
 		if !strings.Contains(said, want) {
