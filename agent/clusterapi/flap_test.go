@@ -73,7 +73,6 @@ var failures = []failure{
 		http.Error(w, "no backend", http.StatusServiceUnavailable)
 	}},
 	{"could not find the requested resource", http.NotFound}, // a page of the load balancer
-	{"EOF", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
 }
 
 // kubeconfig is one of the control plane, which is an API server.
