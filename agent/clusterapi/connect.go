@@ -176,20 +176,26 @@ func installed(ctx context.Context, client kubernetes.Interface) (at installatio
 		return errcode.New(errcode.Unavailable, "its control plane does not answer: %w", err)
 	}
 	secret, err := client.CoreV1().Secrets(agentNamespace).Get(ctx, identitySecret, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && !absent(err) {
 		return at, unanswered(err)
 	}
 	if err == nil {
 		at.clusterID = identified(secret)
 	}
 	deployment, err := client.AppsV1().Deployments(agentNamespace).Get(ctx, agentName, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && !absent(err) {
 		return at, unanswered(err)
 	}
 	if err == nil {
 		at.since = deployment.CreationTimestamp.Time
 	}
 	return at, nil
+}
+
+// absent reports whether an API server said that an object does not exist. A load balancer in
+// front of one that is away also answers 404, and knows nothing of objects.
+func absent(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
 }
 
 // identified returns the id in an agent's Secret, once it has an identity of a hub: the keys

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/poll"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
 // absences are the ways in which a service can be missing in the hub's answers
@@ -111,6 +115,56 @@ func TestOrphanIsHeldAndComesBack(t *testing.T) {
 			t.Error("a service that came back is not healed")
 		}
 	})
+}
+
+// hasty is a clock of which ten minutes pass in three seconds.
+type hasty struct{ began time.Time }
+
+// Now implements clock.Clock.
+func (h hasty) Now() time.Time { return h.began.Add(200 * time.Since(h.began)) }
+
+// After implements clock.Clock.
+func (h hasty) After(d time.Duration) <-chan time.Time { return time.After(d / 200) }
+
+// The management cluster was restored from a backup under a running agent, from before a
+// cluster was destroyed. Its service is in no list: nothing of it is applied or deleted, and
+// the hub learns where it is, that there will be machines, and the commands that end both.
+func TestAServiceThatABackupBringsBackIsReported(t *testing.T) {
+	h, c := newHub(t), newCluster()
+	h.put("web", "one")
+	a := start(t, h, c, t.TempDir(), func(cfg *poll.Config) { cfg.Clock = hasty{time.Now()} })
+	h.says("web", "Synced", "")
+	c.set(func() {
+		c.restored = map[string]apply.State{"svc_1": {ServiceID: "svc_1", Name: "cluster-shop-1", Namespace: "cluster-shop-1-x7k2", Objects: 2}}
+		c.makes = map[string]kubeobj.Ref{"svc_1": {Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "cluster-shop-1-x7k2", Name: "shop-1"}}
+	})
+	said := h.says("svc_1", "Held", "Orphaned").GetMessage()
+	for _, want := range []string{
+		"service cluster-shop-1 of namespace cluster-shop-1-x7k2", "its 2 objects are left as they are", "the machines of its cluster shop-1 if they are gone",
+		"kubectl delete clusters.cluster.x-k8s.io shop-1 -n cluster-shop-1-x7k2", "kubectl delete secrets -A -l axle-cd.github.io/inventory=svc_1",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it reports %q, without %q", said, want)
+		}
+	}
+	c.set(func() {
+		if c.passes["svc_1"] != 0 || len(c.deleted) > 0 || !c.paused["svc_1"] {
+			t.Errorf("%d passes, %v deleted, paused %v", c.passes["svc_1"], c.deleted, c.paused["svc_1"])
+		}
+		c.removed = map[string]bool{"svc_1": true, "web": true}
+	})
+	eventually.For(t, within, "the report that it is gone", func() error {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.status["svc_1"] != nil {
+			return errors.New("it is still reported")
+		}
+		return nil
+	})
+	a.stop()
+	if _, has := c.State("web"); !has {
+		t.Error("a service that the hub lists was forgotten")
+	}
 }
 
 func TestTombstonesDrainAndDetach(t *testing.T) {

@@ -55,6 +55,11 @@ type cluster struct {
 	claims map[string]string
 	// pending is what the last pass of each service in it was told to wait for.
 	pending map[string][]apply.Pending
+	// restored are inventories that came back under a running agent, removed those that
+	// somebody deleted, and makes the clusters of Cluster API that services have.
+	restored map[string]apply.State
+	removed  map[string]bool
+	makes    map[string]kubeobj.Ref
 }
 
 func newCluster() *cluster {
@@ -68,6 +73,24 @@ func (c *cluster) Load(context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.fail
+}
+
+// LookAgain takes what came back, and forgets what somebody removed.
+func (c *cluster) LookAgain(_ context.Context, unwanted []string) (changed []string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, state := range c.restored {
+		c.applied[id] = state
+		changed = append(changed, id)
+	}
+	clear(c.restored)
+	for _, id := range unwanted {
+		if _, has := c.applied[id]; has && c.removed[id] {
+			delete(c.applied, id)
+			changed = append(changed, id)
+		}
+	}
+	return changed, nil
 }
 
 func (c *cluster) Pass(_ context.Context, _ tenancy.Permit, s apply.Service, objects []*unstructured.Unstructured) (apply.Result, error) {
@@ -163,7 +186,11 @@ func (c *cluster) Objects(id string) []kubeobj.Expected {
 	if _, ok := c.applied[id]; !ok {
 		return nil
 	}
-	return []kubeobj.Expected{{Ref: kubeobj.Ref{Kind: "ConfigMap", Name: id}, Service: id}}
+	all := []kubeobj.Expected{{Ref: kubeobj.Ref{Kind: "ConfigMap", Name: id}, Service: id}}
+	if made, ok := c.makes[id]; ok {
+		all = append(all, kubeobj.Expected{Ref: made, Service: id})
+	}
+	return all
 }
 
 func (c *cluster) Findings(string) []drift.Finding { return nil }

@@ -48,8 +48,8 @@ type Loop struct {
 	// the list no longer needs, but that passes needed when it arrived.
 	lists    uint64
 	sweepDue bool
-	// refreshedAt is when the trees were last checked.
-	refreshedAt time.Time
+	// refreshedAt is when the trees were last checked, lookedAt when the inventories were.
+	refreshedAt, lookedAt time.Time
 	// listDeletes is what deletes waited for when list was accepted.
 	listDeletes Hold
 	polls       int
@@ -260,6 +260,7 @@ func (l *Loop) pollOnce(ctx context.Context) error {
 	l.fetchSpecs(ctx)
 	l.queueChanged()
 	l.queueReads()
+	l.lookAgain(ctx)
 	l.report.Compare(answer.StatusHash)
 	l.ping(ctx)
 	if l.refreshDue() {

@@ -65,7 +65,7 @@ func (l *Loop) load(ctx context.Context) bool {
 		}
 		l.mu.Lock()
 		l.away = err
-		l.loaded, l.allSettled = err == nil, false
+		l.loaded, l.allSettled, l.lookedAt = err == nil, false, l.config.Clock.Now()
 		if l.loaded {
 			for _, id := range l.config.Inventory.Services() {
 				l.ensure(id)

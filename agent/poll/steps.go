@@ -22,6 +22,9 @@ type Renderer interface {
 // Applier writes to the cluster; *apply.Engine implements it.
 type Applier interface {
 	Load(ctx context.Context) error
+	// LookAgain finds inventories that came back without this agent, forgets unwanted
+	// services that have none any more, and returns both.
+	LookAgain(ctx context.Context, unwanted []string) (changed []string, err error)
 	Pass(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error)
 	// Confirm reports without a request whether all is as the last pass left it;
 	// false if it cannot tell.

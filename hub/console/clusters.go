@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 
 	"connectrpc.com/connect"
 
@@ -85,8 +86,20 @@ func (s *clusters) answer(ctx context.Context, name string) (*connect.Response[h
 	return connect.NewResponse(s.cluster(v)), nil
 }
 
+// Get also shows the services that a cluster has and the hub does not.
 func (s *clusters) Get(ctx context.Context, r *connect.Request[hubv1.GetClusterRequest]) (*connect.Response[hubv1.Cluster], error) {
-	return s.answer(ctx, r.Msg.GetName())
+	out, err := s.answer(ctx, r.Msg.GetName())
+	if err != nil {
+		return nil, err
+	}
+	orphans, err := s.config.Fleet.Orphans(ctx, out.Msg.GetId())
+	if err != nil {
+		return nil, err
+	}
+	if orphans != "" {
+		out.Msg.Message = strings.TrimPrefix(out.Msg.GetMessage()+"; "+orphans, "; ")
+	}
+	return out, nil
 }
 
 func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateClusterRequest]) (*connect.Response[hubv1.CreateClusterResponse], error) {

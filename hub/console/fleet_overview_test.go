@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,6 +131,32 @@ func TestWhatNeedsAPersonIsListed(t *testing.T) {
 	})
 	if got := text(b.reader); got != "" {
 		t.Errorf("the reader of another project reads %s", got)
+	}
+}
+
+// A cluster shows what its agent reports of services that the hub does not know, and the
+// changes of the fleet have it.
+func TestAClusterShowsServicesThatTheHubDoesNotKnow(t *testing.T) {
+	b := newFleetBed(t)
+	_, err := b.Parts().Fleet.StoreReports(t.Context(), fleet.ReportBatch{ClusterID: b.clusters["edge-shop"], Reports: []fleet.Report{{
+		ServiceID: "svc_gone", NewHash: "h", Status: fleet.Status{Sync: fleet.Held, Reason: fleet.ReasonOrphaned, Health: fleet.Healthy, Message: "its cluster shop-1"},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"edge-shop": "it has services that the hub does not know; svc_gone: its cluster shop-1", "edge-lab": ""} {
+		if got := must(t, b.admin.clusters.Get, &hubv1.GetClusterRequest{Name: name}).GetMessage(); got != want {
+			t.Errorf("%s has the message %q, want %q", name, got, want)
+		}
+	}
+	if err := fails(t, b.reader.clusters.Get, &hubv1.GetClusterRequest{Name: "edge-shop"}); strings.Contains(fmt.Sprint(err), "svc_gone") {
+		t.Errorf("the reader of another project reads %v", err)
+	}
+	changes := must(t, b.admin.fleet.RecentChanges, &hubv1.RecentChangesRequest{Cluster: "edge-shop"}).GetChanges()
+	if !slices.ContainsFunc(changes, func(c *hubv1.RecentChange) bool {
+		return c.GetKind() == "cluster.orphan" && c.GetObject() == "cluster edge-shop" && strings.Contains(c.GetMessage(), "shop-1")
+	}) {
+		t.Errorf("the changes are %v", changes)
 	}
 }
 

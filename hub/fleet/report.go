@@ -160,13 +160,17 @@ func (r *reporting) take(ctx context.Context) (puts []StoredStatus, err error) {
 		now := StoredStatus{ServiceID: one.ServiceID, ClusterID: r.cluster.ID, Hash: one.NewHash, ReportedAt: r.reports.now(), Status: one.Status}
 		puts = append(puts, now)
 		before[one.ServiceID], r.changes[one.ServiceID] = now, now.kept()
-		if exists {
-			if one.Status.becameReady(was.Status) {
-				r.ready = append(r.ready, Ref{r.cluster.Name, row.Name})
-			}
-			if err := recordReport(ctx, r.cluster, row, was.Status, one.Status); err != nil {
+		if !exists {
+			if err := recordOrphan(ctx, r.cluster, one.ServiceID, was.Status, one.Status); err != nil {
 				return nil, err
 			}
+			continue
+		}
+		if one.Status.becameReady(was.Status) {
+			r.ready = append(r.ready, Ref{r.cluster.Name, row.Name})
+		}
+		if err := recordReport(ctx, r.cluster, row, was.Status, one.Status); err != nil {
+			return nil, err
 		}
 	}
 	return puts, nil

@@ -267,6 +267,9 @@ type StatusReader interface {
 	// StatusesByID returns the statuses that exist, by service id, without
 	// components.
 	StatusesByID(ctx context.Context, serviceIDs []string) (map[string]StoredStatus, error)
+	// Orphans returns, in order of id, what a cluster's agent reports of services that it
+	// holds because its list does not have them, and that have no row.
+	Orphans(ctx context.Context, clusterID string, limit int) ([]StoredStatus, error)
 	// Components returns the compressed list of a service, nil when none.
 	Components(ctx context.Context, serviceID string) ([]byte, error)
 }

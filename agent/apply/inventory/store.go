@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// inventoryLabel holds the service id on each Secret of an inventory, and
-	// inventoryCluster the cluster's.
-	inventoryLabel   = "axle-cd.github.io/inventory"
+	// Label holds the service id on each Secret of an inventory, and inventoryCluster the
+	// cluster's.
+	Label            = "axle-cd.github.io/inventory"
 	inventoryCluster = "axle-cd.github.io/inventory-cluster"
 	inventoryKey     = "inventory"
 	// listPage bounds one page of the first list.
@@ -45,7 +45,7 @@ func (s *Store) path(name string) string { return kubeclient.Path(secretKind, s.
 // List reads the inventories of all services, or of one. It returns unreadable ones
 // separately, so that one damaged Secret stops only one service.
 func (s *Store) List(ctx context.Context, service string) (all map[string]*Inventory, broken map[string]error, err error) {
-	selector := inventoryLabel
+	selector := Label
 	if service != "" {
 		selector += "=" + service
 	}
@@ -58,7 +58,7 @@ func (s *Store) List(ctx context.Context, service string) (all map[string]*Inven
 			return nil, nil, kubeclient.Unavailable(err)
 		}
 		for _, secret := range page.Items {
-			id, n, ok := s.parseName(&secret)
+			id, n, ok := s.parseName(secret.ObjectMeta)
 			if !ok {
 				continue
 			}
@@ -101,8 +101,29 @@ func assemble(shards map[string]map[int][]byte, versions map[string]string) (map
 	return all, broken
 }
 
-func (s *Store) parseName(secret *corev1.Secret) (service string, n int, ok bool) {
-	service = secret.Labels[inventoryLabel]
+// Services returns the services that have an inventory, without reading one.
+func (s *Store) Services(ctx context.Context) (map[string]bool, error) {
+	have := map[string]bool{}
+	params := map[string]string{"labelSelector": Label, "limit": strconv.Itoa(listPage)}
+	for {
+		page, err := s.Client.List(ctx, s.path(""), params)
+		if err != nil {
+			return nil, kubeclient.Unavailable(err)
+		}
+		for _, secret := range page.Items {
+			if id, n, ok := s.parseName(secret.ObjectMeta); ok && n == 0 {
+				have[id] = true
+			}
+		}
+		if page.Continue == "" {
+			return have, nil
+		}
+		params["continue"] = page.Continue
+	}
+}
+
+func (s *Store) parseName(secret metav1.ObjectMeta) (service string, n int, ok bool) {
+	service = secret.Labels[Label]
 	rest, found := strings.CutPrefix(secret.Name, "axle-inventory-"+service+"-")
 	if !found || service == "" || secret.Labels[inventoryCluster] != s.Cluster {
 		return "", 0, false
@@ -163,7 +184,7 @@ func (s *Store) secret(service string, n int, data []byte) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{Name: secretName(service, n), Namespace: s.Namespace,
-			Labels: map[string]string{inventoryLabel: service, inventoryCluster: s.Cluster}},
+			Labels: map[string]string{Label: service, inventoryCluster: s.Cluster}},
 		Type: "axle-cd.github.io/inventory",
 		Data: map[string][]byte{inventoryKey: data},
 	}

@@ -34,6 +34,7 @@ const (
 	// the object is.
 	acceptMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
 		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+	acceptList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
 // Sender sends the requests that applying needs. Each request waits at the gate, has
@@ -241,8 +242,17 @@ func (c *Sender) Remove(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref,
 
 // Raw reads a whole object into out.
 func (c *Sender) Raw(ctx context.Context, where string, params map[string]string, out any) error {
+	return c.read(ctx, "application/json", where, params, out)
+}
+
+// List reads a page of a list, of each object only its metadata.
+func (c *Sender) List(ctx context.Context, where string, params map[string]string) (page metav1.PartialObjectMetadataList, err error) {
+	return page, c.read(ctx, acceptList, where, params, &page)
+}
+
+func (c *Sender) read(ctx context.Context, accept, where string, params map[string]string, out any) error {
 	result, err := c.do(ctx, func() *rest.Request {
-		r := c.rest.Get().AbsPath(where).SetHeader("Accept", "application/json")
+		r := c.rest.Get().AbsPath(where).SetHeader("Accept", accept)
 		for key, value := range params {
 			r = r.Param(key, value)
 		}

@@ -150,6 +150,20 @@ func (r *Registry) Adopt(i *inventory.Inventory) {
 	r.commitLocked(t, i)
 }
 
+// Find takes the inventory of a service that is not known yet, of which nothing may be
+// put back. It reports whether the service was not known.
+func (r *Registry) Find(i *inventory.Inventory) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.services[i.Service] != nil {
+		return false
+	}
+	t := r.stateLocked(i.Service)
+	t.paused = true
+	r.commitLocked(t, i)
+	return true
+}
+
 // Commit makes i a service's known inventory.
 func (r *Registry) Commit(t *State, i *inventory.Inventory) {
 	r.mu.Lock()

@@ -118,7 +118,7 @@ func (r *Reporter) syncOf(v View) (sync, reason, message string) {
 	case v.Pending:
 		return SyncHeld, reasonApproval, "the cluster waits for approval by a person; run `axle clusters approve`"
 	case !v.Listed:
-		return SyncHeld, reasonOrphaned, "the hub does not list this service any more and did not say that it should go; it is left as it is"
+		return SyncHeld, reasonOrphaned, r.orphaned(v.ID)
 	case v.Paused:
 		_, _, message = driftOf(r.cfg.Watch.Findings(v.ID))
 		return syncPaused, "", message

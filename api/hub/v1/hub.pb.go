@@ -1053,7 +1053,8 @@ type Cluster struct {
 	PollIntervalMicros int64  `protobuf:"varint,20,opt,name=poll_interval_micros,json=pollIntervalMicros,proto3" json:"poll_interval_micros,omitempty"`
 	// Up, Down, Off.
 	Tunnel string `protobuf:"bytes,21,opt,name=tunnel,proto3" json:"tunnel,omitempty"`
-	// What is wrong with the identity, such as two agents that share one.
+	// What is wrong with the identity, such as two agents that share one. Get adds the services
+	// that the cluster has and the hub does not.
 	Message string `protobuf:"bytes,22,opt,name=message,proto3" json:"message,omitempty"`
 	// Since when the tunnel is in this state, in microseconds since 1970 UTC; 0
 	// is unknown.
