@@ -45,8 +45,12 @@ var secretCalls = map[string][]string{
 	"GlobalServices/Apply":    serviceRequests(`"name": "global-{n}", "settings": {"tags": {"no": "cluster"}}`),
 	"ManagedNamespaces/Apply": serviceRequests(`"name": "space-{n}", "settings": {"tags": {"no": "cluster"}}`),
 	"Contexts/Create":         contextRequests("context", "ctx-{n}"),
-	"Contexts/Update":         contextRequests("context", "base"),
-	"Outputs/Put":             contextRequests("outputs", "out-{n}"),
+	"Applications/Apply": {
+		`{"name": "app-{n}", "settings": {"project": "default", "cluster": "edge-1", "namespace": "web", "redirectUris": ["http://127.0.0.1/back"], "clientId": "wiki-{n}", "clientSecret": "{secret}"}}`,
+		`{"name": "BAD {n}", "settings": {"project": "default", "clientId": "wiki", "clientSecret": "{secret}"}}`,
+	},
+	"Contexts/Update": contextRequests("context", "base"),
+	"Outputs/Put":     contextRequests("outputs", "out-{n}"),
 	"NotificationSinks/Apply": {
 		`{"name": "sink-{n}", "settings": {"type": "WEBHOOK"}, "url": "{up}/hook/{url}?key={url}", "secret": "{secret}"}`,
 		`{"name": "slack-{n}", "settings": {"type": "SLACK"}, "url": "{up}/hook/{url}"}`,
@@ -70,6 +74,8 @@ var notSecret = map[string]string{
 	"Users/Create token_scopes":                     "words",
 	"ManagedNamespaces/Apply settings.pull_secrets": "names of Secrets",
 	"Fleet/Watch resume_token":                      "a position in a stream",
+	"Applications/Apply settings.secret":            "the name of a Secret",
+	"Applications/Apply settings.client_secret_key": "a key of a Secret",
 }
 
 func repositoryRequests(head string) []string {

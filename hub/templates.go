@@ -257,6 +257,9 @@ func newClusters(h *Hub, log *slog.Logger) (*clusterapi.Clusters, error) {
 
 // componentsOf reads the list of what the hub may install of Cluster API.
 func componentsOf(deploy fs.FS) ([]componentlist.Component, error) {
+	if deploy == nil {
+		return nil, nil // the manifests of agents are missing too, which is an error
+	}
 	text, err := fs.ReadFile(deploy, componentlist.Path)
 	if err != nil {
 		return nil, errcode.New(errcode.Internal, "the list of the components of Cluster API: %w", err)

@@ -9,6 +9,13 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
+// Found is a cluster that others made: the id of the management cluster whose agent connects
+// it, and the uid of its Cluster object there.
+type Found struct {
+	On  string `json:"on"`
+	UID string `json:"uid"`
+}
+
 // Found implements agentkey.Clusters. A name gives no right to a cluster that somebody else
 // made: only the same Cluster object of the same management cluster finds its row again.
 func (f *clusters) Found(ctx context.Context, w agentkey.Finding) (agentkey.Enrolled, bool, error) {
@@ -20,7 +27,7 @@ func (f *clusters) Found(ctx context.Context, w agentkey.Finding) (agentkey.Enro
 		return agentkey.Enrolled{ClusterID: c.ID, Name: c.Name, Pending: c.Pending}, true, err
 	case err != nil:
 		return agentkey.Enrolled{}, false, err
-	case c.Origin.FoundOn != w.ManagementID || c.Origin.FoundUID != w.UID || c.ProjectID != project:
+	case c.Origin.Found == nil || *c.Origin.Found != (Found{w.ManagementID, w.UID}) || c.ProjectID != project:
 		return agentkey.Enrolled{}, false, errcode.New(errcode.Conflict, "cluster %s exists already; choose another name", w.Name)
 	case c.Registered():
 		return agentkey.Enrolled{}, false, errcode.New(errcode.Conflict, "cluster %s is connected already; axle clusters create %s --renew-token makes a token for an agent that lost its identity", c.Name, c.Name)
@@ -31,7 +38,7 @@ func (f *clusters) Found(ctx context.Context, w agentkey.Finding) (agentkey.Enro
 func (f *clusters) addFound(ctx context.Context, project string, w agentkey.Finding) (Cluster, error) {
 	c := Cluster{
 		ID: identity.NewID("cl_"), Name: w.Name, Handle: w.Handle, ProjectID: project, Pending: w.Pending, CreatedAt: f.now(), UpdatedAt: f.now(),
-		Origin: Origin{FoundOn: w.ManagementID, FoundUID: w.UID},
+		Origin: Origin{Found: &Found{w.ManagementID, w.UID}},
 	}
 	if err := cmp.Or(c.setTags(ctx, w.Tags, w.FleetWide), c.check()); err != nil {
 		return Cluster{}, err

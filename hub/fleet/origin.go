@@ -35,10 +35,8 @@ type Origin struct {
 	Management string `json:"management,omitempty"`
 	Service    string `json:"service,omitempty"`
 	Namespace  string `json:"namespace,omitempty"`
-	// FoundOn and FoundUID are the id of the management cluster whose agent connects a cluster
-	// that others made there, and the uid of its Cluster object.
-	FoundOn  string `json:"foundOn,omitempty"`
-	FoundUID string `json:"foundUid,omitempty"`
+	// Found is set for a cluster that others made with Cluster API.
+	Found *Found `json:"found,omitempty"`
 	// Destroying is set when the machines are being removed.
 	Destroying bool `json:"-"`
 }
