@@ -130,7 +130,8 @@ func (k *Keeper) find(r request) (*Program, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if r.Start == nil {
-		if p := k.kept[r.ID]; p != nil {
+		// It is taken out a moment after its end.
+		if p := k.kept[r.ID]; p != nil && !p.Ended() {
 			return p, nil
 		}
 		return nil, fmt.Errorf("program %d has ended", r.ID)
