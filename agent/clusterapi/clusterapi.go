@@ -60,7 +60,10 @@ type Clusters struct {
 	// observeAt is when to read Cluster API's objects again; changed is set when there is
 	// something to report before.
 	observeAt time.Time
-	changed   atomic.Bool
+	// movingUntil is until when clusters may begin to change after a new list: their services
+	// are applied a moment after it came. Only Run uses it.
+	movingUntil time.Time
+	changed     atomic.Bool
 
 	mu  sync.Mutex
 	all []*child // in order of service
@@ -176,7 +179,12 @@ func (c *Clusters) pass(ctx context.Context) (wait time.Duration, more bool) {
 	if len(all) == 0 {
 		return 0, false
 	}
-	if now := c.config.Clock.Now(); !now.Before(c.observeAt) || c.changed.Swap(false) {
+	now := c.config.Clock.Now()
+	changed := c.changed.Swap(false)
+	if changed {
+		c.movingUntil = now.Add(settledEvery)
+	}
+	if changed || !now.Before(c.observeAt) {
 		c.observeAt = now.Add(c.report(ctx, all))
 	}
 	next := c.observeAt

@@ -34,6 +34,9 @@ func (c *Clusters) report(ctx context.Context, all []*child) time.Duration {
 		return settledEvery
 	}
 	wait := settledEvery
+	if now.Before(c.movingUntil) {
+		wait = movingEvery
+	}
 	var changed []*child
 	for _, one := range all {
 		if !settled(states[one]) {
