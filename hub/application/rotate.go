@@ -44,14 +44,14 @@ func (a *Applications) Rotate(ctx context.Context, by string, o objects.Shown, h
 	if s.Public {
 		return invalid("name", "application %s is a public client, which has no secret", o.Name)
 	}
-	if err := a.config.Writer.Write(ctx, func(ctx context.Context) error { return a.rotate(ctx, by, o, how) }); err != nil {
+	if err := a.config.Writer.Write(ctx, func(ctx context.Context) error { return a.rotate(ctx, by, o, s, how) }); err != nil {
 		return err
 	}
 	a.Wrote(ctx, o.Object)
 	return nil
 }
 
-func (a *Applications) rotate(ctx context.Context, by string, o objects.Shown, how Rotation) error {
+func (a *Applications) rotate(ctx context.Context, by string, o objects.Shown, of Settings, how Rotation) error {
 	present, found, err := a.config.Store.ObjectByID(ctx, o.ID)
 	if err == nil && (!found || present.Revision != o.Revision) {
 		err = errcode.New(errcode.Conflict, "application %s was changed meanwhile; repeat the rotation", o.Name)
@@ -76,11 +76,7 @@ func (a *Applications) rotate(ctx context.Context, by string, o objects.Shown, h
 	if err != nil {
 		return err
 	}
-	s, err := parse(o.Spec)
-	if err != nil {
-		return err
-	}
-	if err := a.want(ctx, o.ID, cmp.Or(s.ClientID, o.ID)); err != nil {
+	if err := a.want(ctx, o.ID, cmp.Or(of.ClientID, o.ID)); err != nil {
 		return err
 	}
 	return record(ctx, o.Object, "rotated", by, message)

@@ -42,15 +42,8 @@ func flight(ctx context.Context) *inFlight {
 // client is before anything is used up.
 func (p *Provider) endpoint(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Access-Control-Allow-Origin", "*")
-		w.Header().Set("Cache-Control", "no-store")
-		from := pool.Stranger(r.RemoteAddr)
-		err := p.rates.requests.Take(from)
-		if err == nil {
-			err = p.rates.wrong.Look(from)
-		}
-		if err != nil {
-			busy(w, err)
+		from, ok := p.enter(w, r)
+		if !ok {
 			return
 		}
 		client, err := p.authenticated(r)
@@ -70,6 +63,22 @@ func (p *Provider) endpoint(next http.HandlerFunc) http.Handler {
 			_ = p.rates.wrong.Take(from)
 		}
 	})
+}
+
+// enter begins the answer to an application that nobody knows yet; ok is false where its share
+// is used up, and the answer given.
+func (p *Provider) enter(w http.ResponseWriter, r *http.Request) (from pool.Caller, ok bool) {
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	w.Header().Set("Cache-Control", "no-store")
+	from = pool.Stranger(r.RemoteAddr)
+	err := p.rates.requests.Take(from)
+	if err == nil {
+		err = p.rates.wrong.Look(from)
+	}
+	if err != nil {
+		busy(w, err)
+	}
+	return from, err == nil
 }
 
 // statusWriter remembers the status of an answer.
@@ -202,15 +211,8 @@ func single(form url.Values) error {
 // bearer serves what needs an access token of a person.
 func (p *Provider) bearer(next func(w http.ResponseWriter, r *http.Request, s Secret, g Grant)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Access-Control-Allow-Origin", "*")
-		w.Header().Set("Cache-Control", "no-store")
-		from := pool.Stranger(r.RemoteAddr)
-		err := p.rates.requests.Take(from)
-		if err == nil {
-			err = p.rates.wrong.Look(from)
-		}
-		if err != nil {
-			busy(w, err)
+		from, ok := p.enter(w, r)
+		if !ok {
 			return
 		}
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
