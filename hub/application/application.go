@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/axle-cd/axle/hub/objects"
@@ -47,8 +48,9 @@ type Store interface {
 	Client(ctx context.Context, clientID string) (Record, bool, error)
 	// ClientOf returns the client of an application.
 	ClientOf(ctx context.Context, applicationID string) (Record, bool, error)
-	// UndeliveredClients returns some of which something is to be delivered.
-	UndeliveredClients(ctx context.Context, limit int) ([]Record, error)
+	// UndeliveredClients returns those of which something is to be delivered, in order of
+	// application from after one on.
+	UndeliveredClients(ctx context.Context, after string, limit int) ([]Record, error)
 	// PutClient stores the client of an application. Conflict when another one has its id.
 	PutClient(ctx context.Context, r Record) error
 	// DeleteClient deletes the client of an application with its secrets.
@@ -59,8 +61,8 @@ type Store interface {
 	PutSecret(ctx context.Context, s Secret) error
 	// DeleteClientSecret deletes one.
 	DeleteClientSecret(ctx context.Context, id string) error
-	// FormerSecrets returns former ones of all clients, those that end first first.
-	FormerSecrets(ctx context.Context, limit int) ([]Secret, error)
+	// FormerSecrets returns former ones of all clients, in order of id from after one on.
+	FormerSecrets(ctx context.Context, after string, limit int) ([]Secret, error)
 	// ObjectByID returns an object. The others are those of objects.Store.
 	ObjectByID(ctx context.Context, id string) (objects.Object, bool, error)
 	References(ctx context.Context, objectIDs []string) ([]objects.Reference, error)
@@ -118,7 +120,32 @@ type Config struct {
 }
 
 // Applications keeps the clients. Its methods are safe for concurrent use.
-type Applications struct{ config Config }
+type Applications struct {
+	config Config
+	// undelivered and former are how far the rounds over clients and former secrets are: those
+	// that wait for long, of one project, hold up nobody else's.
+	undelivered, former round
+}
+
+// round goes over rows in order of their ids, a page at a time, and begins again at the end.
+type round struct {
+	mu    sync.Mutex
+	after string
+}
+
+// from returns the id after which the next page begins.
+func (r *round) from() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.after
+}
+
+// went records the last id of a page; an empty one begins again.
+func (r *round) went(last string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.after = last
+}
 
 var _ objects.Part = (*Applications)(nil)
 
@@ -133,7 +160,7 @@ func New(c Config) (*Applications, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Applications{c}, nil
+	return &Applications{config: c}, nil
 }
 
 func (a *Applications) now() int64 { return clock.Micros(a.config.Clock.Now()) }

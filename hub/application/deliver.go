@@ -90,9 +90,13 @@ const undeliveredBatch = 100
 
 // deliverAgain tries what could not be delivered.
 func (a *Applications) deliverAgain(ctx context.Context) error {
-	all, err := a.config.Store.UndeliveredClients(ctx, undeliveredBatch)
+	all, err := a.config.Store.UndeliveredClients(ctx, a.undelivered.from(), undeliveredBatch)
 	if err != nil {
 		return err
+	}
+	a.undelivered.went("")
+	if len(all) == undeliveredBatch {
+		a.undelivered.went(all[len(all)-1].ApplicationID)
 	}
 	for _, r := range all {
 		if err := a.deliver(ctx, r.ApplicationID); err != nil && ctx.Err() == nil {

@@ -126,12 +126,20 @@ func (a *Applications) Run(ctx context.Context) error {
 // Sweep gives former secrets their end once the new one is applied, and deletes those that
 // ended.
 func (a *Applications) Sweep(ctx context.Context) error {
-	former, err := a.config.Store.FormerSecrets(ctx, sweepBatch)
-	if err != nil || len(former) == 0 {
+	after := a.former.from()
+	former, err := a.config.Store.FormerSecrets(ctx, after, sweepBatch)
+	if err != nil {
 		return err
 	}
+	a.former.went("")
+	if len(former) == sweepBatch {
+		a.former.went(former[len(former)-1].ID)
+	}
+	if len(former) == 0 {
+		return nil
+	}
 	return a.config.Writer.Write(ctx, func(ctx context.Context) error {
-		former, err := a.config.Store.FormerSecrets(ctx, sweepBatch)
+		former, err := a.config.Store.FormerSecrets(ctx, after, sweepBatch)
 		if err != nil {
 			return err
 		}

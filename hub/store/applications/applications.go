@@ -52,9 +52,9 @@ var (
 var (
 	OfID          = selectClients + "WHERE client_id = $1"
 	OfApplication = selectClients + "WHERE application_id = $1"
-	Undelivered   = selectClients + "WHERE wanted <> delivered ORDER BY application_id LIMIT $1"
+	Undelivered   = selectClients + "WHERE wanted <> delivered AND application_id > $1 ORDER BY application_id LIMIT $2"
 	SecretsOf     = selectSecrets + "WHERE application_id = $1 ORDER BY former_at, created_at DESC"
-	Former        = selectSecrets + "WHERE former_at <> 0 ORDER BY ends_at LIMIT $1"
+	Former        = selectSecrets + "WHERE former_at <> 0 AND id > $1 ORDER BY id LIMIT $2"
 )
 
 // Client implements application.Store.
@@ -68,8 +68,8 @@ func (t *Table) ClientOf(ctx context.Context, applicationID string) (application
 }
 
 // UndeliveredClients implements application.Store.
-func (t *Table) UndeliveredClients(ctx context.Context, limit int) ([]application.Record, error) {
-	return query.All(ctx, t.db, clientTable.Reader(), Undelivered, limit)
+func (t *Table) UndeliveredClients(ctx context.Context, after string, limit int) ([]application.Record, error) {
+	return query.All(ctx, t.db, clientTable.Reader(), Undelivered, after, limit)
 }
 
 // PutClient implements application.Store. The id of a client does not change.
@@ -112,6 +112,6 @@ func (t *Table) DeleteClientSecret(ctx context.Context, id string) error {
 }
 
 // FormerSecrets implements application.Store.
-func (t *Table) FormerSecrets(ctx context.Context, limit int) ([]application.Secret, error) {
-	return query.All(ctx, t.db, secretTable.Reader(), Former, limit)
+func (t *Table) FormerSecrets(ctx context.Context, after string, limit int) ([]application.Secret, error) {
+	return query.All(ctx, t.db, secretTable.Reader(), Former, after, limit)
 }

@@ -31,4 +31,4 @@ CREATE TABLE application_secrets (
     ends_at        BIGINT NOT NULL
 );
 CREATE INDEX application_secrets_of ON application_secrets (application_id);
-CREATE INDEX application_secrets_former ON application_secrets (ends_at) WHERE former_at <> 0;
+CREATE INDEX application_secrets_former ON application_secrets (id) WHERE former_at <> 0;
