@@ -68,11 +68,8 @@ type Watcher struct {
 	wake  chan struct{}
 	// healWake wakes the goroutine that heals.
 	healWake chan struct{}
-	// healers are the services that are healed, by project. Only that goroutine uses the
-	// turns of projects that have something to heal, and the number of the last one.
-	healers   *pool.Places
-	healTurns map[string]int
-	healTurn  int
+	// healers are the services that are healed, by project.
+	healers *pool.Places
 
 	mu    sync.Mutex
 	owner Owner
