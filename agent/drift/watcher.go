@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
+	"github.com/axle-cd/axle/internal/kubepage"
 	"github.com/axle-cd/axle/internal/pool"
 )
 
@@ -151,7 +152,7 @@ func New(cfg Config) (*Watcher, error) {
 	if cfg.NeedPass == nil {
 		cfg.NeedPass = func(string) {}
 	}
-	client, err := newClient(cfg.REST)
+	client, err := kubepage.NewClient(cfg.REST)
 	if err != nil {
 		return nil, err
 	}
