@@ -217,7 +217,7 @@ func (a *Agent) assemble(id *identity.Identity, fresh bool, renderer *render.Run
 	gate := tenancy.New(a.kube.REST, a.cfg.Namespace)
 	made := clusterapi.New(clusterapi.Config{Hub: session, Client: a.kube.Client, Dynamic: a.kube.Dynamic, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log, Pools: a.pools})
 	gate.Close(made.Maker)
-	cleaner := cleanup.New(cleanup.Config{Hub: session, Dynamic: a.kube.Dynamic, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log})
+	cleaner := cleanup.New(cleanup.Config{Hub: session, Client: a.kube.Client.CoreV1().RESTClient(), Dynamic: a.kube.Dynamic, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log})
 	loop, err := poll.New(poll.Config{
 		Hub: session, Cache: store, Gate: gate, Render: renderer, Apply: applier{engine, a}, Claims: engine, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Heals: watcher, Previews: &preview.Maker{Gate: gate, Cache: store, Tarball: session.Tarball, Render: renderer, Cluster: a.kube, Differ: engine, Tests: true, Clock: a.cfg.Clock}, OnDemand: engine, Diffs: session, Specs: made.Set, Destroying: cleaner.Set,
 		List: list, Remembered: remembered, Fresh: fresh, BootID: a.bootID, AgentVersion: buildinfo.Version, Installation: a.installation(),

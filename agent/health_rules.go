@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/kubepage"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
@@ -128,7 +130,27 @@ func (h *healthRules) read(ctx context.Context) (served bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	h.comes = false
-	list, err := h.kube.Dynamic.Resource(customHealths).List(ctx, metav1.ListOptions{Limit: maxRules})
+	var objects []v1alpha1.CustomHealth
+	seen := "some"
+	_, err = kubepage.Objects(ctx, h.kube.Client.CoreV1().RESTClient(), customHealths, "", metav1.ListOptions{}, func(item *unstructured.Unstructured) error {
+		var one v1alpha1.CustomHealth
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &one); err != nil {
+			h.kube.Log.Warn("cannot read a health rule", logkey.Object, item.GetNamespace()+"/"+item.GetName(), logkey.Error, err)
+			return nil
+		}
+		objects = append(objects, one)
+		seen += "\n" + string(one.UID) + " " + one.Namespace + "/" + one.Name + " " + one.Spec.Group + " " + one.Spec.Version + " " + one.Spec.Kind + "\n" + one.Spec.Script
+		if e := one.Spec.Expressions; e != nil {
+			seen += fmt.Sprintf("\n%q", *e)
+		}
+		if len(objects) == maxRules {
+			return kubepage.ErrEnough
+		}
+		return nil
+	}, func(err error) error {
+		h.kube.Log.Warn("cannot read a health rule", logkey.Error, err)
+		return nil
+	})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		h.take(ctx, nil, "")
 		// The served kinds must be known before their changes can be noticed. The
@@ -141,20 +163,6 @@ func (h *healthRules) read(ctx context.Context) (served bool, err error) {
 	}
 	if err != nil {
 		return false, err
-	}
-	var objects []v1alpha1.CustomHealth
-	seen := "some"
-	for _, item := range list.Items {
-		var one v1alpha1.CustomHealth
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &one); err != nil {
-			h.kube.Log.Warn("cannot read a health rule", logkey.Object, item.GetNamespace()+"/"+item.GetName(), logkey.Error, err)
-			continue
-		}
-		objects = append(objects, one)
-		seen += "\n" + string(one.UID) + " " + one.Namespace + "/" + one.Name + " " + one.Spec.Group + " " + one.Spec.Version + " " + one.Spec.Kind + "\n" + one.Spec.Script
-		if e := one.Spec.Expressions; e != nil {
-			seen += fmt.Sprintf("\n%q", *e)
-		}
 	}
 	if len(objects) == 0 {
 		seen = ""

@@ -110,7 +110,7 @@ func TestRightsComeBeforeDecoding(t *testing.T) {
 	}
 	// What every account may do takes little.
 	status, text, took := costOf(t, h, guest, "/axle.hub.v1.Tokens/Create", sent{"application/json", "gzip", packedTo(t, `{"scopes":[""`, `,""`, `]}`, large)})
-	if status == http.StatusOK || !strings.Contains(text, "65536") || took > 8<<20 {
+	if status == http.StatusOK || !strings.Contains(text, "64 KiB") || took > 8<<20 {
 		t.Errorf("a token: %d %s, took %d MiB", status, text, took>>20)
 	}
 	// The record of a small call names what it was about, as before.
@@ -166,7 +166,27 @@ func TestUnpackingStopsAtTheLimit(t *testing.T) {
 	h := hubtest.New(t, hubtest.Config{})
 	body := bytes.Repeat(packedTo(t, "", " ", "", 1<<20), 256) // each is packed by itself
 	status, text, _ := costOf(t, h, h.AdminToken, "/axle.hub.v1.Services/Apply", sent{"application/json", "gzip", body})
-	if status != http.StatusTooManyRequests || !strings.Contains(text, "unpacking it stopped there") {
+	if status != http.StatusTooManyRequests || !strings.Contains(text, "the message is unpacked longer than 8 MiB, the limit of one message; send or ask for less at once") {
 		t.Errorf("%d bytes, which unpack to 256 MiB: %d %s", len(body), status, text)
+	}
+}
+
+// TestLongMessagesNameTheirLimit holds that a message that is too long is refused with its
+// limit, its call and the way out, in each of the forms that calls have.
+func TestLongMessagesNameTheirLimit(t *testing.T) {
+	h := hubtest.New(t, hubtest.Config{})
+	const apply = "/axle.hub.v1.Services/Apply"
+	want := "the message to axle.hub.v1.Services/Apply is longer than 8 MiB, the limit of one message; send or ask for less at once, in several calls"
+	long := bytes.Repeat([]byte(" "), 9<<20)
+	for _, kind := range []string{"application/json", "application/proto"} {
+		if status, text, _ := costOf(t, h, h.AdminToken, apply, sent{kind, "", long}); status != http.StatusTooManyRequests || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s", kind, status, text)
+		}
+	}
+	// A call of many elements names how far they were within the limit.
+	spec := string(protowire.AppendVarint([]byte{0x12}, 8<<20-100))
+	status, text, _ := costOf(t, h, h.AdminToken, apply, sent{"application/proto", "gzip", packedTo(t, spec, "\x22\x00", "", 8<<20-100)})
+	if status != http.StatusBadRequest || !strings.Contains(text, "would take more than 67108864 bytes, which they reach at axle.hub.v1.ServiceSpec.sources; send fewer at once") {
+		t.Errorf("%d %s", status, text)
 	}
 }

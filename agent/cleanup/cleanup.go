@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
@@ -35,7 +36,9 @@ type Hub interface {
 
 // Config is what a Cleaner needs. All fields are required.
 type Config struct {
-	Hub     Hub
+	Hub Hub
+	// Client lists and Dynamic changes the objects of the cluster.
+	Client  rest.Interface
 	Dynamic dynamic.Interface
 	BootID  string
 	Clock   clock.Clock

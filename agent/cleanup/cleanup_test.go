@@ -70,7 +70,7 @@ type bed struct {
 
 // start runs a cleaner, as an agent that starts does, until the function returned is called.
 func (b *bed) start(destroying bool) (end func()) {
-	c := cleanup.New(cleanup.Config{Hub: b.hub, Dynamic: b.dynamic, BootID: "b", Clock: b.clock, Log: slog.New(slog.DiscardHandler)})
+	c := cleanup.New(cleanup.Config{Hub: b.hub, Client: b.client.CoreV1().RESTClient(), Dynamic: b.dynamic, BootID: "b", Clock: b.clock, Log: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
 	c.Set(destroying)

@@ -15,6 +15,7 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/kubepage"
 )
 
 // The kinds that are looked at. Gateways are served in one of two versions, or not at all.
@@ -27,9 +28,6 @@ var (
 	volumes   = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}
 	pods      = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 )
-
-// pageSize is how many objects are read at once.
-const pageSize = 200
 
 // remove deletes what the cluster holds at providers, and returns what is left of it.
 func (c *Cleaner) remove(ctx context.Context) *agentv1.ReportCleanupRequest {
@@ -85,19 +83,14 @@ func (p *pass) each(ctx context.Context, do func(*unstructured.Unstructured), ve
 }
 
 func (p *pass) pages(ctx context.Context, version schema.GroupVersionResource, do func(*unstructured.Unstructured)) error {
-	more := ""
-	for {
-		page, err := p.config.Dynamic.Resource(version).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: more})
-		if err != nil {
-			return err
-		}
-		for i := range page.Items {
-			do(&page.Items[i])
-		}
-		if more = page.GetContinue(); more == "" {
-			return nil
-		}
-	}
+	_, err := kubepage.Objects(ctx, p.config.Client, version, "", metav1.ListOptions{}, func(o *unstructured.Unstructured) error {
+		do(o)
+		return nil
+	}, func(err error) error {
+		p.failed("left out", err) // its owner holds up nobody else's, and the cluster waits
+		return nil
+	})
+	return err
 }
 
 // volume waits for a volume that goes with its claim. One without a claim is deleted.

@@ -10,12 +10,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/axle-cd/axle/agent/kube"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/kubepage"
 	"github.com/axle-cd/axle/internal/logkey"
 	"github.com/axle-cd/axle/internal/pool"
 )
@@ -206,18 +208,23 @@ func (f *Finder) decide(o v1alpha1.PluralCAPICluster, first map[place]string, si
 func (f *Finder) list(ctx context.Context) ([]v1alpha1.PluralCAPICluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
-	list, err := f.kube.Dynamic.Resource(objects).List(ctx, metav1.ListOptions{Limit: maxObjects})
-	if err != nil {
-		return nil, err
-	}
 	var all []v1alpha1.PluralCAPICluster
-	for _, item := range list.Items {
+	_, err := kubepage.Objects(ctx, f.kube.Client.CoreV1().RESTClient(), objects, "", metav1.ListOptions{}, func(item *unstructured.Unstructured) error {
 		var o v1alpha1.PluralCAPICluster
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &o); err != nil {
 			f.kube.Log.Warn("cannot read a PluralCAPICluster", logkey.Object, item.GetNamespace()+"/"+item.GetName(), logkey.Error, err)
-			continue
+			return nil
 		}
-		all = append(all, o)
+		if all = append(all, o); len(all) == maxObjects {
+			return kubepage.ErrEnough
+		}
+		return nil
+	}, func(err error) error {
+		f.kube.Log.Warn("cannot read a PluralCAPICluster", logkey.Error, err)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(all, func(a, b v1alpha1.PluralCAPICluster) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(string(a.UID), string(b.UID)))

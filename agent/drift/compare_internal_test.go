@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/axle-cd/axle/internal/kubepage"
 )
 
 // A comparison of objects that cannot be watched breaks off where the API server
@@ -19,7 +21,7 @@ func TestABrokenComparisonIsMadeAgain(t *testing.T) {
 		defer server.Close()
 		c := newConflict(t)
 		var err error
-		if c.rest, err = newClient(&rest.Config{Host: server.URL}); err != nil {
+		if c.rest, err = kubepage.NewClient(&rest.Config{Host: server.URL}); err != nil {
 			t.Fatal(err)
 		}
 		c.kind.state = unknown

@@ -27,17 +27,13 @@ const (
 // project holds up no other.
 func (w *Watcher) heal(ctx context.Context) {
 	for ctx.Err() == nil {
-		service, who := w.nextHeal()
+		service, place := w.nextHeal()
 		if service == "" {
 			select {
 			case <-ctx.Done():
 			case <-w.healWake:
 			}
 			continue
-		}
-		place, err := w.healers.Take(who)
-		if err != nil {
-			continue // another project has it now
 		}
 		refs := w.beginHeal(service)
 		w.running.Go(func() {
@@ -49,9 +45,9 @@ func (w *Watcher) heal(ctx context.Context) {
 	}
 }
 
-// nextHeal returns a service with objects to heal, empty if there is none whose project has
-// room: of the project whose turn is longest ago.
-func (w *Watcher) nextHeal() (service string, who pool.Caller) {
+// nextHeal returns a service with objects to heal and its place, empty if there is none
+// whose project has room: projects have turns.
+func (w *Watcher) nextHeal() (service string, place *pool.Held) {
 	w.mu.Lock()
 	var services []string
 	for id := range w.healing {
@@ -60,20 +56,14 @@ func (w *Watcher) nextHeal() (service string, who pool.Caller) {
 		}
 	}
 	w.mu.Unlock()
-	turns := map[string]int{}
+	var callers []pool.Caller
+	of := map[string]string{}
 	for _, id := range services {
 		project := w.cfg.Project(id)
-		caller := pool.Caller{Name: project}
-		if turns[project] = w.healTurns[project]; service != "" && turns[project] >= turns[who.Name] || !w.healers.Room(caller) {
-			continue
-		}
-		service, who = id, caller
+		callers, of[project] = append(callers, pool.Caller{Name: project}), id
 	}
-	if w.healTurns = turns; service != "" {
-		w.healTurn++
-		turns[who.Name] = w.healTurn
-	}
-	return service, who
+	project, place := w.healers.Next(callers)
+	return of[project.Name], place
 }
 
 // beginHeal takes some objects of a service off the queue.

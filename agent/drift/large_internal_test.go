@@ -12,6 +12,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/health"
 	"github.com/axle-cd/axle/internal/bounded"
+	"github.com/axle-cd/axle/internal/kubepage"
 	"github.com/axle-cd/axle/internal/taken"
 )
 
@@ -30,7 +31,7 @@ func TestPodsOfAnyoneTakeLittle(t *testing.T) {
 		_, _ = io.WriteString(w, "]}")
 	}))
 	defer api.Close()
-	client, err := newClient(&rest.Config{Host: api.URL})
+	client, err := kubepage.NewClient(&rest.Config{Host: api.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,8 @@ import (
 	"unique"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/axle-cd/axle/agent/health"
@@ -47,21 +45,6 @@ const (
 
 // errExpired says that the API server no longer has the version.
 var errExpired = errors.New("the version is too old")
-
-func newClient(cfg *rest.Config) (rest.Interface, error) {
-	cfg = rest.CopyConfig(cfg)
-	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	cfg.AcceptContentTypes, cfg.ContentType = "application/json", "application/json"
-	cfg.GroupVersion, cfg.APIPath = &schema.GroupVersion{}, "/unused"
-	cfg.QPS = -1
-	// A watch stays open; the transport's own pings find dead connections.
-	cfg.Timeout = 0
-	client, err := rest.RESTClientFor(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("client of the API server: %w", err)
-	}
-	return client, nil
-}
 
 func (w *Watcher) newKindWatch(kind kubeobj.Kind) *kindWatch {
 	secret := kind.Group == "" && kind.Kind == "Secret"

@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
+	"github.com/axle-cd/axle/internal/kubepage"
 	"github.com/axle-cd/axle/internal/pool"
 )
 
@@ -68,11 +69,8 @@ type Watcher struct {
 	wake  chan struct{}
 	// healWake wakes the goroutine that heals.
 	healWake chan struct{}
-	// healers are the services that are healed, by project. Only that goroutine uses the
-	// turns of projects that have something to heal, and the number of the last one.
-	healers   *pool.Places
-	healTurns map[string]int
-	healTurn  int
+	// healers are the services that are healed, by project.
+	healers *pool.Places
 
 	mu    sync.Mutex
 	owner Owner
@@ -154,7 +152,7 @@ func New(cfg Config) (*Watcher, error) {
 	if cfg.NeedPass == nil {
 		cfg.NeedPass = func(string) {}
 	}
-	client, err := newClient(cfg.REST)
+	client, err := kubepage.NewClient(cfg.REST)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -27,6 +29,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
+	"github.com/axle-cd/axle/internal/kubepage"
 )
 
 // Timeout bounds one request to the API server.
@@ -48,7 +51,22 @@ type Cluster struct {
 	// told is the set of served kinds that run's caller knows.
 	told render.Capabilities
 	// lookups are the clients for services' lookups.
-	lookups tenancy.Clients[dynamic.Interface]
+	lookups tenancy.Clients[looker]
+}
+
+// looker reads single objects, and lists.
+type looker struct {
+	dynamic.Interface
+	lists rest.Interface
+}
+
+func newLooker(cfg *rest.Config) (looker, error) {
+	single, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return looker{}, err
+	}
+	lists, err := kubepage.NewClient(cfg)
+	return looker{single, lists}, err
 }
 
 // Served is what the API server serves.
@@ -69,7 +87,7 @@ func New(kubeconfig string, c clock.Clock, log *slog.Logger) (*Cluster, error) {
 	conf.QPS = -1
 	conf.UserAgent = "axle-agent/" + buildinfo.Version
 	k := &Cluster{REST: conf, Clock: c, Log: log}
-	k.lookups.Make = func(cfg *rest.Config) (dynamic.Interface, error) { return dynamic.NewForConfig(cfg) }
+	k.lookups.Make = newLooker
 	if k.Client, err = kubernetes.NewForConfig(conf); err != nil {
 		return nil, err
 	}
@@ -223,11 +241,7 @@ func (k *Cluster) Lookup(ctx context.Context, permit tenancy.Permit, key render.
 		if secrets {
 			options.FieldSelector = kubeobj.OthersSelector
 		}
-		list, err := client.List(ctx, options)
-		if err != nil {
-			return nil, Explain("look up "+key.Kind, err)
-		}
-		return list.MarshalJSON()
+		return lookUpAll(ctx, as.lists, gv.WithResource(resource.Name), kind, key.Namespace, options)
 	}
 	object, err := client.Get(ctx, key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -240,6 +254,38 @@ func (k *Cluster) Lookup(ctx context.Context, permit tenancy.Permit, key render.
 		return nil, errcode.New(errcode.Forbidden, "look up %s %s: it makes its reader an administrator of a cluster, so no service may", key.Kind, key.Name)
 	}
 	return object.MarshalJSON()
+}
+
+// maxLookUp is the most text of the objects of one lookup together: the render child, which
+// takes it, has 512 MiB.
+const maxLookUp = 32 << 20
+
+// lookUpAll returns a list of all objects of a kind, which those who may write them decide the
+// size of: one is decoded at a time.
+func lookUpAll(ctx context.Context, client rest.Interface, of schema.GroupVersionResource, kind kubeobj.Kind, namespace string, options metav1.ListOptions) ([]byte, error) {
+	items := []json.RawMessage{}
+	text := 0
+	meta, err := kubepage.Objects(ctx, client, of, namespace, options, func(o *unstructured.Unstructured) error {
+		item, err := o.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		if text += len(item); text > maxLookUp {
+			return errcode.New(errcode.Unprocessable, "the objects are longer than %d MiB together; look one up by its name, or those of one namespace", maxLookUp>>20)
+		}
+		items = append(items, item)
+		return nil
+	}, func(err error) error { return errcode.New(errcode.Unprocessable, "%w", err) })
+	if errcode.Is(err, errcode.Unprocessable) {
+		return nil, fmt.Errorf("look up %s: %w", kind.Kind, err)
+	}
+	if err != nil {
+		return nil, Explain("look up "+kind.Kind, err)
+	}
+	return json.Marshal(map[string]any{
+		"apiVersion": of.GroupVersion().String(), "kind": kind.Kind + "List", "items": items,
+		"metadata": map[string]string{"resourceVersion": meta.ResourceVersion},
+	})
 }
 
 // Facts implements poll.Cluster.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/poll/change"
 	"github.com/axle-cd/axle/agent/poll/content"
+	"github.com/axle-cd/axle/agent/poll/queue"
 	"github.com/axle-cd/axle/agent/preview"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -109,26 +111,38 @@ func (l *Loop) next() (*job, time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
-		entry := l.queue.Next(now, func(project string) bool { return l.running.Room(pool.Caller{Name: project}) })
-		if entry == nil {
+		due, next := l.queue.Due(now)
+		if slices.ContainsFunc(due, func(e *queue.Entry) bool { return l.putOff(e, now) }) {
+			continue
+		}
+		var callers []pool.Caller
+		first := map[string]*queue.Entry{}
+		for _, e := range due {
+			callers, first[e.Project] = append(callers, pool.Caller{Name: e.Project}), e
+		}
+		if project, place := l.running.Next(callers); place != nil {
+			return l.begin(l.services[first[project.Name].Id], place), 0
+		}
+		if next.IsZero() {
 			return nil, time.Minute
 		}
-		first := l.services[entry.Id]
-		switch {
-		case first.Due.After(now):
-			return nil, min(time.Minute, first.Due.Sub(now))
-		case first.held && !first.requested():
-			first.unqueue() // it was held meanwhile
-		case l.specsComing && first.needsSpec():
-			l.queue.Put(&first.Entry, now.Add(specsWait))
-		default:
-			place, err := l.running.Take(pool.Caller{Name: first.Project})
-			if err != nil {
-				return nil, time.Minute // the bound became smaller just now
-			}
-			return l.begin(first, place), 0
-		}
+		return nil, min(time.Minute, next.Sub(now))
 	}
+}
+
+// putOff reports whether the pass of a service that is due does not run now, and queues it
+// for when it may.
+func (l *Loop) putOff(e *queue.Entry, now time.Time) bool {
+	s := l.services[e.Id]
+	switch {
+	case s.held && !s.requested():
+		s.unqueue() // it was held meanwhile
+	case l.specsComing && s.needsSpec():
+		l.queue.Put(e, now.Add(specsWait))
+	default:
+		return false
+	}
+	return true
 }
 
 func (l *Loop) begin(s *service, place *pool.Held) *job {

@@ -83,7 +83,8 @@ func (l *link) serve(ctx context.Context) {
 	defer stop()
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
-	_, control := agentv1connect.NewTunnelServiceHandler(l, boundedcall.Handler(maxHead))
+	_, calls := agentv1connect.NewTunnelServiceHandler(l, boundedcall.Handler(maxHead))
+	control := boundedcall.Serve(calls, maxHead)
 	srv := &http.Server{
 		Protocols: &protocols,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

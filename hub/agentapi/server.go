@@ -211,7 +211,8 @@ func (s *Server) mux() *routes.Mux {
 	mux.HandleFunc("GET "+desiredPath, s.desired)
 	mux.HandleFunc("GET /agent/v1/tarballs/{digest}", s.tarball)
 	handler := func(bytes int) (string, http.Handler) {
-		return agentv1connect.NewAgentServiceHandler(calls{s}, connect.WithInterceptors(&edge{s}), boundedcall.Handler(bytes), connect.WithCompressMinBytes(1024))
+		path, h := agentv1connect.NewAgentServiceHandler(calls{s}, connect.WithInterceptors(&edge{s}), boundedcall.Handler(bytes), connect.WithCompressMinBytes(1024))
+		return path, boundedcall.Serve(h, bytes)
 	}
 	path, rpc := handler(reportBody)
 	mux.Handle(path, limitBody(s.signedIn(rpc), reportBody, bodyTimeout))

@@ -126,7 +126,7 @@ func (s *recorder) unread(ctx context.Context, r *http.Request, p identity.Princ
 func handle[S any](s *Server, records *recorder, make func(S, ...connect.HandlerOption) (string, http.Handler), service S) (string, http.Handler) {
 	bounded := func(bytes int) http.Handler {
 		_, h := make(service, connect.WithInterceptors(records, admission{s}, connect.UnaryInterceptorFunc(records.look)), boundedcall.Handler(bytes))
-		return h
+		return boundedcall.Serve(h, bytes)
 	}
 	path, _ := make(service)
 	return path, early{Server: s, records: records, known: bounded(maxRequest), small: bounded(maxOpen), refusals: connect.NewErrorWriter()}

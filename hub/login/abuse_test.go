@@ -281,7 +281,7 @@ func TestWrongPasswordsCostFewRecords(t *testing.T) {
 	}
 	other.logIn("bob@example.com", "the password of something else")
 	eventually.For(t, limit, "the last one is recorded, and the others are counted", func() error {
-		b.clock.advance(time.Minute)
+		b.clock.pass(time.Minute) // the pause between two counts
 		rows, err := b.Parts().Store.AuditRows(t.Context(), audit.Query{Limit: 1000})
 		if err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -26,7 +27,6 @@ import (
 	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/identity/federation"
-	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/oidcserver"
@@ -44,13 +44,44 @@ const (
 
 // shifted is the machine's clock with an offset that a test may change.
 type shifted struct {
-	clock.Real
 	offset atomic.Int64
+
+	mu      sync.Mutex
+	waiting map[chan time.Time]time.Time
 }
 
-func (s *shifted) Now() time.Time                         { return time.Now().Add(time.Duration(s.offset.Load())) }
-func (s *shifted) advance(d time.Duration)                { s.offset.Add(int64(d)) }
-func (s *shifted) After(d time.Duration) <-chan time.Time { return s.Real.After(d) }
+func (s *shifted) Now() time.Time          { return time.Now().Add(time.Duration(s.offset.Load())) }
+func (s *shifted) advance(d time.Duration) { s.offset.Add(int64(d)) }
+
+func (s *shifted) After(d time.Duration) <-chan time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := make(chan time.Time, 1)
+	if s.waiting == nil {
+		s.waiting = map[chan time.Time]time.Time{}
+	}
+	s.waiting[c] = s.Now().Add(d)
+	time.AfterFunc(d, func() { s.fire(func(other chan time.Time, _ time.Time) bool { return other == c }) })
+	return c
+}
+
+// pass advances the clock, and what waits for that time goes on at once.
+func (s *shifted) pass(d time.Duration) {
+	s.advance(d)
+	now := s.Now()
+	s.fire(func(_ chan time.Time, due time.Time) bool { return !due.After(now) })
+}
+
+func (s *shifted) fire(which func(c chan time.Time, due time.Time) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c, due := range s.waiting {
+		if which(c, due) {
+			delete(s.waiting, c)
+			c <- s.Now()
+		}
+	}
+}
 
 // bed is a hub that a local administrator has set up.
 type bed struct {

@@ -75,7 +75,7 @@ func NewHandler(c HandlerConfig) (path string, _ http.Handler, err error) {
 	h := handler{c}
 	mux := http.NewServeMux()
 	path, calls := peerv1connect.NewPeerServiceHandler(h, boundedcall.Handler(maxBody))
-	mux.Handle(path, calls)
+	mux.Handle(path, boundedcall.Serve(calls, maxBody))
 	if c.Mirrors != nil {
 		mux.HandleFunc("POST "+mirrorPath+"{repository}", h.serveMirror)
 	}

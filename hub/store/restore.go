@@ -22,6 +22,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/store/sqldb"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/seal"
@@ -51,12 +52,11 @@ func (s *Store) restore(ctx context.Context, c Config, r io.Reader) (next event.
 	if err := s.db.Migrate(ctx, Schema()); err != nil {
 		return next, err
 	}
-	unpacked, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
+	in, done, err := openBackup(r)
 	if err != nil {
-		return next, fmt.Errorf("unpack the backup: %w", err)
+		return next, err
 	}
-	defer unpacked.Close()
-	in := &backupReader{hash: sha256.New(), lines: bufio.NewReaderSize(unpacked, 64<<10)}
+	defer done()
 	header, err := in.header()
 	if err != nil {
 		return next, err
@@ -154,6 +154,15 @@ type backupReader struct {
 	hash  hash.Hash
 	lines *bufio.Reader
 	rows  int64
+}
+
+// openBackup unpacks a backup, as a stream, until done is called.
+func openBackup(r io.Reader) (in *backupReader, done func(), err error) {
+	unpacked, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
+	if err != nil {
+		return nil, nil, fmt.Errorf("unpack the backup: %w", err)
+	}
+	return &backupReader{hash: sha256.New(), lines: bufio.NewReaderSize(unpacked, 64<<10)}, unpacked.Close, nil
 }
 
 func damaged(why string, args ...any) error {
@@ -254,26 +263,35 @@ func newInserter(t backupTable, known []backupTable) (inserter, error) {
 }
 
 func (i *inserter) add(ctx context.Context, s *Store, text []byte) error {
-	var row []any
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	if err := decoder.Decode(&row); err != nil || len(row) != len(i.Columns) || i.Table == "" {
+	row, err := rowValues(text)
+	if err != nil || len(row) != len(i.Columns) || i.Table == "" {
 		return damaged("a row of table %q does not match the table", i.Table)
-	}
-	for n, v := range row {
-		if number, ok := v.(json.Number); ok {
-			whole, err := number.Int64()
-			if err != nil {
-				return damaged("a row of table %q does not match the table", i.Table)
-			}
-			row[n] = whole
-		}
 	}
 	i.values = append(i.values, row...)
 	if len(i.values) >= restoreRows*len(i.Columns) {
 		return i.flush(ctx, s)
 	}
 	return nil
+}
+
+// rowValues are those of a line of a row: texts and whole numbers.
+func rowValues(text []byte) (row []any, err error) {
+	if err := bounded.CheckJSON(text, &row, bounded.Most(len(text))); err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&row); err != nil {
+		return nil, err
+	}
+	for n, v := range row {
+		if number, ok := v.(json.Number); ok {
+			if row[n], err = number.Int64(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return row, nil
 }
 
 func (i *inserter) flush(ctx context.Context, s *Store) error {

@@ -31,10 +31,11 @@ var ErrTooLarge = errors.New("it is larger in memory than is allowed")
 // Most is what a message of at most so many bytes of text may become.
 func Most(text int) int { return max(Times*text, Least) }
 
-func tooLarge(most int) error {
-	return fmt.Errorf("%w: its elements would take more than %d bytes; send fewer at once", ErrTooLarge, most)
+// tooLarge and tooDeep name the limit, how far the text was within it, and the way out.
+func tooLarge(most int, at string) error {
+	return fmt.Errorf("%w: its elements would take more than %d bytes, which they reach at %s; send fewer at once", ErrTooLarge, most, at)
 }
 
-func tooDeep() error {
-	return fmt.Errorf("%w: it is nested more than %d times", ErrTooLarge, MaxDepth)
+func tooDeep(at string) error {
+	return fmt.Errorf("%w: it is nested more than %d times, at %s; send it less deep", ErrTooLarge, MaxDepth, at)
 }

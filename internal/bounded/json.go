@@ -27,7 +27,7 @@ func ReadJSON(r io.Reader, into any, text int) error {
 	case err != nil:
 		return err
 	case len(raw) > text:
-		return fmt.Errorf("%w: its text is longer than %d bytes", ErrTooLarge, text)
+		return fmt.Errorf("%w: its text is longer than %d bytes; send less at once", ErrTooLarge, text)
 	}
 	return JSON(raw, into, Most(text))
 }
@@ -57,7 +57,7 @@ func checkJSON(text []byte, perObject, most int) error {
 			left -= i - start + perText
 		case '{', '[':
 			if depth++; depth > MaxDepth {
-				return tooDeep()
+				return tooDeep(fmt.Sprintf("byte %d", i))
 			}
 			left -= perValue
 			if text[i] == '{' {
@@ -69,7 +69,7 @@ func checkJSON(text []byte, perObject, most int) error {
 			left -= perValue
 		}
 		if left < 0 {
-			return tooLarge(most)
+			return tooLarge(most, fmt.Sprintf("byte %d", i))
 		}
 	}
 	return nil

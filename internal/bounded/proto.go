@@ -44,16 +44,17 @@ func CheckProto(text []byte, m proto.Message, most int) error {
 
 type protoWalk struct{ left, most int }
 
-func (w *protoWalk) take(bytes int) error {
+// take takes so many bytes of what a message has.
+func (w *protoWalk) take(d protoreflect.Descriptor, bytes int) error {
 	if w.left -= bytes; w.left < 0 {
-		return tooLarge(w.most)
+		return tooLarge(w.most, string(d.FullName()))
 	}
 	return nil
 }
 
 func (w *protoWalk) message(d protoreflect.MessageDescriptor, text []byte, depth int) error {
 	if depth > MaxDepth {
-		return tooDeep()
+		return tooDeep(string(d.FullName()))
 	}
 	for len(text) > 0 {
 		number, kind, n := protowire.ConsumeTag(text)
@@ -65,7 +66,7 @@ func (w *protoWalk) message(d protoreflect.MessageDescriptor, text []byte, depth
 		if size < 0 {
 			return nil
 		}
-		if err := w.field(d.Fields().ByNumber(number), kind, value[:size], depth); err != nil {
+		if err := w.field(d, d.Fields().ByNumber(number), kind, value[:size], depth); err != nil {
 			return err
 		}
 		text = value[size:]
@@ -73,11 +74,11 @@ func (w *protoWalk) message(d protoreflect.MessageDescriptor, text []byte, depth
 	return nil
 }
 
-// field takes what one field with its value becomes.
-func (w *protoWalk) field(f protoreflect.FieldDescriptor, kind protowire.Type, value []byte, depth int) error {
+// field takes what one field of a message with its value becomes.
+func (w *protoWalk) field(d protoreflect.MessageDescriptor, f protoreflect.FieldDescriptor, kind protowire.Type, value []byte, depth int) error {
 	if f == nil || kind != protowire.BytesType {
 		// An unknown field is kept as it came, in a slice that grows.
-		return w.take(perElement + 2*len(value))
+		return w.take(d, perElement+2*len(value))
 	}
 	text, n := protowire.ConsumeBytes(value)
 	if n < 0 {
@@ -85,19 +86,19 @@ func (w *protoWalk) field(f protoreflect.FieldDescriptor, kind protowire.Type, v
 	}
 	switch {
 	case f.IsMap():
-		if err := w.take(perEntry + size(f.Message())); err != nil {
+		if err := w.take(f, perEntry+size(f.Message())); err != nil {
 			return err
 		}
 		return w.message(f.Message(), text, depth+1)
 	case f.Message() != nil:
-		if err := w.take(perElement + size(f.Message())); err != nil {
+		if err := w.take(f, perElement+size(f.Message())); err != nil {
 			return err
 		}
 		return w.message(f.Message(), text, depth+1)
 	case f.Kind() == protoreflect.StringKind || f.Kind() == protoreflect.BytesKind:
-		return w.take(perElement + perText + len(text))
+		return w.take(f, perElement+perText+len(text))
 	}
-	return w.take(perElement * (1 + len(text))) // packed numbers, of a byte each
+	return w.take(f, perElement*(1+len(text))) // packed numbers, of a byte each
 }
 
 // sizes are those of the structs of messages, and of the largest that each reaches.

@@ -3,6 +3,7 @@ package bounded
 import (
 	"bytes"
 	"encoding/xml"
+	"fmt"
 	"reflect"
 )
 
@@ -12,7 +13,7 @@ import (
 func XML(text []byte, into any, most int) error {
 	perTag := perValue + 4*allocated(largestStruct(reflect.TypeOf(into)))
 	if tags := bytes.Count(text, []byte("<")) - bytes.Count(text, []byte("</")); tags > most/perTag {
-		return tooLarge(most)
+		return tooLarge(most, fmt.Sprintf("tag %d", most/perTag))
 	}
 	return xml.Unmarshal(text, into)
 }

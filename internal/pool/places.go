@@ -49,7 +49,8 @@ type Places struct {
 	mu                sync.Mutex
 	used              int
 	callers, projects map[string]int
-	// waiting are those who wait, by who has turns together, and turns the order of these.
+	// waiting are those who wait, by who has turns together, and turns the order of these and
+	// of the callers of Next.
 	waiting map[string][]*waiter
 	turns   []string
 }
@@ -95,13 +96,6 @@ func (p *Places) Close() { p.kind.remove(p) }
 // Take takes a place until it is left. Exhausted.
 func (p *Places) Take(c Caller) (*Held, error) { return p.TakeMany(c, 1) }
 
-// Room reports whether Take would give a place, and counts no refusal.
-func (p *Places) Room(c Caller) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.fits(c, 1) == ""
-}
-
 // Resize changes how many places there are. Those who have places keep them.
 func (p *Places) Resize(size int) {
 	p.mu.Lock()
@@ -129,6 +123,31 @@ func (p *Places) Try(c Caller) *Held {
 		return nil
 	}
 	return p.give(c, 1)
+}
+
+// Next takes a place for the first in turn of these callers that can have one, nil if none
+// can, which is no refusal. It is for work that waits elsewhere: callers are those that have
+// some, each again at every call, and new ones have their turns in the order given.
+func (p *Places) Next(callers []Caller) (Caller, *Held) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	by := make(map[string]Caller, len(callers))
+	for _, c := range callers {
+		if by[c.party()] = c; !slices.Contains(p.turns, c.party()) {
+			p.turns = append(p.turns, c.party())
+		}
+	}
+	p.turns = slices.DeleteFunc(p.turns, func(party string) bool {
+		_, there := by[party]
+		return !there && len(p.waiting[party]) == 0
+	})
+	for _, party := range p.turns {
+		if c, there := by[party]; there && p.fits(c, 1) == "" {
+			p.last(party)
+			return c, p.give(c, 1)
+		}
+	}
+	return Caller{}, nil
 }
 
 // Wait waits for a place. Exhausted when too many wait, or for too long; the error of the
@@ -268,9 +287,14 @@ func (p *Places) hand() {
 		next.ready <- p.give(next.caller, 1)
 		p.leave(next)
 		if party := next.caller.party(); len(p.waiting[party]) > 0 {
-			p.turns = append(slices.DeleteFunc(p.turns, func(other string) bool { return other == party }), party)
+			p.last(party)
 		}
 	}
+}
+
+// last gives a party the last turn. The caller holds mu.
+func (p *Places) last(party string) {
+	p.turns = append(slices.DeleteFunc(p.turns, func(other string) bool { return other == party }), party)
 }
 
 // next is the first who waits and can have a place, nil for nobody. Of a project that can

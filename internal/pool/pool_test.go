@@ -223,7 +223,7 @@ func TestProjectsHaveTurns(t *testing.T) {
 	p := set.Places(pool.Spec{Name: "things", Of: "things", Size: pool.SizeFor(1), Patient: true})
 	guest, other := pool.Caller{Name: "g", Project: "guest"}, pool.Caller{Name: "o", Project: "other"}
 	held, err := p.Take(guest)
-	if err != nil || p.Room(guest) || !p.Room(other) {
+	if err != nil || p.Try(guest) != nil {
 		t.Fatalf("one of two: %v", err)
 	}
 	// Nobody but these two has places.
@@ -259,6 +259,45 @@ func TestProjectsHaveTurns(t *testing.T) {
 	}
 }
 
+// Whoever has work that waits elsewhere has turns too: the one with the longest queue has no
+// two of them while another one with room waits, and who had no work begins behind the others.
+func TestWorkThatWaitsElsewhereHasTurns(t *testing.T) {
+	var set *pool.Set
+	p := set.Places(pool.Spec{Name: "things", Of: "things", Size: pool.SizeFor(2)})
+	next := func(callers ...string) string {
+		t.Helper()
+		var of []pool.Caller
+		for _, name := range callers {
+			of = append(of, pool.Caller{Name: name})
+		}
+		who, held := p.Next(of)
+		defer held.Leave()
+		if (held == nil) != (who.Name == "") {
+			t.Fatalf("%q has %v", who.Name, held)
+		}
+		return who.Name
+	}
+	var order []string
+	for range 3 {
+		order = append(order, next("guest", "shop"))
+	}
+	order = append(order, next("guest", "shop", "late"), next("guest", "late", "shop"), next("guest"), next("shop", "guest"), next("shop", "guest"))
+	if got := strings.Join(order, " "); got != "guest shop guest shop guest guest guest shop" {
+		t.Errorf("the order is %s", got)
+	}
+	for range 2 { // its share
+		if held := p.Try(pool.Caller{Name: "guest"}); held == nil {
+			t.Fatal("no place")
+		}
+	}
+	if got := next("guest"); got != "" {
+		t.Errorf("%s has more than its share", got)
+	}
+	if got := next("guest", "shop"); got != "shop" {
+		t.Errorf("%q has the place beside a guest's share", got)
+	}
+}
+
 // A pool that grows gives its new places to those who wait; one that shrinks takes none away.
 func TestPlacesAreResized(t *testing.T) {
 	var set *pool.Set
@@ -283,7 +322,7 @@ func TestPlacesAreResized(t *testing.T) {
 		t.Errorf("%v, used are %d", err, p.Used())
 	}
 	p.Resize(1)
-	if p.Used() != 2 || p.Room(pool.Caller{Name: "b"}) {
+	if p.Used() != 2 || p.Try(pool.Caller{Name: "b"}) != nil {
 		t.Errorf("used are %d of one", p.Used())
 	}
 }

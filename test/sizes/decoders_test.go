@@ -30,7 +30,9 @@ var decoding = map[string]*regexp.Regexp{
 	"util/yaml": regexp.MustCompile(`^(New.*|Unmarshal|ToJSON)$`), "pkg/util/json": regexp.MustCompile(`^Unmarshal`), "sigs.k8s.io/json": regexp.MustCompile(`^Unmarshal`),
 	"compress/gzip": regexp.MustCompile(`^NewReader$`), "compress/zlib": regexp.MustCompile(`^NewReader`), "compress/flate": regexp.MustCompile(`^NewReader`), "compress/bzip2": regexp.MustCompile(`^NewReader$`), "compress/zstd": regexp.MustCompile(`^NewReader$`), "xz": regexp.MustCompile(`^NewReader$`),
 	"archive/tar": regexp.MustCompile(`^NewReader$`), "archive/zip": regexp.MustCompile(`^(NewReader|OpenReader)$`),
-	"go-jose/v4": regexp.MustCompile(`^Parse`), "jose/v4/jwt": regexp.MustCompile(`^Parse`), "tools/clientcmd": regexp.MustCompile(`^Load`),
+	// Whoever lists through client-go has a whole page decoded at once; internal/kubepage does not.
+	"pkg/apis/meta/v1": regexp.MustCompile(`^ListOptions$`),
+	"go-jose/v4":       regexp.MustCompile(`^Parse`), "jose/v4/jwt": regexp.MustCompile(`^Parse`), "tools/clientcmd": regexp.MustCompile(`^Load`),
 	"connect": regexp.MustCompile(`^(WithReadMaxBytes|WithCodec)$`), "api/hub/v1/hubv1connect": regexp.MustCompile(`^New`), "api/agent/v1/agentv1connect": regexp.MustCompile(`^New`), "api/peer/v1/peerv1connect": regexp.MustCompile(`^New`),
 	"internal/bounded": regexp.MustCompile(`^(JSON|ReadJSON|XML|Proto|ProtoJSON)$`), "internal/packedlist": regexp.MustCompile(`^(Open|Check)$`), "internal/frame": regexp.MustCompile(`^Read`),
 }

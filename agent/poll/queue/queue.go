@@ -2,13 +2,14 @@ package queue
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 )
 
 // Entry is a service's part in a queue.
 type Entry struct {
 	Id string
-	// Project is what takes turns; only Move changes it.
+	// Project is that of the service; only Move changes it.
 	Project string
 	// Due is when the next pass starts; zero means never. running: a pass runs.
 	Due     time.Time
@@ -21,19 +22,10 @@ type Entry struct {
 // and counts those with a running pass. The next pass is looked up after every pass, so
 // with thousands of services this must not scan them all. The caller guards it.
 type Queue struct {
-	projects map[string]*project
+	projects map[string]*dueHeap
 	Running  int
-	// turns counts the passes that began.
-	turns int
 	// looks counts comparisons, for a test.
 	looks int
-}
-
-// project are the services of one project that have a pass to come.
-type project struct {
-	due dueHeap
-	// turn is the number of the last pass that began.
-	turn int
 }
 
 // Put sets when the next pass of a service starts; zero means never.
@@ -60,55 +52,50 @@ func (q *Queue) settle(e *Entry) {
 	wanted, there := !e.Due.IsZero() && !e.Running, e.at > 0
 	switch {
 	case wanted && there:
-		heap.Fix(&q.projects[e.Project].due, e.at-1)
+		heap.Fix(q.projects[e.Project], e.at-1)
 	case wanted:
 		p := q.projects[e.Project]
 		if p == nil {
-			p = &project{due: dueHeap{looks: &q.looks}}
+			p = &dueHeap{looks: &q.looks}
 			if q.projects == nil {
-				q.projects = map[string]*project{}
+				q.projects = map[string]*dueHeap{}
 			}
 			q.projects[e.Project] = p
 		}
-		heap.Push(&p.due, e)
+		heap.Push(p, e)
 	case there:
 		q.remove(e)
 	}
 }
 
 func (q *Queue) remove(e *Entry) {
-	heap.Remove(&q.projects[e.Project].due, e.at-1)
+	heap.Remove(q.projects[e.Project], e.at-1)
 }
 
 // First is the service that is due first, nil if there is none.
-func (q *Queue) First() *Entry {
-	return q.first(func(a, b *Entry) bool { return a.Due.Before(b.Due) }, func(string) bool { return true })
-}
-
-// Next is the service whose pass is to start: of the projects that have room, and a service
-// that is due, the one whose turn is longest ago. If nothing is due it is the first one
-// that will be, nil if there is none.
-func (q *Queue) Next(now time.Time, room func(project string) bool) *Entry {
-	return q.first(func(a, b *Entry) bool {
-		if a.Due.After(now) || b.Due.After(now) {
-			return a.Due.Before(b.Due)
-		}
-		turnA, turnB := q.projects[a.Project].turn, q.projects[b.Project].turn
-		return turnA < turnB || turnA == turnB && a.Due.Before(b.Due)
-	}, room)
-}
-
-// first is the first one of the projects with room.
-func (q *Queue) first(before func(a, b *Entry) bool, room func(project string) bool) (first *Entry) {
-	for name, p := range q.projects {
-		if len(p.due.all) == 0 {
-			continue
-		}
-		if e := p.due.all[0]; (first == nil || before(e, first)) && room(name) {
-			first = e
+func (q *Queue) First() (first *Entry) {
+	for _, p := range q.projects {
+		if len(p.all) > 0 && (first == nil || p.all[0].Due.Before(first.Due)) {
+			first = p.all[0]
 		}
 	}
 	return first
+}
+
+// Due returns of each project with services that are due the one that has been longest, in
+// this order, and when the first service of the other projects is due; zero means never.
+func (q *Queue) Due(now time.Time) (due []*Entry, next time.Time) {
+	for _, p := range q.projects {
+		switch {
+		case len(p.all) == 0:
+		case !p.all[0].Due.After(now):
+			due = append(due, p.all[0])
+		case next.IsZero() || p.all[0].Due.Before(next):
+			next = p.all[0].Due
+		}
+	}
+	slices.SortFunc(due, func(a, b *Entry) int { return a.Due.Compare(b.Due) })
+	return due, next
 }
 
 // Begin records that a pass of the service runs.
@@ -117,17 +104,13 @@ func (q *Queue) Begin(e *Entry) {
 		e.Running = true
 		q.Running++
 	}
-	q.turns++
-	if p := q.projects[e.Project]; p != nil {
-		p.turn = q.turns
-	}
 	q.Put(e, time.Time{})
 }
 
 // Forget removes a service for good, and its project with the last one that waits.
 func (q *Queue) Forget(e *Entry) {
 	q.Put(e, time.Time{})
-	if p := q.projects[e.Project]; p != nil && len(p.due.all) == 0 {
+	if p := q.projects[e.Project]; p != nil && len(p.all) == 0 {
 		delete(q.projects, e.Project)
 	}
 }
@@ -141,7 +124,7 @@ func (q *Queue) End(e *Entry) {
 	q.settle(e)
 }
 
-// dueHeap is a heap of services by due time.
+// dueHeap is a heap of the services of one project that have a pass to come, by due time.
 type dueHeap struct {
 	all   []*Entry
 	looks *int

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -51,8 +52,8 @@ func TestQueueKeepsTheOrder(t *testing.T) {
 			t.Fatalf("%d passes run, not %d", a.Running, running)
 		}
 		for name, p := range a.projects {
-			for n, s := range p.due.all {
-				if s.at != n+1 || s.Project != name || slices.Index(p.due.all, s) != n {
+			for n, s := range p.all {
+				if s.at != n+1 || s.Project != name || slices.Index(p.all, s) != n {
 					t.Fatalf("service %s is at %d of %s and takes itself to be at %d of %s", s.Id, n, name, s.at-1, s.Project)
 				}
 			}
@@ -81,35 +82,35 @@ func TestQueueLooksAtFew(t *testing.T) {
 	}
 }
 
-// Projects have turns, those without room are left out, and what is not due yet waits.
-func TestProjectsHaveTurns(t *testing.T) {
+// Of each project one service is due at a time, the one that has been longest, and what is
+// not due yet has a time.
+func TestOneServiceOfAProjectIsDue(t *testing.T) {
 	a, now := &Queue{}, time.Unix(1000, 0)
-	put := func(id, project string, due time.Time) {
+	put := func(id, project string, due time.Time) *Entry {
 		e := &Entry{Id: id}
 		a.Move(e, project)
 		a.Put(e, due)
+		return e
 	}
+	if due, next := a.Due(now); due != nil || !next.IsZero() {
+		t.Errorf("of none are due %v and %v", due, next)
+	}
+	var guests []*Entry
 	for n := range 5 {
-		put(fmt.Sprint("guest", n), "guest", now.Add(time.Duration(n-10)*time.Second))
+		guests = append(guests, put(fmt.Sprint("guest", n), "guest", now.Add(time.Duration(n-10)*time.Second)))
 	}
 	put("other", "other", now)
 	put("later", "later", now.Add(time.Minute))
-	full := ""
-	var order []string
-	for range 6 {
-		e := a.Next(now, func(project string) bool { return project != full })
-		order = append(order, e.Id)
-		if e.Due.After(now) {
-			break
+	put("last", "last", now.Add(time.Hour))
+	for n, want := range []string{"guest0 other", "guest1 other"} {
+		due, next := a.Due(now)
+		var ids []string
+		for _, e := range due {
+			ids = append(ids, e.Id)
 		}
-		if a.Begin(e); len(order) == 4 {
-			full = "guest"
+		if got := strings.Join(ids, " "); got != want || !next.Equal(now.Add(time.Minute)) {
+			t.Errorf("due are %s and at %v the next one", got, next)
 		}
-	}
-	if fmt.Sprint(order) != "[guest0 other guest1 guest2 later]" {
-		t.Errorf("the order is %v", order)
-	}
-	if e := a.Next(now, func(string) bool { return false }); e != nil {
-		t.Errorf("without room %s is next", e.Id)
+		a.Begin(guests[n])
 	}
 }
