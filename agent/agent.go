@@ -215,7 +215,7 @@ func (a *Agent) assemble(id *identity.Identity, fresh bool, renderer *render.Run
 		return nil, err
 	}
 	gate := tenancy.New(a.kube.REST, a.cfg.Namespace)
-	made := clusterapi.New(clusterapi.Config{Hub: session, Client: a.kube.Client, Dynamic: a.kube.Dynamic, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log, Pools: a.pools})
+	made := clusterapi.New(clusterapi.Config{Hub: session, Client: a.kube.Client, Dynamic: a.kube.Dynamic, Namespace: a.cfg.Namespace, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log, Pools: a.pools})
 	gate.Close(made.Maker)
 	cleaner := cleanup.New(cleanup.Config{Hub: session, Client: a.kube.Client.CoreV1().RESTClient(), Dynamic: a.kube.Dynamic, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log})
 	loop, err := poll.New(poll.Config{

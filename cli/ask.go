@@ -19,6 +19,7 @@ var questions = withDescribed(map[string]string{
 	"clusters delete":              "Delete %s from the hub (cluster; its tokens are revoked)",
 	"clusters delete --detach":     "Delete %s from the hub (cluster; its tokens are revoked, the objects of its services stay)",
 	"clusters destroy":             "Destroy %s (cluster, WITH ITS MACHINES and what runs on them)",
+	"clusters orphans remove":      "Remove %s (cluster, service that the hub does not know; its objects are DELETED)",
 	"clusters machines replace":    "Replace %s (cluster, machine; its pods are evicted and it is DELETED)",
 	"federation delete":            "Delete %s (trust; its CI jobs can no longer log in)",
 	"globalservices delete":        "Delete %s (global service; its services are deleted too, unless its cascade keeps them)",

@@ -25,6 +25,12 @@ var second = map[string]completion.Words{
 	"clusters machines replace": func(ctx context.Context, r completion.Request) ([]string, error) {
 		return clusters.MachineNames(ctx, r.Client, r.Args[0])
 	},
+	"clusters orphans keep":   orphans,
+	"clusters orphans remove": orphans,
+}
+
+func orphans(ctx context.Context, r completion.Request) ([]string, error) {
+	return clusters.OrphanIDs(ctx, r.Client, r.Args[0])
 }
 
 // completes asks the hub for the words that fit in one position: an argument,

@@ -36,15 +36,17 @@ type Hub interface {
 	ReportChildren(ctx context.Context, r *agentv1.ReportChildrenRequest) error
 }
 
-// Config is what Clusters needs. All fields but Pools are required.
+// Config is what Clusters needs. All fields but Namespace and Pools are required.
 type Config struct {
 	Hub Hub
 	// Client and Dynamic reach this cluster.
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
-	BootID  string
-	Clock   clock.Clock
-	Log     *slog.Logger
+	// Namespace is that of this agent; empty is the standard one.
+	Namespace string
+	BootID    string
+	Clock     clock.Clock
+	Log       *slog.Logger
 	// Pools takes the pool of clusters that are worked on; nil shows none.
 	Pools *pool.Set
 }

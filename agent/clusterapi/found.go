@@ -31,6 +31,9 @@ const (
 	maxObjects = 1000
 )
 
+// agentAnnotation names the namespace of the agent that an object is for.
+const agentAnnotation = "axle-cd.github.io/agent-namespace"
+
 // objects are the custom resources that name clusters which others made.
 var objects = v1alpha1.GroupVersion.WithResource("pluralcapiclusters")
 
@@ -151,6 +154,9 @@ func (f *Finder) pass(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	if list, err = f.ours(ctx, list); err != nil {
+		return 0, err
+	}
 	since, undecided := f.enforce(ctx)
 	if undecided != nil && !apierrors.IsForbidden(undecided) && !apierrors.IsNotFound(undecided) {
 		return 0, undecided // it passes
@@ -186,6 +192,26 @@ func (f *Finder) pass(ctx context.Context) (time.Duration, error) {
 		return 0, nil
 	}
 	return max(next.Sub(now), time.Millisecond), nil
+}
+
+// ours returns those of the objects that are this agent's. Hubs that share a management cluster
+// have an agent each, in a namespace of its own, and a token must not reach another hub than
+// its own: an object is of the agent whose namespace it names, else of the agent in the
+// standard namespace, and of any other one only where there is none.
+func (f *Finder) ours(ctx context.Context, all []v1alpha1.PluralCAPICluster) ([]v1alpha1.PluralCAPICluster, error) {
+	mine := cmp.Or(f.clusters.config.Namespace, agentNamespace)
+	standard := agentNamespace
+	if len(all) > 0 && mine != standard {
+		_, err := f.clusters.config.Client.AppsV1().Deployments(standard).Get(ctx, agentName, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			standard = mine
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(all, func(o v1alpha1.PluralCAPICluster) bool {
+		return cmp.Or(o.Annotations[agentAnnotation], standard) != mine
+	}), nil
 }
 
 // decide returns how to look at an object, the first one of its Cluster before the others.

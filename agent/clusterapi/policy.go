@@ -13,12 +13,21 @@ import (
 )
 
 const (
-	// policyName is that of the policy and of its binding.
-	policyName = "axle-capi-clusters"
+	// standardPolicy is the name of the policy of the agent in the standard namespace.
+	standardPolicy = "axle-capi-clusters"
 	// enforcedAfter is how long all API servers may take to enforce a new policy: they look
 	// each second.
 	enforcedAfter = 5 * time.Second
 )
+
+// policyName is that of the policy and of its binding. The agents of several hubs on one cluster
+// have one each: those of two versions would replace each other's for ever.
+func (c *Clusters) policyName() string {
+	if c.config.Namespace == agentNamespace || c.config.Namespace == "" {
+		return standardPolicy
+	}
+	return standardPolicy + "-" + c.config.Namespace
+}
 
 // policy is the one place that decides who may have this agent use credentials of Cluster API:
 // the API server itself, when an object is written, about whoever writes it. The agent could
@@ -58,7 +67,7 @@ func policy() admissionv1.ValidatingAdmissionPolicySpec {
 func (f *Finder) enforce(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
-	api := f.clusters.config.Client.AdmissionregistrationV1()
+	api, policyName := f.clusters.config.Client.AdmissionregistrationV1(), f.clusters.policyName()
 	policies, bindings := api.ValidatingAdmissionPolicies(), api.ValidatingAdmissionPolicyBindings()
 	have, err := policies.Get(ctx, policyName, metav1.GetOptions{})
 	if err == nil && !equality.Semantic.DeepEqual(have.Spec, policy()) {
@@ -69,7 +78,7 @@ func (f *Finder) enforce(ctx context.Context) (time.Time, error) {
 		have, err = policies.Create(ctx, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName}, Spec: policy()}, metav1.CreateOptions{FieldManager: agentName})
 	}
 	if err != nil {
-		return time.Time{}, unenforced(err)
+		return time.Time{}, f.unenforced(err)
 	}
 	deny := admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: policyName, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}
 	bound, err := bindings.Get(ctx, policyName, metav1.GetOptions{})
@@ -81,11 +90,11 @@ func (f *Finder) enforce(ctx context.Context) (time.Time, error) {
 		bound, err = bindings.Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policyName}, Spec: deny}, metav1.CreateOptions{FieldManager: agentName})
 	}
 	if err != nil {
-		return time.Time{}, unenforced(err)
+		return time.Time{}, f.unenforced(err)
 	}
 	return later(have.CreationTimestamp.Time, bound.CreationTimestamp.Time).Add(enforcedAfter), nil
 }
 
-func unenforced(err error) error {
-	return errcode.New(errcode.Unavailable, "the agent cannot have the API server decide who may connect clusters (ValidatingAdmissionPolicy %s, Kubernetes 1.30 or newer): %w", policyName, err)
+func (f *Finder) unenforced(err error) error {
+	return errcode.New(errcode.Unavailable, "the agent cannot have the API server decide who may connect clusters (ValidatingAdmissionPolicy %s, Kubernetes 1.30 or newer): %w", f.clusters.policyName(), err)
 }

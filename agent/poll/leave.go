@@ -1,6 +1,7 @@
 package poll
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -22,7 +23,9 @@ func (l *Loop) leave(ctx context.Context, j *job) outcome {
 	case j.dependent != "":
 		return outcome{drain: &apply.DrainResult{Message: fmt.Sprintf("service %q still depends on this one and must be deleted or changed first", j.dependent)}}
 	}
-	service := apply.Service{ID: j.id, Name: j.tombstone.GetName(), Namespace: j.tombstone.GetNamespace(), RequireOwnership: true}
+	state, _ := l.config.Inventory.State(j.id)
+	// The hub does not know the namespace of a service that a backup of the cluster brought back.
+	service := apply.Service{ID: j.id, Name: j.tombstone.GetName(), Namespace: cmp.Or(j.tombstone.GetNamespace(), state.Namespace), RequireOwnership: true}
 	request := tenancy.Request{Service: j.id, Namespace: service.Namespace}
 	var permit tenancy.Permit
 	var refused error = errcode.New(errcode.Forbidden, "the service's settings are not known")
@@ -31,7 +34,6 @@ func (l *Loop) leave(ctx context.Context, j *job) outcome {
 		permit, refused = l.config.Gate.Permit(request)
 	}
 	if refused != nil {
-		state, _ := l.config.Inventory.State(j.id)
 		permit = l.config.Gate.Leaving(request, state.User, refused)
 	}
 	service.Unsettled, service.Released = func() []apply.Pending { return l.unsettled(j.id) }, j.tombstone.GetMode() == modeReleased

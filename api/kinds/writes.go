@@ -120,6 +120,7 @@ var Exceptions = []Exception{
 	{"approvals", "A person approves one thing that waits. A file would also approve the next one.", []string{"Clusters/Approve", "Services/ApprovePrune"}},
 	{"key rotation", "It happens once, at a time that a person chooses.", []string{"Backends/RotateKey", "Hub/RotateSigningKey", "ApplicationClients/Rotate"}},
 	{"ReplaceMachine", "It acts once, on one machine that has a fault. A file would act on the next one.", []string{"Clusters/ReplaceMachine"}},
+	{"SettleOrphan", "It ends one service that no file declares. A file would end the next one that comes back.", []string{"Clusters/SettleOrphan"}},
 	{"Destroy", "It removes machines. A file that is deleted, or a field that is missed, must not do that.", []string{"Clusters/Destroy"}},
 	{"InstallComponents", "The component files come with the call, in the versions of the hub that is asked: nothing of them is left to declare.", []string{"Clusters/InstallComponents"}},
 	{"ConfirmRestore", "A person confirms that they have checked a restored hub.", []string{"Hub/ConfirmRestore"}},

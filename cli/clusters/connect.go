@@ -10,6 +10,10 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
@@ -95,6 +99,9 @@ func register(ctx context.Context, a *command.App, conn *connection) error {
 		if objects, err = applierFor(conn.kubeconfig, conn.kubeContext); err != nil {
 			return err
 		}
+		if err := keepsOthers(ctx, objects, planned.Msg.GetManifests()); err != nil {
+			return err
+		}
 	}
 	conn.request.RenewToken = true
 	made, err := client.Clusters.Create(ctx, connect.NewRequest(&conn.request))
@@ -115,6 +122,45 @@ func register(ctx context.Context, a *command.App, conn *connection) error {
 		return err
 	}
 	return awaitAgent(ctx, a, client, conn)
+}
+
+// keepsOthers returns Conflict where the manifests would replace the agent of another hub.
+func keepsOthers(ctx context.Context, objects *kubeapply.Applier, manifests string) error {
+	planned, err := kubeapply.Documents([]byte(manifests))
+	if err != nil {
+		return err
+	}
+	for _, o := range planned {
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		have, err := objects.Client.Resource(appsv1.SchemeGroupVersion.WithResource("deployments")).Namespace(o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return errcode.New(errcode.Unavailable, "look whether the cluster has an agent: %w", err)
+		}
+		if theirs := hubOf(have); theirs != "" && theirs != hubOf(o) {
+			return errcode.New(errcode.Conflict, "Deployment %[1]s of namespace %[2]s is the agent of the hub at %.200[3]q, which would lose the cluster: give --agent-namespace another name to run both agents side by side, or, if this hub is to have the cluster instead, first run kubectl -n %[2]s delete deployment/%[1]s secret/axle-agent-identity", o.GetName(), o.GetNamespace(), theirs)
+		}
+	}
+	return nil
+}
+
+// hubOf is the hub's URL in the arguments of an agent's Deployment, empty for none.
+func hubOf(o *unstructured.Unstructured) string {
+	containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+	for _, c := range containers {
+		fields, _ := c.(map[string]any)
+		args, _, _ := unstructured.NestedStringSlice(fields, "args")
+		for _, arg := range args {
+			if url, found := strings.CutPrefix(arg, "--hub-url="); found {
+				return url
+			}
+		}
+	}
+	return ""
 }
 
 // awaitAgent waits until the agent has polled.

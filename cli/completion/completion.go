@@ -61,6 +61,7 @@ var arguments = map[string]Words{
 	"rollouts get": objects("GlobalService"), "rollouts pause": objects("GlobalService"), "rollouts resume": objects("GlobalService"), "rollouts abort": objects("GlobalService"),
 	"users delete": users, "users admin": users, "providers unlink": users, "serviceaccounts delete": accounts, "serviceaccounts token": accounts,
 	"clusters pools list": objects("Cluster"), "clusters pools scale": objects("Cluster"), "clusters machines list": objects("Cluster"), "clusters machines replace": objects("Cluster"),
+	"clusters orphans list": objects("Cluster"), "clusters orphans keep": objects("Cluster"), "clusters orphans remove": objects("Cluster"),
 	"tokens revoke": tokens, "sessions end": sessions, "hub drain": names("Hub/Status", "name"),
 }
 

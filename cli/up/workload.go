@@ -29,7 +29,7 @@ type workload struct {
 // workloadAnswers are the answers to --workload.
 var workloadAnswers = []workload{
 	{name: "none"},
-	{name: "docker", folder: "clusters/docker", needs: "clusterctl init --infrastructure docker with CLUSTER_TOPOLOGY=true installs Cluster API with the Docker provider"},
+	{name: "docker", folder: "clusters/docker", needs: "install cert-manager, Cluster API and the Docker provider: where the cluster is one of a hub already, by axle clusters api install --provider docker; else by clusterctl init --infrastructure docker with CLUSTER_TOPOLOGY=true"},
 	{name: "bed", folder: "bed", needs: "make demo ARGS=--clusters in a checkout of Axle starts a cluster that has Cluster API with the provider of the test bed"},
 }
 

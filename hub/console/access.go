@@ -51,6 +51,7 @@ var access = withActions(map[string]identity.Action{
 	hubv1connect.ClustersDestroyProcedure:             identity.ActionWrite,
 	hubv1connect.ClustersReplaceMachineProcedure:      identity.ActionWrite,
 	hubv1connect.ClustersAdminKubeconfigProcedure:     identity.ActionAdmin,
+	hubv1connect.ClustersSettleOrphanProcedure:        identity.ActionAdmin,
 	hubv1connect.ClustersListComponentsProcedure:      identity.ActionAdmin,
 	hubv1connect.ClustersInstallComponentsProcedure:   identity.ActionAdmin,
 	hubv1connect.RepositoriesListProcedure:            identity.ActionRead,

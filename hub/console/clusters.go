@@ -88,18 +88,31 @@ func (s *clusters) answer(ctx context.Context, name string) (*connect.Response[h
 
 // Get also shows the services that a cluster has and the hub does not.
 func (s *clusters) Get(ctx context.Context, r *connect.Request[hubv1.GetClusterRequest]) (*connect.Response[hubv1.Cluster], error) {
-	out, err := s.answer(ctx, r.Msg.GetName())
+	v, err := s.config.Fleet.Cluster(ctx, r.Msg.GetName())
 	if err != nil {
 		return nil, err
 	}
-	orphans, err := s.config.Fleet.Orphans(ctx, out.Msg.GetId())
+	all, text, err := s.config.Fleet.OrphansOf(ctx, v.Cluster)
 	if err != nil {
 		return nil, err
 	}
-	if orphans != "" {
-		out.Msg.Message = strings.TrimPrefix(out.Msg.GetMessage()+"; "+orphans, "; ")
+	out := s.cluster(v)
+	if text != "" {
+		out.Message = strings.TrimPrefix(out.GetMessage()+"; "+text, "; ")
 	}
-	return out, nil
+	for _, o := range all {
+		out.Orphans = append(out.Orphans, &hubv1.OrphanedService{Id: o.ServiceID, Message: o.Message, ReportedAt: o.ReportedAt})
+	}
+	return connect.NewResponse(out), nil
+}
+
+// SettleOrphan removes such a service, or leaves its objects to nobody.
+func (s *clusters) SettleOrphan(ctx context.Context, r *connect.Request[hubv1.SettleOrphanRequest]) (*connect.Response[hubv1.SettleOrphanResponse], error) {
+	leaves, err := s.config.Fleet.SettleOrphan(ctx, caller(ctx).By(), r.Msg.GetName(), r.Msg.GetServiceId(), r.Msg.GetKeep())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.SettleOrphanResponse{Service: leaves.Ref().String()}), nil
 }
 
 func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateClusterRequest]) (*connect.Response[hubv1.CreateClusterResponse], error) {

@@ -144,13 +144,32 @@ func TestAClusterShowsServicesThatTheHubDoesNotKnow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"edge-shop": "it has services that the hub does not know; svc_gone: its cluster shop-1", "edge-lab": ""} {
+	for name, want := range map[string]string{"edge-shop": "it has services that the hub does not know (axle clusters orphans list edge-shop); svc_gone: its cluster shop-1", "edge-lab": ""} {
 		if got := must(t, b.admin.clusters.Get, &hubv1.GetClusterRequest{Name: name}).GetMessage(); got != want {
 			t.Errorf("%s has the message %q, want %q", name, got, want)
 		}
 	}
 	if err := fails(t, b.reader.clusters.Get, &hubv1.GetClusterRequest{Name: "edge-shop"}); strings.Contains(fmt.Sprint(err), "svc_gone") {
 		t.Errorf("the reader of another project reads %v", err)
+	}
+	needs := func(p clients, project string) string {
+		t.Helper()
+		for _, i := range must(t, p.fleet.NeedsYou, &hubv1.NeedsYouRequest{Project: project}).GetItems() {
+			if i.GetKind() == "service_orphaned" {
+				return strings.Join([]string{i.GetTitle(), i.GetMessage(), i.GetHref(), i.GetCommand(), strings.Join(i.GetExamples(), " ")}, "; ")
+			}
+		}
+		return ""
+	}
+	want := "Cluster edge-shop has a service that the hub does not know.; its cluster shop-1; /clusters/edge-shop; axle clusters orphans list edge-shop; svc_gone"
+	if got := needs(b.admin, ""); got != want {
+		t.Errorf("what waits for the administrator is %q", got)
+	}
+	if got := needs(b.admin, "shop"); got != want {
+		t.Errorf("what waits in its project is %q", got)
+	}
+	if got := needs(b.admin, "lab") + needs(b.reader, ""); got != "" {
+		t.Errorf("what waits elsewhere is %q", got)
 	}
 	changes := must(t, b.admin.fleet.RecentChanges, &hubv1.RecentChangesRequest{Cluster: "edge-shop"}).GetChanges()
 	if !slices.ContainsFunc(changes, func(c *hubv1.RecentChange) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/fleet/reported"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 )
 
@@ -267,9 +268,10 @@ type StatusReader interface {
 	// StatusesByID returns the statuses that exist, by service id, without
 	// components.
 	StatusesByID(ctx context.Context, serviceIDs []string) (map[string]StoredStatus, error)
-	// Orphans returns, in order of id, what a cluster's agent reports of services that it
-	// holds because its list does not have them, and that have no row.
-	Orphans(ctx context.Context, clusterID string, limit int) ([]StoredStatus, error)
+	// Orphans returns, in order of cluster and id, what agents report of services that they
+	// hold because no list has them, and that have no row; of all clusters within reach, or
+	// of one.
+	Orphans(ctx context.Context, clusterID string, reach identity.Reach, limit int) ([]Orphan, error)
 	// Components returns the compressed list of a service, nil when none.
 	Components(ctx context.Context, serviceID string) ([]byte, error)
 }

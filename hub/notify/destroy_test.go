@@ -58,3 +58,21 @@ func TestADestroyedClusterIsNotified(t *testing.T) {
 		}
 	})
 }
+
+// Whoever wants to know is told once of each service that a backup of a cluster brought back.
+func TestAServiceThatABackupBringsBackIsNotified(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		b := newBed(t, d)
+		hosts := b.AddCluster("hosts")
+		b.sink(notify.SinkRequest{Name: "hub"})
+		b.route(notify.Router{Name: "hub", Events: []string{"cluster.orphan"}, Sinks: []string{"hub"}})
+		for _, words := range []string{"its cluster shop-1", "other words"} {
+			b.Report(fleet.ReportBatch{ClusterID: hosts.ID, Reports: []fleet.Report{{ServiceID: "svc-gone", NewHash: words, Status: fleet.Status{Sync: fleet.Held, Reason: fleet.ReasonOrphaned, Message: words}}}})
+		}
+		b.turn(gathered)
+		o := b.wants("cluster hosts has a service that the hub does not know").body.Objects[0]
+		if o.Event != "cluster.orphan" || o.Command != "axle clusters orphans list hosts" || o.Message != "svc-gone: its cluster shop-1" {
+			t.Errorf("%+v", o)
+		}
+	})
+}

@@ -29,6 +29,7 @@ var Events = []Event{
 	{"service.recovered", []string{"service.recovered"}, "A service that had failed or was Degraded is good again."},
 	{"cluster.create", []string{"cluster.created", "cluster.registered"}, "A cluster was created, or its agent registered."},
 	{"cluster.delete", []string{"cluster.deleted", "cluster.destroying", "cluster.destroyed"}, "A cluster was deleted, or its machines are being removed (`cluster.destroying`) or are gone (`cluster.destroyed`). Of a cluster that is gone, only routers of the hub as a whole get it."},
+	{"cluster.orphan", []string{"cluster.orphan"}, "A cluster has a service that the hub does not know, as after a restore of the cluster from a backup."},
 	{"rollout.failed", []string{"rollout.stopped"}, "A rollout stopped because too many clusters failed. Only routers of the hub as a whole get it."},
 	{"rollout.finished", []string{"rollout.done", "rollout.aborted"}, "A rollout reached all clusters, or was aborted. Only routers of the hub as a whole get it."},
 	{"backup.failed", []string{"backup.failed"}, "A backup of the hub's database failed. Only routers of the hub as a whole get it."},

@@ -97,7 +97,7 @@ func (b *Body) add(h Happened) {
 var verbs = map[string]string{
 	"service.applied": "applied a revision", "service.failed": "failed", "service.recovered": "recovered",
 	"cluster.created": "created", "cluster.registered": "registered", "cluster.deleted": "deleted",
-	"cluster.destroying": "began to be destroyed", "cluster.destroyed": "destroyed",
+	"cluster.destroying": "began to be destroyed", "cluster.destroyed": "destroyed", "cluster.orphan": "has a service that the hub does not know",
 	"rollout.stopped": "stopped", "rollout.done": "finished", "rollout.aborted": "aborted",
 	"backup.failed": "failed",
 }
@@ -164,6 +164,8 @@ func (n Named) object(now time.Time) send.Object {
 	switch {
 	case kind == "service" && n.Kind != "service.deleted":
 		o.Command = "axle services get " + name
+	case n.Kind == "cluster.orphan":
+		o.Command = "axle clusters orphans list " + name
 	case kind == "cluster" && n.Kind != "cluster.deleted" && n.Kind != "cluster.destroyed":
 		o.Command = "axle clusters get " + name
 	}

@@ -1648,7 +1648,7 @@ func (x *NeedsYouResponse) GetLeftOut() int64 {
 
 type NeedsYouItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// cluster_pending, cluster_stale, service_failed, service_held,
+	// cluster_pending, cluster_stale, service_failed, service_held, service_orphaned,
 	// rollout_paused, repository_failed, operation_failed, token_expires,
 	// restore_unconfirmed.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`

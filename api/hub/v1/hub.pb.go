@@ -1065,7 +1065,9 @@ type Cluster struct {
 	// administrator set them.
 	UncountedTags []string `protobuf:"bytes,25,rep,name=uncounted_tags,json=uncountedTags,proto3" json:"uncounted_tags,omitempty"`
 	// Set for a cluster that the hub made from a template.
-	Origin        *ClusterOrigin `protobuf:"bytes,26,opt,name=origin,proto3" json:"origin,omitempty"`
+	Origin *ClusterOrigin `protobuf:"bytes,26,opt,name=origin,proto3" json:"origin,omitempty"`
+	// Get alone has these: services that the cluster has and the hub does not, at most 1000.
+	Orphans       []*OrphanedService `protobuf:"bytes,27,rep,name=orphans,proto3" json:"orphans,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1282,6 +1284,76 @@ func (x *Cluster) GetOrigin() *ClusterOrigin {
 	return nil
 }
 
+func (x *Cluster) GetOrphans() []*OrphanedService {
+	if x != nil {
+		return x.Orphans
+	}
+	return nil
+}
+
+// OrphanedService is a service that is in no list of the hub: it came back with a backup of the
+// cluster, or the hub's own backup is older than it. Its agent changes nothing of it.
+type OrphanedService struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// What it is, in the words of its agent.
+	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	ReportedAt    int64  `protobuf:"varint,3,opt,name=reported_at,json=reportedAt,proto3" json:"reported_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OrphanedService) Reset() {
+	*x = OrphanedService{}
+	mi := &file_hub_v1_hub_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OrphanedService) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OrphanedService) ProtoMessage() {}
+
+func (x *OrphanedService) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OrphanedService.ProtoReflect.Descriptor instead.
+func (*OrphanedService) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *OrphanedService) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *OrphanedService) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *OrphanedService) GetReportedAt() int64 {
+	if x != nil {
+		return x.ReportedAt
+	}
+	return 0
+}
+
 // ListClustersRequest selects clusters; Topics.cluster_list follows what it
 // selects.
 type ListClustersRequest struct {
@@ -1301,7 +1373,7 @@ type ListClustersRequest struct {
 
 func (x *ListClustersRequest) Reset() {
 	*x = ListClustersRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[16]
+	mi := &file_hub_v1_hub_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1385,7 @@ func (x *ListClustersRequest) String() string {
 func (*ListClustersRequest) ProtoMessage() {}
 
 func (x *ListClustersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[16]
+	mi := &file_hub_v1_hub_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1398,7 @@ func (x *ListClustersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClustersRequest.ProtoReflect.Descriptor instead.
 func (*ListClustersRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{16}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListClustersRequest) GetProject() string {
@@ -1384,7 +1456,7 @@ type ListClustersResponse struct {
 
 func (x *ListClustersResponse) Reset() {
 	*x = ListClustersResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[17]
+	mi := &file_hub_v1_hub_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1396,7 +1468,7 @@ func (x *ListClustersResponse) String() string {
 func (*ListClustersResponse) ProtoMessage() {}
 
 func (x *ListClustersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[17]
+	mi := &file_hub_v1_hub_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1409,7 +1481,7 @@ func (x *ListClustersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClustersResponse.ProtoReflect.Descriptor instead.
 func (*ListClustersResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{17}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListClustersResponse) GetClusters() []*Cluster {
@@ -1442,7 +1514,7 @@ type GetClusterRequest struct {
 
 func (x *GetClusterRequest) Reset() {
 	*x = GetClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[18]
+	mi := &file_hub_v1_hub_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1454,7 +1526,7 @@ func (x *GetClusterRequest) String() string {
 func (*GetClusterRequest) ProtoMessage() {}
 
 func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[18]
+	mi := &file_hub_v1_hub_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1467,7 +1539,7 @@ func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
 func (*GetClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{18}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetClusterRequest) GetName() string {
@@ -1495,7 +1567,7 @@ type CreateClusterRequest struct {
 
 func (x *CreateClusterRequest) Reset() {
 	*x = CreateClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[19]
+	mi := &file_hub_v1_hub_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +1579,7 @@ func (x *CreateClusterRequest) String() string {
 func (*CreateClusterRequest) ProtoMessage() {}
 
 func (x *CreateClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[19]
+	mi := &file_hub_v1_hub_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +1592,7 @@ func (x *CreateClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateClusterRequest.ProtoReflect.Descriptor instead.
 func (*CreateClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{19}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CreateClusterRequest) GetName() string {
@@ -1596,7 +1668,7 @@ type FromTemplate struct {
 
 func (x *FromTemplate) Reset() {
 	*x = FromTemplate{}
-	mi := &file_hub_v1_hub_proto_msgTypes[20]
+	mi := &file_hub_v1_hub_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1608,7 +1680,7 @@ func (x *FromTemplate) String() string {
 func (*FromTemplate) ProtoMessage() {}
 
 func (x *FromTemplate) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[20]
+	mi := &file_hub_v1_hub_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1621,7 +1693,7 @@ func (x *FromTemplate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromTemplate.ProtoReflect.Descriptor instead.
 func (*FromTemplate) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{20}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FromTemplate) GetTemplate() string {
@@ -1662,7 +1734,7 @@ type GetTemplateVariablesRequest struct {
 
 func (x *GetTemplateVariablesRequest) Reset() {
 	*x = GetTemplateVariablesRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[21]
+	mi := &file_hub_v1_hub_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1674,7 +1746,7 @@ func (x *GetTemplateVariablesRequest) String() string {
 func (*GetTemplateVariablesRequest) ProtoMessage() {}
 
 func (x *GetTemplateVariablesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[21]
+	mi := &file_hub_v1_hub_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1687,7 +1759,7 @@ func (x *GetTemplateVariablesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTemplateVariablesRequest.ProtoReflect.Descriptor instead.
 func (*GetTemplateVariablesRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{21}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetTemplateVariablesRequest) GetTemplate() string {
@@ -1710,7 +1782,7 @@ type TemplateVariables struct {
 
 func (x *TemplateVariables) Reset() {
 	*x = TemplateVariables{}
-	mi := &file_hub_v1_hub_proto_msgTypes[22]
+	mi := &file_hub_v1_hub_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1722,7 +1794,7 @@ func (x *TemplateVariables) String() string {
 func (*TemplateVariables) ProtoMessage() {}
 
 func (x *TemplateVariables) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[22]
+	mi := &file_hub_v1_hub_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1735,7 +1807,7 @@ func (x *TemplateVariables) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TemplateVariables.ProtoReflect.Descriptor instead.
 func (*TemplateVariables) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{22}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TemplateVariables) GetCommit() string {
@@ -1782,7 +1854,7 @@ type ClusterOrigin struct {
 
 func (x *ClusterOrigin) Reset() {
 	*x = ClusterOrigin{}
-	mi := &file_hub_v1_hub_proto_msgTypes[23]
+	mi := &file_hub_v1_hub_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1794,7 +1866,7 @@ func (x *ClusterOrigin) String() string {
 func (*ClusterOrigin) ProtoMessage() {}
 
 func (x *ClusterOrigin) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[23]
+	mi := &file_hub_v1_hub_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1807,7 +1879,7 @@ func (x *ClusterOrigin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterOrigin.ProtoReflect.Descriptor instead.
 func (*ClusterOrigin) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{23}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ClusterOrigin) GetTemplate() string {
@@ -1915,7 +1987,7 @@ type MachineReplacement struct {
 
 func (x *MachineReplacement) Reset() {
 	*x = MachineReplacement{}
-	mi := &file_hub_v1_hub_proto_msgTypes[24]
+	mi := &file_hub_v1_hub_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1927,7 +1999,7 @@ func (x *MachineReplacement) String() string {
 func (*MachineReplacement) ProtoMessage() {}
 
 func (x *MachineReplacement) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[24]
+	mi := &file_hub_v1_hub_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1940,7 +2012,7 @@ func (x *MachineReplacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MachineReplacement.ProtoReflect.Descriptor instead.
 func (*MachineReplacement) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{24}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *MachineReplacement) GetMachine() string {
@@ -2014,7 +2086,7 @@ type ReplaceMachineRequest struct {
 
 func (x *ReplaceMachineRequest) Reset() {
 	*x = ReplaceMachineRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[25]
+	mi := &file_hub_v1_hub_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2026,7 +2098,7 @@ func (x *ReplaceMachineRequest) String() string {
 func (*ReplaceMachineRequest) ProtoMessage() {}
 
 func (x *ReplaceMachineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[25]
+	mi := &file_hub_v1_hub_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2039,7 +2111,7 @@ func (x *ReplaceMachineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceMachineRequest.ProtoReflect.Descriptor instead.
 func (*ReplaceMachineRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{25}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReplaceMachineRequest) GetName() string {
@@ -2070,6 +2142,114 @@ func (x *ReplaceMachineRequest) GetDryRun() bool {
 	return false
 }
 
+type SettleOrphanRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the cluster.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The id of the service.
+	ServiceId string `protobuf:"bytes,2,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
+	// Leave its objects where they are: nobody manages them from then on.
+	Keep          bool `protobuf:"varint,3,opt,name=keep,proto3" json:"keep,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettleOrphanRequest) Reset() {
+	*x = SettleOrphanRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettleOrphanRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettleOrphanRequest) ProtoMessage() {}
+
+func (x *SettleOrphanRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettleOrphanRequest.ProtoReflect.Descriptor instead.
+func (*SettleOrphanRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *SettleOrphanRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SettleOrphanRequest) GetServiceId() string {
+	if x != nil {
+		return x.ServiceId
+	}
+	return ""
+}
+
+func (x *SettleOrphanRequest) GetKeep() bool {
+	if x != nil {
+		return x.Keep
+	}
+	return false
+}
+
+type SettleOrphanResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The service by which it leaves, CLUSTER/NAME.
+	Service       string `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettleOrphanResponse) Reset() {
+	*x = SettleOrphanResponse{}
+	mi := &file_hub_v1_hub_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettleOrphanResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettleOrphanResponse) ProtoMessage() {}
+
+func (x *SettleOrphanResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettleOrphanResponse.ProtoReflect.Descriptor instead.
+func (*SettleOrphanResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *SettleOrphanResponse) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
 // ClusterCleanup is the first part of a cluster's destruction: its own agent removes load
 // balancers, Ingresses, Gateways and volumes, before the machines go.
 type ClusterCleanup struct {
@@ -2092,7 +2272,7 @@ type ClusterCleanup struct {
 
 func (x *ClusterCleanup) Reset() {
 	*x = ClusterCleanup{}
-	mi := &file_hub_v1_hub_proto_msgTypes[26]
+	mi := &file_hub_v1_hub_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2104,7 +2284,7 @@ func (x *ClusterCleanup) String() string {
 func (*ClusterCleanup) ProtoMessage() {}
 
 func (x *ClusterCleanup) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[26]
+	mi := &file_hub_v1_hub_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2117,7 +2297,7 @@ func (x *ClusterCleanup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterCleanup.ProtoReflect.Descriptor instead.
 func (*ClusterCleanup) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{26}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ClusterCleanup) GetStartedAt() int64 {
@@ -2185,7 +2365,7 @@ type CleanupObject struct {
 
 func (x *CleanupObject) Reset() {
 	*x = CleanupObject{}
-	mi := &file_hub_v1_hub_proto_msgTypes[27]
+	mi := &file_hub_v1_hub_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2197,7 +2377,7 @@ func (x *CleanupObject) String() string {
 func (*CleanupObject) ProtoMessage() {}
 
 func (x *CleanupObject) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[27]
+	mi := &file_hub_v1_hub_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2210,7 +2390,7 @@ func (x *CleanupObject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CleanupObject.ProtoReflect.Descriptor instead.
 func (*CleanupObject) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{27}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CleanupObject) GetKind() string {
@@ -2271,7 +2451,7 @@ type MadeState struct {
 
 func (x *MadeState) Reset() {
 	*x = MadeState{}
-	mi := &file_hub_v1_hub_proto_msgTypes[28]
+	mi := &file_hub_v1_hub_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2283,7 +2463,7 @@ func (x *MadeState) String() string {
 func (*MadeState) ProtoMessage() {}
 
 func (x *MadeState) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[28]
+	mi := &file_hub_v1_hub_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2296,7 +2476,7 @@ func (x *MadeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeState.ProtoReflect.Descriptor instead.
 func (*MadeState) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{28}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MadeState) GetPhase() string {
@@ -2383,7 +2563,7 @@ type MadeMachine struct {
 
 func (x *MadeMachine) Reset() {
 	*x = MadeMachine{}
-	mi := &file_hub_v1_hub_proto_msgTypes[29]
+	mi := &file_hub_v1_hub_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2395,7 +2575,7 @@ func (x *MadeMachine) String() string {
 func (*MadeMachine) ProtoMessage() {}
 
 func (x *MadeMachine) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[29]
+	mi := &file_hub_v1_hub_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2408,7 +2588,7 @@ func (x *MadeMachine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeMachine.ProtoReflect.Descriptor instead.
 func (*MadeMachine) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{29}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MadeMachine) GetName() string {
@@ -2483,7 +2663,7 @@ type MadeMachines struct {
 
 func (x *MadeMachines) Reset() {
 	*x = MadeMachines{}
-	mi := &file_hub_v1_hub_proto_msgTypes[30]
+	mi := &file_hub_v1_hub_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2495,7 +2675,7 @@ func (x *MadeMachines) String() string {
 func (*MadeMachines) ProtoMessage() {}
 
 func (x *MadeMachines) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[30]
+	mi := &file_hub_v1_hub_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2508,7 +2688,7 @@ func (x *MadeMachines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeMachines.ProtoReflect.Descriptor instead.
 func (*MadeMachines) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{30}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MadeMachines) GetName() string {
@@ -2567,7 +2747,7 @@ type MadeCondition struct {
 
 func (x *MadeCondition) Reset() {
 	*x = MadeCondition{}
-	mi := &file_hub_v1_hub_proto_msgTypes[31]
+	mi := &file_hub_v1_hub_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2579,7 +2759,7 @@ func (x *MadeCondition) String() string {
 func (*MadeCondition) ProtoMessage() {}
 
 func (x *MadeCondition) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[31]
+	mi := &file_hub_v1_hub_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2592,7 +2772,7 @@ func (x *MadeCondition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeCondition.ProtoReflect.Descriptor instead.
 func (*MadeCondition) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{31}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MadeCondition) GetType() string {
@@ -2639,7 +2819,7 @@ type AdminKubeconfigRequest struct {
 
 func (x *AdminKubeconfigRequest) Reset() {
 	*x = AdminKubeconfigRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[32]
+	mi := &file_hub_v1_hub_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2651,7 +2831,7 @@ func (x *AdminKubeconfigRequest) String() string {
 func (*AdminKubeconfigRequest) ProtoMessage() {}
 
 func (x *AdminKubeconfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[32]
+	mi := &file_hub_v1_hub_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2664,7 +2844,7 @@ func (x *AdminKubeconfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminKubeconfigRequest.ProtoReflect.Descriptor instead.
 func (*AdminKubeconfigRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{32}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AdminKubeconfigRequest) GetName() string {
@@ -2684,7 +2864,7 @@ type AdminKubeconfigResponse struct {
 
 func (x *AdminKubeconfigResponse) Reset() {
 	*x = AdminKubeconfigResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[33]
+	mi := &file_hub_v1_hub_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2696,7 +2876,7 @@ func (x *AdminKubeconfigResponse) String() string {
 func (*AdminKubeconfigResponse) ProtoMessage() {}
 
 func (x *AdminKubeconfigResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[33]
+	mi := &file_hub_v1_hub_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2709,7 +2889,7 @@ func (x *AdminKubeconfigResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminKubeconfigResponse.ProtoReflect.Descriptor instead.
 func (*AdminKubeconfigResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{33}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AdminKubeconfigResponse) GetKubeconfig() string {
@@ -2732,7 +2912,7 @@ type DestroyClusterRequest struct {
 
 func (x *DestroyClusterRequest) Reset() {
 	*x = DestroyClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[34]
+	mi := &file_hub_v1_hub_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2744,7 +2924,7 @@ func (x *DestroyClusterRequest) String() string {
 func (*DestroyClusterRequest) ProtoMessage() {}
 
 func (x *DestroyClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[34]
+	mi := &file_hub_v1_hub_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2757,7 +2937,7 @@ func (x *DestroyClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestroyClusterRequest.ProtoReflect.Descriptor instead.
 func (*DestroyClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{34}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DestroyClusterRequest) GetName() string {
@@ -2796,7 +2976,7 @@ type CreateClusterResponse struct {
 
 func (x *CreateClusterResponse) Reset() {
 	*x = CreateClusterResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[35]
+	mi := &file_hub_v1_hub_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2808,7 +2988,7 @@ func (x *CreateClusterResponse) String() string {
 func (*CreateClusterResponse) ProtoMessage() {}
 
 func (x *CreateClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[35]
+	mi := &file_hub_v1_hub_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2821,7 +3001,7 @@ func (x *CreateClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateClusterResponse.ProtoReflect.Descriptor instead.
 func (*CreateClusterResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{35}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CreateClusterResponse) GetCluster() *Cluster {
@@ -2888,7 +3068,7 @@ type AgentManifestsRequest struct {
 
 func (x *AgentManifestsRequest) Reset() {
 	*x = AgentManifestsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[36]
+	mi := &file_hub_v1_hub_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2900,7 +3080,7 @@ func (x *AgentManifestsRequest) String() string {
 func (*AgentManifestsRequest) ProtoMessage() {}
 
 func (x *AgentManifestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[36]
+	mi := &file_hub_v1_hub_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2913,7 +3093,7 @@ func (x *AgentManifestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentManifestsRequest.ProtoReflect.Descriptor instead.
 func (*AgentManifestsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{36}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AgentManifestsRequest) GetBootstrapToken() string {
@@ -2998,7 +3178,7 @@ type AgentManifestsResponse struct {
 
 func (x *AgentManifestsResponse) Reset() {
 	*x = AgentManifestsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	mi := &file_hub_v1_hub_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3010,7 +3190,7 @@ func (x *AgentManifestsResponse) String() string {
 func (*AgentManifestsResponse) ProtoMessage() {}
 
 func (x *AgentManifestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	mi := &file_hub_v1_hub_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3023,7 +3203,7 @@ func (x *AgentManifestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentManifestsResponse.ProtoReflect.Descriptor instead.
 func (*AgentManifestsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{37}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AgentManifestsResponse) GetManifests() string {
@@ -3067,7 +3247,7 @@ type UpdateClusterRequest struct {
 
 func (x *UpdateClusterRequest) Reset() {
 	*x = UpdateClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[38]
+	mi := &file_hub_v1_hub_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3079,7 +3259,7 @@ func (x *UpdateClusterRequest) String() string {
 func (*UpdateClusterRequest) ProtoMessage() {}
 
 func (x *UpdateClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[38]
+	mi := &file_hub_v1_hub_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3092,7 +3272,7 @@ func (x *UpdateClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateClusterRequest.ProtoReflect.Descriptor instead.
 func (*UpdateClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{38}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *UpdateClusterRequest) GetName() string {
@@ -3186,7 +3366,7 @@ type PoolSize struct {
 
 func (x *PoolSize) Reset() {
 	*x = PoolSize{}
-	mi := &file_hub_v1_hub_proto_msgTypes[39]
+	mi := &file_hub_v1_hub_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3198,7 +3378,7 @@ func (x *PoolSize) String() string {
 func (*PoolSize) ProtoMessage() {}
 
 func (x *PoolSize) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[39]
+	mi := &file_hub_v1_hub_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3211,7 +3391,7 @@ func (x *PoolSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolSize.ProtoReflect.Descriptor instead.
 func (*PoolSize) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{39}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PoolSize) GetName() string {
@@ -3258,7 +3438,7 @@ type MoveClusterRequest struct {
 
 func (x *MoveClusterRequest) Reset() {
 	*x = MoveClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[40]
+	mi := &file_hub_v1_hub_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3270,7 +3450,7 @@ func (x *MoveClusterRequest) String() string {
 func (*MoveClusterRequest) ProtoMessage() {}
 
 func (x *MoveClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[40]
+	mi := &file_hub_v1_hub_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3283,7 +3463,7 @@ func (x *MoveClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveClusterRequest.ProtoReflect.Descriptor instead.
 func (*MoveClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{40}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *MoveClusterRequest) GetName() string {
@@ -3332,7 +3512,7 @@ type MoveClusterResponse struct {
 
 func (x *MoveClusterResponse) Reset() {
 	*x = MoveClusterResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[41]
+	mi := &file_hub_v1_hub_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3344,7 +3524,7 @@ func (x *MoveClusterResponse) String() string {
 func (*MoveClusterResponse) ProtoMessage() {}
 
 func (x *MoveClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[41]
+	mi := &file_hub_v1_hub_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3357,7 +3537,7 @@ func (x *MoveClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveClusterResponse.ProtoReflect.Descriptor instead.
 func (*MoveClusterResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{41}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *MoveClusterResponse) GetCluster() *Cluster {
@@ -3390,7 +3570,7 @@ type MoveChange struct {
 
 func (x *MoveChange) Reset() {
 	*x = MoveChange{}
-	mi := &file_hub_v1_hub_proto_msgTypes[42]
+	mi := &file_hub_v1_hub_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3402,7 +3582,7 @@ func (x *MoveChange) String() string {
 func (*MoveChange) ProtoMessage() {}
 
 func (x *MoveChange) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[42]
+	mi := &file_hub_v1_hub_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3415,7 +3595,7 @@ func (x *MoveChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveChange.ProtoReflect.Descriptor instead.
 func (*MoveChange) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{42}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *MoveChange) GetKind() string {
@@ -3455,7 +3635,7 @@ type EnrollmentRequest struct {
 
 func (x *EnrollmentRequest) Reset() {
 	*x = EnrollmentRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[43]
+	mi := &file_hub_v1_hub_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3467,7 +3647,7 @@ func (x *EnrollmentRequest) String() string {
 func (*EnrollmentRequest) ProtoMessage() {}
 
 func (x *EnrollmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[43]
+	mi := &file_hub_v1_hub_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3480,7 +3660,7 @@ func (x *EnrollmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollmentRequest.ProtoReflect.Descriptor instead.
 func (*EnrollmentRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{43}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *EnrollmentRequest) GetName() string {
@@ -3502,7 +3682,7 @@ type EnrollmentResponse struct {
 
 func (x *EnrollmentResponse) Reset() {
 	*x = EnrollmentResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[44]
+	mi := &file_hub_v1_hub_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3514,7 +3694,7 @@ func (x *EnrollmentResponse) String() string {
 func (*EnrollmentResponse) ProtoMessage() {}
 
 func (x *EnrollmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[44]
+	mi := &file_hub_v1_hub_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3527,7 +3707,7 @@ func (x *EnrollmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollmentResponse.ProtoReflect.Descriptor instead.
 func (*EnrollmentResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{44}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *EnrollmentResponse) GetSteps() []*EnrollmentStep {
@@ -3561,7 +3741,7 @@ type EnrollmentStep struct {
 
 func (x *EnrollmentStep) Reset() {
 	*x = EnrollmentStep{}
-	mi := &file_hub_v1_hub_proto_msgTypes[45]
+	mi := &file_hub_v1_hub_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3573,7 +3753,7 @@ func (x *EnrollmentStep) String() string {
 func (*EnrollmentStep) ProtoMessage() {}
 
 func (x *EnrollmentStep) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[45]
+	mi := &file_hub_v1_hub_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3586,7 +3766,7 @@ func (x *EnrollmentStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollmentStep.ProtoReflect.Descriptor instead.
 func (*EnrollmentStep) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{45}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *EnrollmentStep) GetName() string {
@@ -3633,7 +3813,7 @@ type ApproveClusterRequest struct {
 
 func (x *ApproveClusterRequest) Reset() {
 	*x = ApproveClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[46]
+	mi := &file_hub_v1_hub_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3645,7 +3825,7 @@ func (x *ApproveClusterRequest) String() string {
 func (*ApproveClusterRequest) ProtoMessage() {}
 
 func (x *ApproveClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[46]
+	mi := &file_hub_v1_hub_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3658,7 +3838,7 @@ func (x *ApproveClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveClusterRequest.ProtoReflect.Descriptor instead.
 func (*ApproveClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{46}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ApproveClusterRequest) GetName() string {
@@ -3679,7 +3859,7 @@ type DeleteClusterRequest struct {
 
 func (x *DeleteClusterRequest) Reset() {
 	*x = DeleteClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[47]
+	mi := &file_hub_v1_hub_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3691,7 +3871,7 @@ func (x *DeleteClusterRequest) String() string {
 func (*DeleteClusterRequest) ProtoMessage() {}
 
 func (x *DeleteClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[47]
+	mi := &file_hub_v1_hub_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3704,7 +3884,7 @@ func (x *DeleteClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteClusterRequest.ProtoReflect.Descriptor instead.
 func (*DeleteClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{47}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DeleteClusterRequest) GetName() string {
@@ -3736,7 +3916,7 @@ type DeleteClusterResponse struct {
 
 func (x *DeleteClusterResponse) Reset() {
 	*x = DeleteClusterResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[48]
+	mi := &file_hub_v1_hub_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3748,7 +3928,7 @@ func (x *DeleteClusterResponse) String() string {
 func (*DeleteClusterResponse) ProtoMessage() {}
 
 func (x *DeleteClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[48]
+	mi := &file_hub_v1_hub_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3761,7 +3941,7 @@ func (x *DeleteClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteClusterResponse.ProtoReflect.Descriptor instead.
 func (*DeleteClusterResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{48}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{51}
 }
 
 type Repository struct {
@@ -3804,7 +3984,7 @@ type Repository struct {
 
 func (x *Repository) Reset() {
 	*x = Repository{}
-	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	mi := &file_hub_v1_hub_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3816,7 +3996,7 @@ func (x *Repository) String() string {
 func (*Repository) ProtoMessage() {}
 
 func (x *Repository) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	mi := &file_hub_v1_hub_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3829,7 +4009,7 @@ func (x *Repository) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Repository.ProtoReflect.Descriptor instead.
 func (*Repository) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{49}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Repository) GetId() string {
@@ -4023,7 +4203,7 @@ type RepositoryOptions struct {
 
 func (x *RepositoryOptions) Reset() {
 	*x = RepositoryOptions{}
-	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	mi := &file_hub_v1_hub_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4035,7 +4215,7 @@ func (x *RepositoryOptions) String() string {
 func (*RepositoryOptions) ProtoMessage() {}
 
 func (x *RepositoryOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	mi := &file_hub_v1_hub_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4048,7 +4228,7 @@ func (x *RepositoryOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepositoryOptions.ProtoReflect.Descriptor instead.
 func (*RepositoryOptions) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{50}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *RepositoryOptions) GetProxy() string {
@@ -4129,7 +4309,7 @@ type Verification struct {
 
 func (x *Verification) Reset() {
 	*x = Verification{}
-	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	mi := &file_hub_v1_hub_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4141,7 +4321,7 @@ func (x *Verification) String() string {
 func (*Verification) ProtoMessage() {}
 
 func (x *Verification) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	mi := &file_hub_v1_hub_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4154,7 +4334,7 @@ func (x *Verification) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verification.ProtoReflect.Descriptor instead.
 func (*Verification) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{51}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Verification) GetMode() string {
@@ -4189,7 +4369,7 @@ type Head struct {
 
 func (x *Head) Reset() {
 	*x = Head{}
-	mi := &file_hub_v1_hub_proto_msgTypes[52]
+	mi := &file_hub_v1_hub_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4201,7 +4381,7 @@ func (x *Head) String() string {
 func (*Head) ProtoMessage() {}
 
 func (x *Head) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[52]
+	mi := &file_hub_v1_hub_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4214,7 +4394,7 @@ func (x *Head) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Head.ProtoReflect.Descriptor instead.
 func (*Head) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{52}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Head) GetRef() string {
@@ -4287,7 +4467,7 @@ type ListRepositoriesRequest struct {
 
 func (x *ListRepositoriesRequest) Reset() {
 	*x = ListRepositoriesRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[53]
+	mi := &file_hub_v1_hub_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4299,7 +4479,7 @@ func (x *ListRepositoriesRequest) String() string {
 func (*ListRepositoriesRequest) ProtoMessage() {}
 
 func (x *ListRepositoriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[53]
+	mi := &file_hub_v1_hub_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4312,7 +4492,7 @@ func (x *ListRepositoriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRepositoriesRequest.ProtoReflect.Descriptor instead.
 func (*ListRepositoriesRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{53}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ListRepositoriesRequest) GetProject() string {
@@ -4353,7 +4533,7 @@ type ListRepositoriesResponse struct {
 
 func (x *ListRepositoriesResponse) Reset() {
 	*x = ListRepositoriesResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[54]
+	mi := &file_hub_v1_hub_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4365,7 +4545,7 @@ func (x *ListRepositoriesResponse) String() string {
 func (*ListRepositoriesResponse) ProtoMessage() {}
 
 func (x *ListRepositoriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[54]
+	mi := &file_hub_v1_hub_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4378,7 +4558,7 @@ func (x *ListRepositoriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRepositoriesResponse.ProtoReflect.Descriptor instead.
 func (*ListRepositoriesResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{54}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ListRepositoriesResponse) GetRepositories() []*Repository {
@@ -4404,7 +4584,7 @@ type GetRepositoryRequest struct {
 
 func (x *GetRepositoryRequest) Reset() {
 	*x = GetRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[55]
+	mi := &file_hub_v1_hub_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4416,7 +4596,7 @@ func (x *GetRepositoryRequest) String() string {
 func (*GetRepositoryRequest) ProtoMessage() {}
 
 func (x *GetRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[55]
+	mi := &file_hub_v1_hub_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4429,7 +4609,7 @@ func (x *GetRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*GetRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{55}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *GetRepositoryRequest) GetName() string {
@@ -4473,7 +4653,7 @@ type RepositoryCredentials struct {
 
 func (x *RepositoryCredentials) Reset() {
 	*x = RepositoryCredentials{}
-	mi := &file_hub_v1_hub_proto_msgTypes[56]
+	mi := &file_hub_v1_hub_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4485,7 +4665,7 @@ func (x *RepositoryCredentials) String() string {
 func (*RepositoryCredentials) ProtoMessage() {}
 
 func (x *RepositoryCredentials) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[56]
+	mi := &file_hub_v1_hub_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4498,7 +4678,7 @@ func (x *RepositoryCredentials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepositoryCredentials.ProtoReflect.Descriptor instead.
 func (*RepositoryCredentials) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{56}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *RepositoryCredentials) GetUsername() string {
@@ -4658,7 +4838,7 @@ type CreateRepositoryRequest struct {
 
 func (x *CreateRepositoryRequest) Reset() {
 	*x = CreateRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[57]
+	mi := &file_hub_v1_hub_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4670,7 +4850,7 @@ func (x *CreateRepositoryRequest) String() string {
 func (*CreateRepositoryRequest) ProtoMessage() {}
 
 func (x *CreateRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[57]
+	mi := &file_hub_v1_hub_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4683,7 +4863,7 @@ func (x *CreateRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*CreateRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{57}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *CreateRepositoryRequest) GetName() string {
@@ -4763,7 +4943,7 @@ type UpdateRepositoryRequest struct {
 
 func (x *UpdateRepositoryRequest) Reset() {
 	*x = UpdateRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[58]
+	mi := &file_hub_v1_hub_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4775,7 +4955,7 @@ func (x *UpdateRepositoryRequest) String() string {
 func (*UpdateRepositoryRequest) ProtoMessage() {}
 
 func (x *UpdateRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[58]
+	mi := &file_hub_v1_hub_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4788,7 +4968,7 @@ func (x *UpdateRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{58}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *UpdateRepositoryRequest) GetName() string {
@@ -4844,7 +5024,7 @@ type RefreshRepositoryRequest struct {
 
 func (x *RefreshRepositoryRequest) Reset() {
 	*x = RefreshRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[59]
+	mi := &file_hub_v1_hub_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4856,7 +5036,7 @@ func (x *RefreshRepositoryRequest) String() string {
 func (*RefreshRepositoryRequest) ProtoMessage() {}
 
 func (x *RefreshRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[59]
+	mi := &file_hub_v1_hub_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4869,7 +5049,7 @@ func (x *RefreshRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*RefreshRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{59}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *RefreshRepositoryRequest) GetName() string {
@@ -4896,7 +5076,7 @@ type DeleteRepositoryRequest struct {
 
 func (x *DeleteRepositoryRequest) Reset() {
 	*x = DeleteRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[60]
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4908,7 +5088,7 @@ func (x *DeleteRepositoryRequest) String() string {
 func (*DeleteRepositoryRequest) ProtoMessage() {}
 
 func (x *DeleteRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[60]
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4921,7 +5101,7 @@ func (x *DeleteRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{60}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *DeleteRepositoryRequest) GetName() string {
@@ -4946,7 +5126,7 @@ type DeleteRepositoryResponse struct {
 
 func (x *DeleteRepositoryResponse) Reset() {
 	*x = DeleteRepositoryResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[61]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4958,7 +5138,7 @@ func (x *DeleteRepositoryResponse) String() string {
 func (*DeleteRepositoryResponse) ProtoMessage() {}
 
 func (x *DeleteRepositoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[61]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4971,7 +5151,7 @@ func (x *DeleteRepositoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRepositoryResponse.ProtoReflect.Descriptor instead.
 func (*DeleteRepositoryResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{61}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
 }
 
 type Webhook struct {
@@ -4997,7 +5177,7 @@ type Webhook struct {
 
 func (x *Webhook) Reset() {
 	*x = Webhook{}
-	mi := &file_hub_v1_hub_proto_msgTypes[62]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5009,7 +5189,7 @@ func (x *Webhook) String() string {
 func (*Webhook) ProtoMessage() {}
 
 func (x *Webhook) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[62]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5022,7 +5202,7 @@ func (x *Webhook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Webhook.ProtoReflect.Descriptor instead.
 func (*Webhook) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{62}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Webhook) GetId() string {
@@ -5096,7 +5276,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5108,7 +5288,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5121,7 +5301,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
 }
 
 type ListWebhooksResponse struct {
@@ -5133,7 +5313,7 @@ type ListWebhooksResponse struct {
 
 func (x *ListWebhooksResponse) Reset() {
 	*x = ListWebhooksResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5145,7 +5325,7 @@ func (x *ListWebhooksResponse) String() string {
 func (*ListWebhooksResponse) ProtoMessage() {}
 
 func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5158,7 +5338,7 @@ func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksResponse.ProtoReflect.Descriptor instead.
 func (*ListWebhooksResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ListWebhooksResponse) GetWebhooks() []*Webhook {
@@ -5182,7 +5362,7 @@ type CreateWebhookRequest struct {
 
 func (x *CreateWebhookRequest) Reset() {
 	*x = CreateWebhookRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5194,7 +5374,7 @@ func (x *CreateWebhookRequest) String() string {
 func (*CreateWebhookRequest) ProtoMessage() {}
 
 func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5207,7 +5387,7 @@ func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *CreateWebhookRequest) GetName() string {
@@ -5256,7 +5436,7 @@ type CreatedWebhook struct {
 
 func (x *CreatedWebhook) Reset() {
 	*x = CreatedWebhook{}
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5268,7 +5448,7 @@ func (x *CreatedWebhook) String() string {
 func (*CreatedWebhook) ProtoMessage() {}
 
 func (x *CreatedWebhook) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5281,7 +5461,7 @@ func (x *CreatedWebhook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedWebhook.ProtoReflect.Descriptor instead.
 func (*CreatedWebhook) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CreatedWebhook) GetWebhook() *Webhook {
@@ -5308,7 +5488,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5320,7 +5500,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5333,7 +5513,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *DeleteWebhookRequest) GetName() string {
@@ -5358,7 +5538,7 @@ type DeleteWebhookResponse struct {
 
 func (x *DeleteWebhookResponse) Reset() {
 	*x = DeleteWebhookResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5370,7 +5550,7 @@ func (x *DeleteWebhookResponse) String() string {
 func (*DeleteWebhookResponse) ProtoMessage() {}
 
 func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5383,7 +5563,7 @@ func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{71}
 }
 
 type Service struct {
@@ -5437,7 +5617,7 @@ type Service struct {
 
 func (x *Service) Reset() {
 	*x = Service{}
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5449,7 +5629,7 @@ func (x *Service) String() string {
 func (*Service) ProtoMessage() {}
 
 func (x *Service) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5462,7 +5642,7 @@ func (x *Service) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Service.ProtoReflect.Descriptor instead.
 func (*Service) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Service) GetId() string {
@@ -5727,7 +5907,7 @@ type ServiceSource struct {
 
 func (x *ServiceSource) Reset() {
 	*x = ServiceSource{}
-	mi := &file_hub_v1_hub_proto_msgTypes[70]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5739,7 +5919,7 @@ func (x *ServiceSource) String() string {
 func (*ServiceSource) ProtoMessage() {}
 
 func (x *ServiceSource) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[70]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5752,7 +5932,7 @@ func (x *ServiceSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceSource.ProtoReflect.Descriptor instead.
 func (*ServiceSource) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{70}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ServiceSource) GetField() string {
@@ -5872,7 +6052,7 @@ type ServiceError struct {
 
 func (x *ServiceError) Reset() {
 	*x = ServiceError{}
-	mi := &file_hub_v1_hub_proto_msgTypes[71]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5884,7 +6064,7 @@ func (x *ServiceError) String() string {
 func (*ServiceError) ProtoMessage() {}
 
 func (x *ServiceError) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[71]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5897,7 +6077,7 @@ func (x *ServiceError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceError.ProtoReflect.Descriptor instead.
 func (*ServiceError) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{71}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ServiceError) GetSource() string {
@@ -5950,7 +6130,7 @@ type Component struct {
 
 func (x *Component) Reset() {
 	*x = Component{}
-	mi := &file_hub_v1_hub_proto_msgTypes[72]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5962,7 +6142,7 @@ func (x *Component) String() string {
 func (*Component) ProtoMessage() {}
 
 func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[72]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5975,7 +6155,7 @@ func (x *Component) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Component.ProtoReflect.Descriptor instead.
 func (*Component) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{72}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Component) GetGroup() string {
@@ -6064,7 +6244,7 @@ type DriftedField struct {
 
 func (x *DriftedField) Reset() {
 	*x = DriftedField{}
-	mi := &file_hub_v1_hub_proto_msgTypes[73]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6076,7 +6256,7 @@ func (x *DriftedField) String() string {
 func (*DriftedField) ProtoMessage() {}
 
 func (x *DriftedField) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[73]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6089,7 +6269,7 @@ func (x *DriftedField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftedField.ProtoReflect.Descriptor instead.
 func (*DriftedField) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{73}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *DriftedField) GetPath() string {
@@ -6124,7 +6304,7 @@ type ComponentList struct {
 
 func (x *ComponentList) Reset() {
 	*x = ComponentList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[74]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6136,7 +6316,7 @@ func (x *ComponentList) String() string {
 func (*ComponentList) ProtoMessage() {}
 
 func (x *ComponentList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[74]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6149,7 +6329,7 @@ func (x *ComponentList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentList.ProtoReflect.Descriptor instead.
 func (*ComponentList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{74}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ComponentList) GetComponents() []*Component {
@@ -6179,7 +6359,7 @@ type ComponentCounts struct {
 
 func (x *ComponentCounts) Reset() {
 	*x = ComponentCounts{}
-	mi := &file_hub_v1_hub_proto_msgTypes[75]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6191,7 +6371,7 @@ func (x *ComponentCounts) String() string {
 func (*ComponentCounts) ProtoMessage() {}
 
 func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[75]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6204,7 +6384,7 @@ func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentCounts.ProtoReflect.Descriptor instead.
 func (*ComponentCounts) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{75}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ComponentCounts) GetTotal() int32 {
@@ -6251,7 +6431,7 @@ type GetServiceTreeRequest struct {
 
 func (x *GetServiceTreeRequest) Reset() {
 	*x = GetServiceTreeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6263,7 +6443,7 @@ func (x *GetServiceTreeRequest) String() string {
 func (*GetServiceTreeRequest) ProtoMessage() {}
 
 func (x *GetServiceTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6276,7 +6456,7 @@ func (x *GetServiceTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceTreeRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceTreeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *GetServiceTreeRequest) GetRef() *ServiceRef {
@@ -6304,7 +6484,7 @@ type ServiceTree struct {
 
 func (x *ServiceTree) Reset() {
 	*x = ServiceTree{}
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6316,7 +6496,7 @@ func (x *ServiceTree) String() string {
 func (*ServiceTree) ProtoMessage() {}
 
 func (x *ServiceTree) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6329,7 +6509,7 @@ func (x *ServiceTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceTree.ProtoReflect.Descriptor instead.
 func (*ServiceTree) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ServiceTree) GetObjects() []*TreeNode {
@@ -6375,7 +6555,7 @@ type TreeNode struct {
 
 func (x *TreeNode) Reset() {
 	*x = TreeNode{}
-	mi := &file_hub_v1_hub_proto_msgTypes[78]
+	mi := &file_hub_v1_hub_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6387,7 +6567,7 @@ func (x *TreeNode) String() string {
 func (*TreeNode) ProtoMessage() {}
 
 func (x *TreeNode) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[78]
+	mi := &file_hub_v1_hub_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6400,7 +6580,7 @@ func (x *TreeNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeNode.ProtoReflect.Descriptor instead.
 func (*TreeNode) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{78}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *TreeNode) GetObject() *Component {
@@ -6441,7 +6621,7 @@ type ServiceRef struct {
 
 func (x *ServiceRef) Reset() {
 	*x = ServiceRef{}
-	mi := &file_hub_v1_hub_proto_msgTypes[79]
+	mi := &file_hub_v1_hub_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6453,7 +6633,7 @@ func (x *ServiceRef) String() string {
 func (*ServiceRef) ProtoMessage() {}
 
 func (x *ServiceRef) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[79]
+	mi := &file_hub_v1_hub_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6466,7 +6646,7 @@ func (x *ServiceRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceRef.ProtoReflect.Descriptor instead.
 func (*ServiceRef) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{79}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ServiceRef) GetCluster() string {
@@ -6509,7 +6689,7 @@ type ListServicesRequest struct {
 
 func (x *ListServicesRequest) Reset() {
 	*x = ListServicesRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[80]
+	mi := &file_hub_v1_hub_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6521,7 +6701,7 @@ func (x *ListServicesRequest) String() string {
 func (*ListServicesRequest) ProtoMessage() {}
 
 func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[80]
+	mi := &file_hub_v1_hub_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6534,7 +6714,7 @@ func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServicesRequest.ProtoReflect.Descriptor instead.
 func (*ListServicesRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{80}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ListServicesRequest) GetCluster() string {
@@ -6613,7 +6793,7 @@ type ListServicesResponse struct {
 
 func (x *ListServicesResponse) Reset() {
 	*x = ListServicesResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[81]
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6625,7 +6805,7 @@ func (x *ListServicesResponse) String() string {
 func (*ListServicesResponse) ProtoMessage() {}
 
 func (x *ListServicesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[81]
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6638,7 +6818,7 @@ func (x *ListServicesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServicesResponse.ProtoReflect.Descriptor instead.
 func (*ListServicesResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{81}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ListServicesResponse) GetServices() []*Service {
@@ -6671,7 +6851,7 @@ type GetServiceRequest struct {
 
 func (x *GetServiceRequest) Reset() {
 	*x = GetServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[82]
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6683,7 +6863,7 @@ func (x *GetServiceRequest) String() string {
 func (*GetServiceRequest) ProtoMessage() {}
 
 func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[82]
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6696,7 +6876,7 @@ func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{82}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *GetServiceRequest) GetRef() *ServiceRef {
@@ -6720,7 +6900,7 @@ type CreateServiceRequest struct {
 
 func (x *CreateServiceRequest) Reset() {
 	*x = CreateServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[83]
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6732,7 +6912,7 @@ func (x *CreateServiceRequest) String() string {
 func (*CreateServiceRequest) ProtoMessage() {}
 
 func (x *CreateServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[83]
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6745,7 +6925,7 @@ func (x *CreateServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateServiceRequest.ProtoReflect.Descriptor instead.
 func (*CreateServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{83}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *CreateServiceRequest) GetRef() *ServiceRef {
@@ -6798,7 +6978,7 @@ type UpdateServiceRequest struct {
 
 func (x *UpdateServiceRequest) Reset() {
 	*x = UpdateServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6810,7 +6990,7 @@ func (x *UpdateServiceRequest) String() string {
 func (*UpdateServiceRequest) ProtoMessage() {}
 
 func (x *UpdateServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6823,7 +7003,7 @@ func (x *UpdateServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateServiceRequest.ProtoReflect.Descriptor instead.
 func (*UpdateServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{84}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *UpdateServiceRequest) GetRef() *ServiceRef {
@@ -6875,7 +7055,7 @@ type ApplyServiceRequest struct {
 
 func (x *ApplyServiceRequest) Reset() {
 	*x = ApplyServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6887,7 +7067,7 @@ func (x *ApplyServiceRequest) String() string {
 func (*ApplyServiceRequest) ProtoMessage() {}
 
 func (x *ApplyServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6900,7 +7080,7 @@ func (x *ApplyServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServiceRequest.ProtoReflect.Descriptor instead.
 func (*ApplyServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{85}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ApplyServiceRequest) GetRef() *ServiceRef {
@@ -6956,7 +7136,7 @@ type ApplyServiceResponse struct {
 
 func (x *ApplyServiceResponse) Reset() {
 	*x = ApplyServiceResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6968,7 +7148,7 @@ func (x *ApplyServiceResponse) String() string {
 func (*ApplyServiceResponse) ProtoMessage() {}
 
 func (x *ApplyServiceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6981,7 +7161,7 @@ func (x *ApplyServiceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServiceResponse.ProtoReflect.Descriptor instead.
 func (*ApplyServiceResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{86}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ApplyServiceResponse) GetService() *Service {
@@ -7009,7 +7189,7 @@ type SyncServiceRequest struct {
 
 func (x *SyncServiceRequest) Reset() {
 	*x = SyncServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7021,7 +7201,7 @@ func (x *SyncServiceRequest) String() string {
 func (*SyncServiceRequest) ProtoMessage() {}
 
 func (x *SyncServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7034,7 +7214,7 @@ func (x *SyncServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncServiceRequest.ProtoReflect.Descriptor instead.
 func (*SyncServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{87}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *SyncServiceRequest) GetRef() *ServiceRef {
@@ -7062,7 +7242,7 @@ type DiffServiceRequest struct {
 
 func (x *DiffServiceRequest) Reset() {
 	*x = DiffServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7074,7 +7254,7 @@ func (x *DiffServiceRequest) String() string {
 func (*DiffServiceRequest) ProtoMessage() {}
 
 func (x *DiffServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7087,7 +7267,7 @@ func (x *DiffServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffServiceRequest.ProtoReflect.Descriptor instead.
 func (*DiffServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{88}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *DiffServiceRequest) GetRef() *ServiceRef {
@@ -7128,7 +7308,7 @@ type PreviewServiceRequest struct {
 
 func (x *PreviewServiceRequest) Reset() {
 	*x = PreviewServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7140,7 +7320,7 @@ func (x *PreviewServiceRequest) String() string {
 func (*PreviewServiceRequest) ProtoMessage() {}
 
 func (x *PreviewServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7153,7 +7333,7 @@ func (x *PreviewServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewServiceRequest.ProtoReflect.Descriptor instead.
 func (*PreviewServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{89}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *PreviewServiceRequest) GetRef() *ServiceRef {
@@ -7236,7 +7416,7 @@ type ServiceDiff struct {
 
 func (x *ServiceDiff) Reset() {
 	*x = ServiceDiff{}
-	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7248,7 +7428,7 @@ func (x *ServiceDiff) String() string {
 func (*ServiceDiff) ProtoMessage() {}
 
 func (x *ServiceDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7261,7 +7441,7 @@ func (x *ServiceDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDiff.ProtoReflect.Descriptor instead.
 func (*ServiceDiff) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{90}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ServiceDiff) GetRequested() int64 {
@@ -7360,7 +7540,7 @@ type ServiceDifferenceList struct {
 
 func (x *ServiceDifferenceList) Reset() {
 	*x = ServiceDifferenceList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7372,7 +7552,7 @@ func (x *ServiceDifferenceList) String() string {
 func (*ServiceDifferenceList) ProtoMessage() {}
 
 func (x *ServiceDifferenceList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7385,7 +7565,7 @@ func (x *ServiceDifferenceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDifferenceList.ProtoReflect.Descriptor instead.
 func (*ServiceDifferenceList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{91}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ServiceDifferenceList) GetDifferences() []*ServiceDifference {
@@ -7427,7 +7607,7 @@ type ServiceDifference struct {
 
 func (x *ServiceDifference) Reset() {
 	*x = ServiceDifference{}
-	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7439,7 +7619,7 @@ func (x *ServiceDifference) String() string {
 func (*ServiceDifference) ProtoMessage() {}
 
 func (x *ServiceDifference) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7452,7 +7632,7 @@ func (x *ServiceDifference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDifference.ProtoReflect.Descriptor instead.
 func (*ServiceDifference) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{92}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ServiceDifference) GetGroup() string {
@@ -7529,7 +7709,7 @@ type PauseServiceRequest struct {
 
 func (x *PauseServiceRequest) Reset() {
 	*x = PauseServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7541,7 +7721,7 @@ func (x *PauseServiceRequest) String() string {
 func (*PauseServiceRequest) ProtoMessage() {}
 
 func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7554,7 +7734,7 @@ func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseServiceRequest.ProtoReflect.Descriptor instead.
 func (*PauseServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{93}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *PauseServiceRequest) GetRef() *ServiceRef {
@@ -7580,7 +7760,7 @@ type ResumeServiceRequest struct {
 
 func (x *ResumeServiceRequest) Reset() {
 	*x = ResumeServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7592,7 +7772,7 @@ func (x *ResumeServiceRequest) String() string {
 func (*ResumeServiceRequest) ProtoMessage() {}
 
 func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7605,7 +7785,7 @@ func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeServiceRequest.ProtoReflect.Descriptor instead.
 func (*ResumeServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *ResumeServiceRequest) GetRef() *ServiceRef {
@@ -7628,7 +7808,7 @@ type RollbackServiceRequest struct {
 
 func (x *RollbackServiceRequest) Reset() {
 	*x = RollbackServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7640,7 +7820,7 @@ func (x *RollbackServiceRequest) String() string {
 func (*RollbackServiceRequest) ProtoMessage() {}
 
 func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7653,7 +7833,7 @@ func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackServiceRequest.ProtoReflect.Descriptor instead.
 func (*RollbackServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *RollbackServiceRequest) GetRef() *ServiceRef {
@@ -7686,7 +7866,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7698,7 +7878,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7711,7 +7891,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *ListRevisionsRequest) GetRef() *ServiceRef {
@@ -7730,7 +7910,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7742,7 +7922,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7755,7 +7935,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -7789,7 +7969,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7801,7 +7981,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7814,7 +7994,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *Revision) GetNumber() int64 {
@@ -7917,7 +8097,7 @@ type ApprovePruneRequest struct {
 
 func (x *ApprovePruneRequest) Reset() {
 	*x = ApprovePruneRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7929,7 +8109,7 @@ func (x *ApprovePruneRequest) String() string {
 func (*ApprovePruneRequest) ProtoMessage() {}
 
 func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7942,7 +8122,7 @@ func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovePruneRequest.ProtoReflect.Descriptor instead.
 func (*ApprovePruneRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ApprovePruneRequest) GetRef() *ServiceRef {
@@ -7964,7 +8144,7 @@ type DeleteServiceRequest struct {
 
 func (x *DeleteServiceRequest) Reset() {
 	*x = DeleteServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7976,7 +8156,7 @@ func (x *DeleteServiceRequest) String() string {
 func (*DeleteServiceRequest) ProtoMessage() {}
 
 func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7989,7 +8169,7 @@ func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteServiceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *DeleteServiceRequest) GetRef() *ServiceRef {
@@ -8040,7 +8220,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8052,7 +8232,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8065,7 +8245,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Token) GetId() string {
@@ -8177,7 +8357,7 @@ type CreatedToken struct {
 
 func (x *CreatedToken) Reset() {
 	*x = CreatedToken{}
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8189,7 +8369,7 @@ func (x *CreatedToken) String() string {
 func (*CreatedToken) ProtoMessage() {}
 
 func (x *CreatedToken) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8202,7 +8382,7 @@ func (x *CreatedToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedToken.ProtoReflect.Descriptor instead.
 func (*CreatedToken) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *CreatedToken) GetToken() *Token {
@@ -8227,7 +8407,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8239,7 +8419,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8252,7 +8432,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
 }
 
 type ListTokensResponse struct {
@@ -8264,7 +8444,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8276,7 +8456,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8289,7 +8469,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -8314,7 +8494,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8326,7 +8506,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8339,7 +8519,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -8383,7 +8563,7 @@ type CreateBootstrapTokenRequest struct {
 
 func (x *CreateBootstrapTokenRequest) Reset() {
 	*x = CreateBootstrapTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8395,7 +8575,7 @@ func (x *CreateBootstrapTokenRequest) String() string {
 func (*CreateBootstrapTokenRequest) ProtoMessage() {}
 
 func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8408,7 +8588,7 @@ func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBootstrapTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateBootstrapTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *CreateBootstrapTokenRequest) GetProject() string {
@@ -8469,7 +8649,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8481,7 +8661,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8494,7 +8674,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -8512,7 +8692,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8524,7 +8704,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8537,7 +8717,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
 }
 
 type Event struct {
@@ -8557,7 +8737,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8569,7 +8749,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8582,7 +8762,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *Event) GetAt() int64 {
@@ -8655,7 +8835,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8667,7 +8847,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8680,7 +8860,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ListEventsRequest) GetCluster() string {
@@ -8720,7 +8900,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8732,7 +8912,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8745,7 +8925,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -8763,7 +8943,7 @@ type GetSyncWindowsRequest struct {
 
 func (x *GetSyncWindowsRequest) Reset() {
 	*x = GetSyncWindowsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8775,7 +8955,7 @@ func (x *GetSyncWindowsRequest) String() string {
 func (*GetSyncWindowsRequest) ProtoMessage() {}
 
 func (x *GetSyncWindowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8788,7 +8968,7 @@ func (x *GetSyncWindowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSyncWindowsRequest.ProtoReflect.Descriptor instead.
 func (*GetSyncWindowsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
 }
 
 type SyncWindowList struct {
@@ -8804,7 +8984,7 @@ type SyncWindowList struct {
 
 func (x *SyncWindowList) Reset() {
 	*x = SyncWindowList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8816,7 +8996,7 @@ func (x *SyncWindowList) String() string {
 func (*SyncWindowList) ProtoMessage() {}
 
 func (x *SyncWindowList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8829,7 +9009,7 @@ func (x *SyncWindowList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncWindowList.ProtoReflect.Descriptor instead.
 func (*SyncWindowList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *SyncWindowList) GetSyncWindows() []*SyncWindow {
@@ -8861,7 +9041,7 @@ type HubStatusRequest struct {
 
 func (x *HubStatusRequest) Reset() {
 	*x = HubStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8873,7 +9053,7 @@ func (x *HubStatusRequest) String() string {
 func (*HubStatusRequest) ProtoMessage() {}
 
 func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8886,7 +9066,7 @@ func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatusRequest.ProtoReflect.Descriptor instead.
 func (*HubStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
 }
 
 type HubStatus struct {
@@ -8910,7 +9090,7 @@ type HubStatus struct {
 
 func (x *HubStatus) Reset() {
 	*x = HubStatus{}
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8922,7 +9102,7 @@ func (x *HubStatus) String() string {
 func (*HubStatus) ProtoMessage() {}
 
 func (x *HubStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8935,7 +9115,7 @@ func (x *HubStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatus.ProtoReflect.Descriptor instead.
 func (*HubStatus) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *HubStatus) GetVersion() string {
@@ -9032,7 +9212,7 @@ type Backups struct {
 
 func (x *Backups) Reset() {
 	*x = Backups{}
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9044,7 +9224,7 @@ func (x *Backups) String() string {
 func (*Backups) ProtoMessage() {}
 
 func (x *Backups) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9057,7 +9237,7 @@ func (x *Backups) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backups.ProtoReflect.Descriptor instead.
 func (*Backups) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *Backups) GetTo() string {
@@ -9153,7 +9333,7 @@ type Replica struct {
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9165,7 +9345,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9178,7 +9358,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *Replica) GetName() string {
@@ -9297,7 +9477,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9309,7 +9489,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9322,7 +9502,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *DrainRequest) GetReplica() string {
@@ -9347,7 +9527,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9359,7 +9539,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9372,7 +9552,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
 }
 
 type RotateSigningKeyRequest struct {
@@ -9383,7 +9563,7 @@ type RotateSigningKeyRequest struct {
 
 func (x *RotateSigningKeyRequest) Reset() {
 	*x = RotateSigningKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9395,7 +9575,7 @@ func (x *RotateSigningKeyRequest) String() string {
 func (*RotateSigningKeyRequest) ProtoMessage() {}
 
 func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9408,7 +9588,7 @@ func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
 }
 
 type RotateSigningKeyResponse struct {
@@ -9422,7 +9602,7 @@ type RotateSigningKeyResponse struct {
 
 func (x *RotateSigningKeyResponse) Reset() {
 	*x = RotateSigningKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9434,7 +9614,7 @@ func (x *RotateSigningKeyResponse) String() string {
 func (*RotateSigningKeyResponse) ProtoMessage() {}
 
 func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9447,7 +9627,7 @@ func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *RotateSigningKeyResponse) GetKeyId() string {
@@ -9474,7 +9654,7 @@ type AtRiskRequest struct {
 
 func (x *AtRiskRequest) Reset() {
 	*x = AtRiskRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9486,7 +9666,7 @@ func (x *AtRiskRequest) String() string {
 func (*AtRiskRequest) ProtoMessage() {}
 
 func (x *AtRiskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9499,7 +9679,7 @@ func (x *AtRiskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtRiskRequest.ProtoReflect.Descriptor instead.
 func (*AtRiskRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *AtRiskRequest) GetLimit() int32 {
@@ -9521,7 +9701,7 @@ type AtRiskResponse struct {
 
 func (x *AtRiskResponse) Reset() {
 	*x = AtRiskResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9533,7 +9713,7 @@ func (x *AtRiskResponse) String() string {
 func (*AtRiskResponse) ProtoMessage() {}
 
 func (x *AtRiskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9546,7 +9726,7 @@ func (x *AtRiskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtRiskResponse.ProtoReflect.Descriptor instead.
 func (*AtRiskResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *AtRiskResponse) GetRisks() []*Risk {
@@ -9578,7 +9758,7 @@ type Risk struct {
 
 func (x *Risk) Reset() {
 	*x = Risk{}
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9590,7 +9770,7 @@ func (x *Risk) String() string {
 func (*Risk) ProtoMessage() {}
 
 func (x *Risk) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9603,7 +9783,7 @@ func (x *Risk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Risk.ProtoReflect.Descriptor instead.
 func (*Risk) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *Risk) GetKind() string {
@@ -9642,7 +9822,7 @@ type ConfirmRestoreRequest struct {
 
 func (x *ConfirmRestoreRequest) Reset() {
 	*x = ConfirmRestoreRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9654,7 +9834,7 @@ func (x *ConfirmRestoreRequest) String() string {
 func (*ConfirmRestoreRequest) ProtoMessage() {}
 
 func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9667,7 +9847,7 @@ func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
 }
 
 type ConfirmRestoreResponse struct {
@@ -9679,7 +9859,7 @@ type ConfirmRestoreResponse struct {
 
 func (x *ConfirmRestoreResponse) Reset() {
 	*x = ConfirmRestoreResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9691,7 +9871,7 @@ func (x *ConfirmRestoreResponse) String() string {
 func (*ConfirmRestoreResponse) ProtoMessage() {}
 
 func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9704,7 +9884,7 @@ func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *ConfirmRestoreResponse) GetIncarnation() string {
@@ -9722,7 +9902,7 @@ type UpgradeStatusRequest struct {
 
 func (x *UpgradeStatusRequest) Reset() {
 	*x = UpgradeStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9734,7 +9914,7 @@ func (x *UpgradeStatusRequest) String() string {
 func (*UpgradeStatusRequest) ProtoMessage() {}
 
 func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9747,7 +9927,7 @@ func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeStatusRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
 }
 
 type StartUpgradeRequest struct {
@@ -9771,7 +9951,7 @@ type StartUpgradeRequest struct {
 
 func (x *StartUpgradeRequest) Reset() {
 	*x = StartUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9783,7 +9963,7 @@ func (x *StartUpgradeRequest) String() string {
 func (*StartUpgradeRequest) ProtoMessage() {}
 
 func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9796,7 +9976,7 @@ func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*StartUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *StartUpgradeRequest) GetVersion() string {
@@ -9849,7 +10029,7 @@ type PauseUpgradeRequest struct {
 
 func (x *PauseUpgradeRequest) Reset() {
 	*x = PauseUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9861,7 +10041,7 @@ func (x *PauseUpgradeRequest) String() string {
 func (*PauseUpgradeRequest) ProtoMessage() {}
 
 func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9874,7 +10054,7 @@ func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*PauseUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
 }
 
 type ResumeUpgradeRequest struct {
@@ -9885,7 +10065,7 @@ type ResumeUpgradeRequest struct {
 
 func (x *ResumeUpgradeRequest) Reset() {
 	*x = ResumeUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9897,7 +10077,7 @@ func (x *ResumeUpgradeRequest) String() string {
 func (*ResumeUpgradeRequest) ProtoMessage() {}
 
 func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9910,7 +10090,7 @@ func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
 }
 
 type AbortUpgradeRequest struct {
@@ -9921,7 +10101,7 @@ type AbortUpgradeRequest struct {
 
 func (x *AbortUpgradeRequest) Reset() {
 	*x = AbortUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9933,7 +10113,7 @@ func (x *AbortUpgradeRequest) String() string {
 func (*AbortUpgradeRequest) ProtoMessage() {}
 
 func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9946,7 +10126,7 @@ func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*AbortUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
 }
 
 type AgentUpgrade struct {
@@ -9976,7 +10156,7 @@ type AgentUpgrade struct {
 
 func (x *AgentUpgrade) Reset() {
 	*x = AgentUpgrade{}
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9988,7 +10168,7 @@ func (x *AgentUpgrade) String() string {
 func (*AgentUpgrade) ProtoMessage() {}
 
 func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10001,7 +10181,7 @@ func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgrade.ProtoReflect.Descriptor instead.
 func (*AgentUpgrade) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *AgentUpgrade) GetId() string {
@@ -10118,7 +10298,7 @@ type AgentUpgradeTarget struct {
 
 func (x *AgentUpgradeTarget) Reset() {
 	*x = AgentUpgradeTarget{}
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10130,7 +10310,7 @@ func (x *AgentUpgradeTarget) String() string {
 func (*AgentUpgradeTarget) ProtoMessage() {}
 
 func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10143,7 +10323,7 @@ func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgradeTarget.ProtoReflect.Descriptor instead.
 func (*AgentUpgradeTarget) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *AgentUpgradeTarget) GetCluster() string {
@@ -10204,7 +10384,7 @@ type GetServiceConfigRequest struct {
 
 func (x *GetServiceConfigRequest) Reset() {
 	*x = GetServiceConfigRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10216,7 +10396,7 @@ func (x *GetServiceConfigRequest) String() string {
 func (*GetServiceConfigRequest) ProtoMessage() {}
 
 func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10229,7 +10409,7 @@ func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceConfigRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceConfigRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *GetServiceConfigRequest) GetRef() *ServiceRef {
@@ -10249,7 +10429,7 @@ type ServiceConfig struct {
 
 func (x *ServiceConfig) Reset() {
 	*x = ServiceConfig{}
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10261,7 +10441,7 @@ func (x *ServiceConfig) String() string {
 func (*ServiceConfig) ProtoMessage() {}
 
 func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10274,7 +10454,7 @@ func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceConfig.ProtoReflect.Descriptor instead.
 func (*ServiceConfig) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *ServiceConfig) GetRevision() int64 {
@@ -10303,7 +10483,7 @@ type ConfigValue struct {
 
 func (x *ConfigValue) Reset() {
 	*x = ConfigValue{}
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10315,7 +10495,7 @@ func (x *ConfigValue) String() string {
 func (*ConfigValue) ProtoMessage() {}
 
 func (x *ConfigValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10328,7 +10508,7 @@ func (x *ConfigValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigValue.ProtoReflect.Descriptor instead.
 func (*ConfigValue) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *ConfigValue) GetKey() string {
@@ -10362,7 +10542,7 @@ type ConfigLayer struct {
 
 func (x *ConfigLayer) Reset() {
 	*x = ConfigLayer{}
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10374,7 +10554,7 @@ func (x *ConfigLayer) String() string {
 func (*ConfigLayer) ProtoMessage() {}
 
 func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10387,7 +10567,7 @@ func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigLayer.ProtoReflect.Descriptor instead.
 func (*ConfigLayer) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *ConfigLayer) GetLayer() string {
@@ -10449,7 +10629,7 @@ type Context struct {
 
 func (x *Context) Reset() {
 	*x = Context{}
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10461,7 +10641,7 @@ func (x *Context) String() string {
 func (*Context) ProtoMessage() {}
 
 func (x *Context) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10474,7 +10654,7 @@ func (x *Context) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Context.ProtoReflect.Descriptor instead.
 func (*Context) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *Context) GetName() string {
@@ -10550,7 +10730,7 @@ type ListContextsRequest struct {
 
 func (x *ListContextsRequest) Reset() {
 	*x = ListContextsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[139]
+	mi := &file_hub_v1_hub_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10562,7 +10742,7 @@ func (x *ListContextsRequest) String() string {
 func (*ListContextsRequest) ProtoMessage() {}
 
 func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[139]
+	mi := &file_hub_v1_hub_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10575,7 +10755,7 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{139}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *ListContextsRequest) GetManagedByTool() string {
@@ -10594,7 +10774,7 @@ type ListContextsResponse struct {
 
 func (x *ListContextsResponse) Reset() {
 	*x = ListContextsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[140]
+	mi := &file_hub_v1_hub_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10606,7 +10786,7 @@ func (x *ListContextsResponse) String() string {
 func (*ListContextsResponse) ProtoMessage() {}
 
 func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[140]
+	mi := &file_hub_v1_hub_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10619,7 +10799,7 @@ func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
 func (*ListContextsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{140}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *ListContextsResponse) GetContexts() []*Context {
@@ -10638,7 +10818,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[141]
+	mi := &file_hub_v1_hub_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10650,7 +10830,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[141]
+	mi := &file_hub_v1_hub_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10663,7 +10843,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{141}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *GetContextRequest) GetName() string {
@@ -10683,7 +10863,7 @@ type CreateContextRequest struct {
 
 func (x *CreateContextRequest) Reset() {
 	*x = CreateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[142]
+	mi := &file_hub_v1_hub_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10695,7 +10875,7 @@ func (x *CreateContextRequest) String() string {
 func (*CreateContextRequest) ProtoMessage() {}
 
 func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[142]
+	mi := &file_hub_v1_hub_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10708,7 +10888,7 @@ func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateContextRequest.ProtoReflect.Descriptor instead.
 func (*CreateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{142}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *CreateContextRequest) GetContext() *Context {
@@ -10741,7 +10921,7 @@ type UpdateContextRequest struct {
 
 func (x *UpdateContextRequest) Reset() {
 	*x = UpdateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[143]
+	mi := &file_hub_v1_hub_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10753,7 +10933,7 @@ func (x *UpdateContextRequest) String() string {
 func (*UpdateContextRequest) ProtoMessage() {}
 
 func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[143]
+	mi := &file_hub_v1_hub_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10766,7 +10946,7 @@ func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateContextRequest.ProtoReflect.Descriptor instead.
 func (*UpdateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{143}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *UpdateContextRequest) GetContext() *Context {
@@ -10814,7 +10994,7 @@ type DeleteContextRequest struct {
 
 func (x *DeleteContextRequest) Reset() {
 	*x = DeleteContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[144]
+	mi := &file_hub_v1_hub_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10826,7 +11006,7 @@ func (x *DeleteContextRequest) String() string {
 func (*DeleteContextRequest) ProtoMessage() {}
 
 func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[144]
+	mi := &file_hub_v1_hub_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10839,7 +11019,7 @@ func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextRequest.ProtoReflect.Descriptor instead.
 func (*DeleteContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{144}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *DeleteContextRequest) GetName() string {
@@ -10864,7 +11044,7 @@ type DeleteContextResponse struct {
 
 func (x *DeleteContextResponse) Reset() {
 	*x = DeleteContextResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[145]
+	mi := &file_hub_v1_hub_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10876,7 +11056,7 @@ func (x *DeleteContextResponse) String() string {
 func (*DeleteContextResponse) ProtoMessage() {}
 
 func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[145]
+	mi := &file_hub_v1_hub_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10889,7 +11069,7 @@ func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextResponse.ProtoReflect.Descriptor instead.
 func (*DeleteContextResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{145}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{148}
 }
 
 type ListOutputsRequest struct {
@@ -10904,7 +11084,7 @@ type ListOutputsRequest struct {
 
 func (x *ListOutputsRequest) Reset() {
 	*x = ListOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[146]
+	mi := &file_hub_v1_hub_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10916,7 +11096,7 @@ func (x *ListOutputsRequest) String() string {
 func (*ListOutputsRequest) ProtoMessage() {}
 
 func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[146]
+	mi := &file_hub_v1_hub_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10929,7 +11109,7 @@ func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
 func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{146}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *ListOutputsRequest) GetManagedByTool() string {
@@ -10955,7 +11135,7 @@ type ListOutputsResponse struct {
 
 func (x *ListOutputsResponse) Reset() {
 	*x = ListOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[147]
+	mi := &file_hub_v1_hub_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10967,7 +11147,7 @@ func (x *ListOutputsResponse) String() string {
 func (*ListOutputsResponse) ProtoMessage() {}
 
 func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[147]
+	mi := &file_hub_v1_hub_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10980,7 +11160,7 @@ func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsResponse.ProtoReflect.Descriptor instead.
 func (*ListOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{147}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *ListOutputsResponse) GetOutputs() []*Context {
@@ -11003,7 +11183,7 @@ type PutOutputsRequest struct {
 
 func (x *PutOutputsRequest) Reset() {
 	*x = PutOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[148]
+	mi := &file_hub_v1_hub_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11015,7 +11195,7 @@ func (x *PutOutputsRequest) String() string {
 func (*PutOutputsRequest) ProtoMessage() {}
 
 func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[148]
+	mi := &file_hub_v1_hub_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11028,7 +11208,7 @@ func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOutputsRequest.ProtoReflect.Descriptor instead.
 func (*PutOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{148}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *PutOutputsRequest) GetOutputs() *Context {
@@ -11062,7 +11242,7 @@ type DeleteOutputsRequest struct {
 
 func (x *DeleteOutputsRequest) Reset() {
 	*x = DeleteOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[149]
+	mi := &file_hub_v1_hub_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11074,7 +11254,7 @@ func (x *DeleteOutputsRequest) String() string {
 func (*DeleteOutputsRequest) ProtoMessage() {}
 
 func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[149]
+	mi := &file_hub_v1_hub_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11087,7 +11267,7 @@ func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsRequest.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{149}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *DeleteOutputsRequest) GetName() string {
@@ -11112,7 +11292,7 @@ type DeleteOutputsResponse struct {
 
 func (x *DeleteOutputsResponse) Reset() {
 	*x = DeleteOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[150]
+	mi := &file_hub_v1_hub_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11124,7 +11304,7 @@ func (x *DeleteOutputsResponse) String() string {
 func (*DeleteOutputsResponse) ProtoMessage() {}
 
 func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[150]
+	mi := &file_hub_v1_hub_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11137,7 +11317,7 @@ func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsResponse.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{150}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{153}
 }
 
 type Backend struct {
@@ -11156,7 +11336,7 @@ type Backend struct {
 
 func (x *Backend) Reset() {
 	*x = Backend{}
-	mi := &file_hub_v1_hub_proto_msgTypes[151]
+	mi := &file_hub_v1_hub_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11168,7 +11348,7 @@ func (x *Backend) String() string {
 func (*Backend) ProtoMessage() {}
 
 func (x *Backend) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[151]
+	mi := &file_hub_v1_hub_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11181,7 +11361,7 @@ func (x *Backend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backend.ProtoReflect.Descriptor instead.
 func (*Backend) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{151}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *Backend) GetName() string {
@@ -11234,7 +11414,7 @@ type ListBackendsRequest struct {
 
 func (x *ListBackendsRequest) Reset() {
 	*x = ListBackendsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[152]
+	mi := &file_hub_v1_hub_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11246,7 +11426,7 @@ func (x *ListBackendsRequest) String() string {
 func (*ListBackendsRequest) ProtoMessage() {}
 
 func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[152]
+	mi := &file_hub_v1_hub_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11259,7 +11439,7 @@ func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsRequest.ProtoReflect.Descriptor instead.
 func (*ListBackendsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{152}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{155}
 }
 
 type ListBackendsResponse struct {
@@ -11271,7 +11451,7 @@ type ListBackendsResponse struct {
 
 func (x *ListBackendsResponse) Reset() {
 	*x = ListBackendsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[153]
+	mi := &file_hub_v1_hub_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11283,7 +11463,7 @@ func (x *ListBackendsResponse) String() string {
 func (*ListBackendsResponse) ProtoMessage() {}
 
 func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[153]
+	mi := &file_hub_v1_hub_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11296,7 +11476,7 @@ func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsResponse.ProtoReflect.Descriptor instead.
 func (*ListBackendsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{153}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *ListBackendsResponse) GetBackends() []*Backend {
@@ -11316,7 +11496,7 @@ type MigrateRequest struct {
 
 func (x *MigrateRequest) Reset() {
 	*x = MigrateRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[154]
+	mi := &file_hub_v1_hub_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11328,7 +11508,7 @@ func (x *MigrateRequest) String() string {
 func (*MigrateRequest) ProtoMessage() {}
 
 func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[154]
+	mi := &file_hub_v1_hub_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11341,7 +11521,7 @@ func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MigrateRequest.ProtoReflect.Descriptor instead.
 func (*MigrateRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{154}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *MigrateRequest) GetFrom() string {
@@ -11366,7 +11546,7 @@ type GetMigrationRequest struct {
 
 func (x *GetMigrationRequest) Reset() {
 	*x = GetMigrationRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[155]
+	mi := &file_hub_v1_hub_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11378,7 +11558,7 @@ func (x *GetMigrationRequest) String() string {
 func (*GetMigrationRequest) ProtoMessage() {}
 
 func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[155]
+	mi := &file_hub_v1_hub_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11391,7 +11571,7 @@ func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMigrationRequest.ProtoReflect.Descriptor instead.
 func (*GetMigrationRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{155}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{158}
 }
 
 type Migration struct {
@@ -11412,7 +11592,7 @@ type Migration struct {
 
 func (x *Migration) Reset() {
 	*x = Migration{}
-	mi := &file_hub_v1_hub_proto_msgTypes[156]
+	mi := &file_hub_v1_hub_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11424,7 +11604,7 @@ func (x *Migration) String() string {
 func (*Migration) ProtoMessage() {}
 
 func (x *Migration) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[156]
+	mi := &file_hub_v1_hub_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11437,7 +11617,7 @@ func (x *Migration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Migration.ProtoReflect.Descriptor instead.
 func (*Migration) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{156}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *Migration) GetFrom() string {
@@ -11511,7 +11691,7 @@ type RotateKeyRequest struct {
 
 func (x *RotateKeyRequest) Reset() {
 	*x = RotateKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[157]
+	mi := &file_hub_v1_hub_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11523,7 +11703,7 @@ func (x *RotateKeyRequest) String() string {
 func (*RotateKeyRequest) ProtoMessage() {}
 
 func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[157]
+	mi := &file_hub_v1_hub_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11536,7 +11716,7 @@ func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{157}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{160}
 }
 
 type RotateKeyResponse struct {
@@ -11549,7 +11729,7 @@ type RotateKeyResponse struct {
 
 func (x *RotateKeyResponse) Reset() {
 	*x = RotateKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[158]
+	mi := &file_hub_v1_hub_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11561,7 +11741,7 @@ func (x *RotateKeyResponse) String() string {
 func (*RotateKeyResponse) ProtoMessage() {}
 
 func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[158]
+	mi := &file_hub_v1_hub_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11574,7 +11754,7 @@ func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{158}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *RotateKeyResponse) GetValues() int64 {
@@ -11602,7 +11782,7 @@ type ListTestsRequest struct {
 
 func (x *ListTestsRequest) Reset() {
 	*x = ListTestsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[159]
+	mi := &file_hub_v1_hub_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11614,7 +11794,7 @@ func (x *ListTestsRequest) String() string {
 func (*ListTestsRequest) ProtoMessage() {}
 
 func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[159]
+	mi := &file_hub_v1_hub_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11627,7 +11807,7 @@ func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsRequest.ProtoReflect.Descriptor instead.
 func (*ListTestsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{159}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *ListTestsRequest) GetRef() *ServiceRef {
@@ -11653,7 +11833,7 @@ type ListTestsResponse struct {
 
 func (x *ListTestsResponse) Reset() {
 	*x = ListTestsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[160]
+	mi := &file_hub_v1_hub_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11665,7 +11845,7 @@ func (x *ListTestsResponse) String() string {
 func (*ListTestsResponse) ProtoMessage() {}
 
 func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[160]
+	mi := &file_hub_v1_hub_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11678,7 +11858,7 @@ func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsResponse.ProtoReflect.Descriptor instead.
 func (*ListTestsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{160}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *ListTestsResponse) GetRuns() []*TestRun {
@@ -11711,7 +11891,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_hub_v1_hub_proto_msgTypes[161]
+	mi := &file_hub_v1_hub_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11723,7 +11903,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[161]
+	mi := &file_hub_v1_hub_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11736,7 +11916,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{161}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *TestRun) GetRevision() int64 {
@@ -11831,7 +12011,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_hub_v1_hub_proto_msgTypes[162]
+	mi := &file_hub_v1_hub_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11843,7 +12023,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[162]
+	mi := &file_hub_v1_hub_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11856,7 +12036,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{162}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -11950,7 +12130,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_hub_v1_hub_proto_msgTypes[163]
+	mi := &file_hub_v1_hub_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11962,7 +12142,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[163]
+	mi := &file_hub_v1_hub_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11975,7 +12155,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{163}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{166}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -12031,7 +12211,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_hub_v1_hub_proto_msgTypes[164]
+	mi := &file_hub_v1_hub_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12043,7 +12223,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[164]
+	mi := &file_hub_v1_hub_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12056,7 +12236,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{164}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -12167,7 +12347,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
 	"management\"\x17\n" +
-	"\x15DeleteProjectResponse\"\xa2\a\n" +
+	"\x15DeleteProjectResponse\"\xda\a\n" +
 	"\aCluster\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -12199,10 +12379,16 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"managed_by\x18\x18 \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x12%\n" +
 	"\x0euncounted_tags\x18\x19 \x03(\tR\runcountedTags\x122\n" +
-	"\x06origin\x18\x1a \x01(\v2\x1a.axle.hub.v1.ClusterOriginR\x06origin\x1a7\n" +
+	"\x06origin\x18\x1a \x01(\v2\x1a.axle.hub.v1.ClusterOriginR\x06origin\x126\n" +
+	"\aorphans\x18\x1b \x03(\v2\x1c.axle.hub.v1.OrphanedServiceR\aorphans\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaa\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\\\n" +
+	"\x0fOrphanedService\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1f\n" +
+	"\vreported_at\x18\x03 \x01(\x03R\n" +
+	"reportedAt\"\xaa\x02\n" +
 	"\x13ListClustersRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12>\n" +
 	"\x04tags\x18\x02 \x03(\v2*.axle.hub.v1.ListClustersRequest.TagsEntryR\x04tags\x12&\n" +
@@ -12277,7 +12463,14 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\amachine\x18\x02 \x01(\tR\amachine\x12\x10\n" +
 	"\x03uid\x18\x03 \x01(\tR\x03uid\x12\x17\n" +
-	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"\xe1\x01\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"\\\n" +
+	"\x13SettleOrphanRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"service_id\x18\x02 \x01(\tR\tserviceId\x12\x12\n" +
+	"\x04keep\x18\x03 \x01(\bR\x04keep\"0\n" +
+	"\x14SettleOrphanResponse\x12\x18\n" +
+	"\aservice\x18\x01 \x01(\tR\aservice\"\xe1\x01\n" +
 	"\x0eClusterCleanup\x12\x1d\n" +
 	"\n" +
 	"started_at\x18\x01 \x01(\x03R\tstartedAt\x12\x1f\n" +
@@ -13164,7 +13357,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetProjectRequest\x1a\x14.axle.hub.v1.Project\x12A\n" +
 	"\x06Create\x12!.axle.hub.v1.CreateProjectRequest\x1a\x14.axle.hub.v1.Project\x12A\n" +
 	"\x06Update\x12!.axle.hub.v1.UpdateProjectRequest\x1a\x14.axle.hub.v1.Project\x12O\n" +
-	"\x06Delete\x12!.axle.hub.v1.DeleteProjectRequest\x1a\".axle.hub.v1.DeleteProjectResponse2\x8f\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteProjectRequest\x1a\".axle.hub.v1.DeleteProjectResponse2\xe4\n" +
 	"\n" +
 	"\bClusters\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListClustersRequest\x1a!.axle.hub.v1.ListClustersResponse\x12;\n" +
@@ -13176,7 +13369,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\aApprove\x12\".axle.hub.v1.ApproveClusterRequest\x1a\x14.axle.hub.v1.Cluster\x12O\n" +
 	"\x06Delete\x12!.axle.hub.v1.DeleteClusterRequest\x1a\".axle.hub.v1.DeleteClusterResponse\x12C\n" +
 	"\aDestroy\x12\".axle.hub.v1.DestroyClusterRequest\x1a\x14.axle.hub.v1.Cluster\x12J\n" +
-	"\x0eReplaceMachine\x12\".axle.hub.v1.ReplaceMachineRequest\x1a\x14.axle.hub.v1.Cluster\x12Y\n" +
+	"\x0eReplaceMachine\x12\".axle.hub.v1.ReplaceMachineRequest\x1a\x14.axle.hub.v1.Cluster\x12S\n" +
+	"\fSettleOrphan\x12 .axle.hub.v1.SettleOrphanRequest\x1a!.axle.hub.v1.SettleOrphanResponse\x12Y\n" +
 	"\x0eAgentManifests\x12\".axle.hub.v1.AgentManifestsRequest\x1a#.axle.hub.v1.AgentManifestsResponse\x12M\n" +
 	"\n" +
 	"Enrollment\x12\x1e.axle.hub.v1.EnrollmentRequest\x1a\x1f.axle.hub.v1.EnrollmentResponse\x12J\n" +
@@ -13262,7 +13456,7 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 173)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 176)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
 	(*Manager)(nil),                     // 1: axle.hub.v1.Manager
@@ -13280,464 +13474,470 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*DeleteProjectRequest)(nil),        // 13: axle.hub.v1.DeleteProjectRequest
 	(*DeleteProjectResponse)(nil),       // 14: axle.hub.v1.DeleteProjectResponse
 	(*Cluster)(nil),                     // 15: axle.hub.v1.Cluster
-	(*ListClustersRequest)(nil),         // 16: axle.hub.v1.ListClustersRequest
-	(*ListClustersResponse)(nil),        // 17: axle.hub.v1.ListClustersResponse
-	(*GetClusterRequest)(nil),           // 18: axle.hub.v1.GetClusterRequest
-	(*CreateClusterRequest)(nil),        // 19: axle.hub.v1.CreateClusterRequest
-	(*FromTemplate)(nil),                // 20: axle.hub.v1.FromTemplate
-	(*GetTemplateVariablesRequest)(nil), // 21: axle.hub.v1.GetTemplateVariablesRequest
-	(*TemplateVariables)(nil),           // 22: axle.hub.v1.TemplateVariables
-	(*ClusterOrigin)(nil),               // 23: axle.hub.v1.ClusterOrigin
-	(*MachineReplacement)(nil),          // 24: axle.hub.v1.MachineReplacement
-	(*ReplaceMachineRequest)(nil),       // 25: axle.hub.v1.ReplaceMachineRequest
-	(*ClusterCleanup)(nil),              // 26: axle.hub.v1.ClusterCleanup
-	(*CleanupObject)(nil),               // 27: axle.hub.v1.CleanupObject
-	(*MadeState)(nil),                   // 28: axle.hub.v1.MadeState
-	(*MadeMachine)(nil),                 // 29: axle.hub.v1.MadeMachine
-	(*MadeMachines)(nil),                // 30: axle.hub.v1.MadeMachines
-	(*MadeCondition)(nil),               // 31: axle.hub.v1.MadeCondition
-	(*AdminKubeconfigRequest)(nil),      // 32: axle.hub.v1.AdminKubeconfigRequest
-	(*AdminKubeconfigResponse)(nil),     // 33: axle.hub.v1.AdminKubeconfigResponse
-	(*DestroyClusterRequest)(nil),       // 34: axle.hub.v1.DestroyClusterRequest
-	(*CreateClusterResponse)(nil),       // 35: axle.hub.v1.CreateClusterResponse
-	(*AgentManifestsRequest)(nil),       // 36: axle.hub.v1.AgentManifestsRequest
-	(*AgentManifestsResponse)(nil),      // 37: axle.hub.v1.AgentManifestsResponse
-	(*UpdateClusterRequest)(nil),        // 38: axle.hub.v1.UpdateClusterRequest
-	(*PoolSize)(nil),                    // 39: axle.hub.v1.PoolSize
-	(*MoveClusterRequest)(nil),          // 40: axle.hub.v1.MoveClusterRequest
-	(*MoveClusterResponse)(nil),         // 41: axle.hub.v1.MoveClusterResponse
-	(*MoveChange)(nil),                  // 42: axle.hub.v1.MoveChange
-	(*EnrollmentRequest)(nil),           // 43: axle.hub.v1.EnrollmentRequest
-	(*EnrollmentResponse)(nil),          // 44: axle.hub.v1.EnrollmentResponse
-	(*EnrollmentStep)(nil),              // 45: axle.hub.v1.EnrollmentStep
-	(*ApproveClusterRequest)(nil),       // 46: axle.hub.v1.ApproveClusterRequest
-	(*DeleteClusterRequest)(nil),        // 47: axle.hub.v1.DeleteClusterRequest
-	(*DeleteClusterResponse)(nil),       // 48: axle.hub.v1.DeleteClusterResponse
-	(*Repository)(nil),                  // 49: axle.hub.v1.Repository
-	(*RepositoryOptions)(nil),           // 50: axle.hub.v1.RepositoryOptions
-	(*Verification)(nil),                // 51: axle.hub.v1.Verification
-	(*Head)(nil),                        // 52: axle.hub.v1.Head
-	(*ListRepositoriesRequest)(nil),     // 53: axle.hub.v1.ListRepositoriesRequest
-	(*ListRepositoriesResponse)(nil),    // 54: axle.hub.v1.ListRepositoriesResponse
-	(*GetRepositoryRequest)(nil),        // 55: axle.hub.v1.GetRepositoryRequest
-	(*RepositoryCredentials)(nil),       // 56: axle.hub.v1.RepositoryCredentials
-	(*CreateRepositoryRequest)(nil),     // 57: axle.hub.v1.CreateRepositoryRequest
-	(*UpdateRepositoryRequest)(nil),     // 58: axle.hub.v1.UpdateRepositoryRequest
-	(*RefreshRepositoryRequest)(nil),    // 59: axle.hub.v1.RefreshRepositoryRequest
-	(*DeleteRepositoryRequest)(nil),     // 60: axle.hub.v1.DeleteRepositoryRequest
-	(*DeleteRepositoryResponse)(nil),    // 61: axle.hub.v1.DeleteRepositoryResponse
-	(*Webhook)(nil),                     // 62: axle.hub.v1.Webhook
-	(*ListWebhooksRequest)(nil),         // 63: axle.hub.v1.ListWebhooksRequest
-	(*ListWebhooksResponse)(nil),        // 64: axle.hub.v1.ListWebhooksResponse
-	(*CreateWebhookRequest)(nil),        // 65: axle.hub.v1.CreateWebhookRequest
-	(*CreatedWebhook)(nil),              // 66: axle.hub.v1.CreatedWebhook
-	(*DeleteWebhookRequest)(nil),        // 67: axle.hub.v1.DeleteWebhookRequest
-	(*DeleteWebhookResponse)(nil),       // 68: axle.hub.v1.DeleteWebhookResponse
-	(*Service)(nil),                     // 69: axle.hub.v1.Service
-	(*ServiceSource)(nil),               // 70: axle.hub.v1.ServiceSource
-	(*ServiceError)(nil),                // 71: axle.hub.v1.ServiceError
-	(*Component)(nil),                   // 72: axle.hub.v1.Component
-	(*DriftedField)(nil),                // 73: axle.hub.v1.DriftedField
-	(*ComponentList)(nil),               // 74: axle.hub.v1.ComponentList
-	(*ComponentCounts)(nil),             // 75: axle.hub.v1.ComponentCounts
-	(*GetServiceTreeRequest)(nil),       // 76: axle.hub.v1.GetServiceTreeRequest
-	(*ServiceTree)(nil),                 // 77: axle.hub.v1.ServiceTree
-	(*TreeNode)(nil),                    // 78: axle.hub.v1.TreeNode
-	(*ServiceRef)(nil),                  // 79: axle.hub.v1.ServiceRef
-	(*ListServicesRequest)(nil),         // 80: axle.hub.v1.ListServicesRequest
-	(*ListServicesResponse)(nil),        // 81: axle.hub.v1.ListServicesResponse
-	(*GetServiceRequest)(nil),           // 82: axle.hub.v1.GetServiceRequest
-	(*CreateServiceRequest)(nil),        // 83: axle.hub.v1.CreateServiceRequest
-	(*UpdateServiceRequest)(nil),        // 84: axle.hub.v1.UpdateServiceRequest
-	(*ApplyServiceRequest)(nil),         // 85: axle.hub.v1.ApplyServiceRequest
-	(*ApplyServiceResponse)(nil),        // 86: axle.hub.v1.ApplyServiceResponse
-	(*SyncServiceRequest)(nil),          // 87: axle.hub.v1.SyncServiceRequest
-	(*DiffServiceRequest)(nil),          // 88: axle.hub.v1.DiffServiceRequest
-	(*PreviewServiceRequest)(nil),       // 89: axle.hub.v1.PreviewServiceRequest
-	(*ServiceDiff)(nil),                 // 90: axle.hub.v1.ServiceDiff
-	(*ServiceDifferenceList)(nil),       // 91: axle.hub.v1.ServiceDifferenceList
-	(*ServiceDifference)(nil),           // 92: axle.hub.v1.ServiceDifference
-	(*PauseServiceRequest)(nil),         // 93: axle.hub.v1.PauseServiceRequest
-	(*ResumeServiceRequest)(nil),        // 94: axle.hub.v1.ResumeServiceRequest
-	(*RollbackServiceRequest)(nil),      // 95: axle.hub.v1.RollbackServiceRequest
-	(*ListRevisionsRequest)(nil),        // 96: axle.hub.v1.ListRevisionsRequest
-	(*ListRevisionsResponse)(nil),       // 97: axle.hub.v1.ListRevisionsResponse
-	(*Revision)(nil),                    // 98: axle.hub.v1.Revision
-	(*ApprovePruneRequest)(nil),         // 99: axle.hub.v1.ApprovePruneRequest
-	(*DeleteServiceRequest)(nil),        // 100: axle.hub.v1.DeleteServiceRequest
-	(*Token)(nil),                       // 101: axle.hub.v1.Token
-	(*CreatedToken)(nil),                // 102: axle.hub.v1.CreatedToken
-	(*ListTokensRequest)(nil),           // 103: axle.hub.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 104: axle.hub.v1.ListTokensResponse
-	(*CreateTokenRequest)(nil),          // 105: axle.hub.v1.CreateTokenRequest
-	(*CreateBootstrapTokenRequest)(nil), // 106: axle.hub.v1.CreateBootstrapTokenRequest
-	(*RevokeTokenRequest)(nil),          // 107: axle.hub.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),         // 108: axle.hub.v1.RevokeTokenResponse
-	(*Event)(nil),                       // 109: axle.hub.v1.Event
-	(*ListEventsRequest)(nil),           // 110: axle.hub.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),          // 111: axle.hub.v1.ListEventsResponse
-	(*GetSyncWindowsRequest)(nil),       // 112: axle.hub.v1.GetSyncWindowsRequest
-	(*SyncWindowList)(nil),              // 113: axle.hub.v1.SyncWindowList
-	(*HubStatusRequest)(nil),            // 114: axle.hub.v1.HubStatusRequest
-	(*HubStatus)(nil),                   // 115: axle.hub.v1.HubStatus
-	(*Backups)(nil),                     // 116: axle.hub.v1.Backups
-	(*Replica)(nil),                     // 117: axle.hub.v1.Replica
-	(*DrainRequest)(nil),                // 118: axle.hub.v1.DrainRequest
-	(*DrainResponse)(nil),               // 119: axle.hub.v1.DrainResponse
-	(*RotateSigningKeyRequest)(nil),     // 120: axle.hub.v1.RotateSigningKeyRequest
-	(*RotateSigningKeyResponse)(nil),    // 121: axle.hub.v1.RotateSigningKeyResponse
-	(*AtRiskRequest)(nil),               // 122: axle.hub.v1.AtRiskRequest
-	(*AtRiskResponse)(nil),              // 123: axle.hub.v1.AtRiskResponse
-	(*Risk)(nil),                        // 124: axle.hub.v1.Risk
-	(*ConfirmRestoreRequest)(nil),       // 125: axle.hub.v1.ConfirmRestoreRequest
-	(*ConfirmRestoreResponse)(nil),      // 126: axle.hub.v1.ConfirmRestoreResponse
-	(*UpgradeStatusRequest)(nil),        // 127: axle.hub.v1.UpgradeStatusRequest
-	(*StartUpgradeRequest)(nil),         // 128: axle.hub.v1.StartUpgradeRequest
-	(*PauseUpgradeRequest)(nil),         // 129: axle.hub.v1.PauseUpgradeRequest
-	(*ResumeUpgradeRequest)(nil),        // 130: axle.hub.v1.ResumeUpgradeRequest
-	(*AbortUpgradeRequest)(nil),         // 131: axle.hub.v1.AbortUpgradeRequest
-	(*AgentUpgrade)(nil),                // 132: axle.hub.v1.AgentUpgrade
-	(*AgentUpgradeTarget)(nil),          // 133: axle.hub.v1.AgentUpgradeTarget
-	(*GetServiceConfigRequest)(nil),     // 134: axle.hub.v1.GetServiceConfigRequest
-	(*ServiceConfig)(nil),               // 135: axle.hub.v1.ServiceConfig
-	(*ConfigValue)(nil),                 // 136: axle.hub.v1.ConfigValue
-	(*ConfigLayer)(nil),                 // 137: axle.hub.v1.ConfigLayer
-	(*Context)(nil),                     // 138: axle.hub.v1.Context
-	(*ListContextsRequest)(nil),         // 139: axle.hub.v1.ListContextsRequest
-	(*ListContextsResponse)(nil),        // 140: axle.hub.v1.ListContextsResponse
-	(*GetContextRequest)(nil),           // 141: axle.hub.v1.GetContextRequest
-	(*CreateContextRequest)(nil),        // 142: axle.hub.v1.CreateContextRequest
-	(*UpdateContextRequest)(nil),        // 143: axle.hub.v1.UpdateContextRequest
-	(*DeleteContextRequest)(nil),        // 144: axle.hub.v1.DeleteContextRequest
-	(*DeleteContextResponse)(nil),       // 145: axle.hub.v1.DeleteContextResponse
-	(*ListOutputsRequest)(nil),          // 146: axle.hub.v1.ListOutputsRequest
-	(*ListOutputsResponse)(nil),         // 147: axle.hub.v1.ListOutputsResponse
-	(*PutOutputsRequest)(nil),           // 148: axle.hub.v1.PutOutputsRequest
-	(*DeleteOutputsRequest)(nil),        // 149: axle.hub.v1.DeleteOutputsRequest
-	(*DeleteOutputsResponse)(nil),       // 150: axle.hub.v1.DeleteOutputsResponse
-	(*Backend)(nil),                     // 151: axle.hub.v1.Backend
-	(*ListBackendsRequest)(nil),         // 152: axle.hub.v1.ListBackendsRequest
-	(*ListBackendsResponse)(nil),        // 153: axle.hub.v1.ListBackendsResponse
-	(*MigrateRequest)(nil),              // 154: axle.hub.v1.MigrateRequest
-	(*GetMigrationRequest)(nil),         // 155: axle.hub.v1.GetMigrationRequest
-	(*Migration)(nil),                   // 156: axle.hub.v1.Migration
-	(*RotateKeyRequest)(nil),            // 157: axle.hub.v1.RotateKeyRequest
-	(*RotateKeyResponse)(nil),           // 158: axle.hub.v1.RotateKeyResponse
-	(*ListTestsRequest)(nil),            // 159: axle.hub.v1.ListTestsRequest
-	(*ListTestsResponse)(nil),           // 160: axle.hub.v1.ListTestsResponse
-	(*TestRun)(nil),                     // 161: axle.hub.v1.TestRun
-	(*TestResult)(nil),                  // 162: axle.hub.v1.TestResult
-	(*TestReport)(nil),                  // 163: axle.hub.v1.TestReport
-	(*TestCase)(nil),                    // 164: axle.hub.v1.TestCase
-	nil,                                 // 165: axle.hub.v1.Cluster.TagsEntry
-	nil,                                 // 166: axle.hub.v1.ListClustersRequest.TagsEntry
-	nil,                                 // 167: axle.hub.v1.CreateClusterRequest.TagsEntry
-	nil,                                 // 168: axle.hub.v1.FromTemplate.SetEntry
-	nil,                                 // 169: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 170: axle.hub.v1.UpdateClusterRequest.SetEntry
-	nil,                                 // 171: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	nil,                                 // 172: axle.hub.v1.Context.SecretsEntry
-	(*SyncWindow)(nil),                  // 173: axle.hub.v1.SyncWindow
-	(*ServiceSpec)(nil),                 // 174: axle.hub.v1.ServiceSpec
-	(*ReadinessRequest)(nil),            // 175: axle.hub.v1.ReadinessRequest
-	(*ListComponentsRequest)(nil),       // 176: axle.hub.v1.ListComponentsRequest
-	(*InstallComponentsRequest)(nil),    // 177: axle.hub.v1.InstallComponentsRequest
-	(*ReadinessResponse)(nil),           // 178: axle.hub.v1.ReadinessResponse
-	(*ListComponentsResponse)(nil),      // 179: axle.hub.v1.ListComponentsResponse
-	(*InstallComponentsResponse)(nil),   // 180: axle.hub.v1.InstallComponentsResponse
+	(*OrphanedService)(nil),             // 16: axle.hub.v1.OrphanedService
+	(*ListClustersRequest)(nil),         // 17: axle.hub.v1.ListClustersRequest
+	(*ListClustersResponse)(nil),        // 18: axle.hub.v1.ListClustersResponse
+	(*GetClusterRequest)(nil),           // 19: axle.hub.v1.GetClusterRequest
+	(*CreateClusterRequest)(nil),        // 20: axle.hub.v1.CreateClusterRequest
+	(*FromTemplate)(nil),                // 21: axle.hub.v1.FromTemplate
+	(*GetTemplateVariablesRequest)(nil), // 22: axle.hub.v1.GetTemplateVariablesRequest
+	(*TemplateVariables)(nil),           // 23: axle.hub.v1.TemplateVariables
+	(*ClusterOrigin)(nil),               // 24: axle.hub.v1.ClusterOrigin
+	(*MachineReplacement)(nil),          // 25: axle.hub.v1.MachineReplacement
+	(*ReplaceMachineRequest)(nil),       // 26: axle.hub.v1.ReplaceMachineRequest
+	(*SettleOrphanRequest)(nil),         // 27: axle.hub.v1.SettleOrphanRequest
+	(*SettleOrphanResponse)(nil),        // 28: axle.hub.v1.SettleOrphanResponse
+	(*ClusterCleanup)(nil),              // 29: axle.hub.v1.ClusterCleanup
+	(*CleanupObject)(nil),               // 30: axle.hub.v1.CleanupObject
+	(*MadeState)(nil),                   // 31: axle.hub.v1.MadeState
+	(*MadeMachine)(nil),                 // 32: axle.hub.v1.MadeMachine
+	(*MadeMachines)(nil),                // 33: axle.hub.v1.MadeMachines
+	(*MadeCondition)(nil),               // 34: axle.hub.v1.MadeCondition
+	(*AdminKubeconfigRequest)(nil),      // 35: axle.hub.v1.AdminKubeconfigRequest
+	(*AdminKubeconfigResponse)(nil),     // 36: axle.hub.v1.AdminKubeconfigResponse
+	(*DestroyClusterRequest)(nil),       // 37: axle.hub.v1.DestroyClusterRequest
+	(*CreateClusterResponse)(nil),       // 38: axle.hub.v1.CreateClusterResponse
+	(*AgentManifestsRequest)(nil),       // 39: axle.hub.v1.AgentManifestsRequest
+	(*AgentManifestsResponse)(nil),      // 40: axle.hub.v1.AgentManifestsResponse
+	(*UpdateClusterRequest)(nil),        // 41: axle.hub.v1.UpdateClusterRequest
+	(*PoolSize)(nil),                    // 42: axle.hub.v1.PoolSize
+	(*MoveClusterRequest)(nil),          // 43: axle.hub.v1.MoveClusterRequest
+	(*MoveClusterResponse)(nil),         // 44: axle.hub.v1.MoveClusterResponse
+	(*MoveChange)(nil),                  // 45: axle.hub.v1.MoveChange
+	(*EnrollmentRequest)(nil),           // 46: axle.hub.v1.EnrollmentRequest
+	(*EnrollmentResponse)(nil),          // 47: axle.hub.v1.EnrollmentResponse
+	(*EnrollmentStep)(nil),              // 48: axle.hub.v1.EnrollmentStep
+	(*ApproveClusterRequest)(nil),       // 49: axle.hub.v1.ApproveClusterRequest
+	(*DeleteClusterRequest)(nil),        // 50: axle.hub.v1.DeleteClusterRequest
+	(*DeleteClusterResponse)(nil),       // 51: axle.hub.v1.DeleteClusterResponse
+	(*Repository)(nil),                  // 52: axle.hub.v1.Repository
+	(*RepositoryOptions)(nil),           // 53: axle.hub.v1.RepositoryOptions
+	(*Verification)(nil),                // 54: axle.hub.v1.Verification
+	(*Head)(nil),                        // 55: axle.hub.v1.Head
+	(*ListRepositoriesRequest)(nil),     // 56: axle.hub.v1.ListRepositoriesRequest
+	(*ListRepositoriesResponse)(nil),    // 57: axle.hub.v1.ListRepositoriesResponse
+	(*GetRepositoryRequest)(nil),        // 58: axle.hub.v1.GetRepositoryRequest
+	(*RepositoryCredentials)(nil),       // 59: axle.hub.v1.RepositoryCredentials
+	(*CreateRepositoryRequest)(nil),     // 60: axle.hub.v1.CreateRepositoryRequest
+	(*UpdateRepositoryRequest)(nil),     // 61: axle.hub.v1.UpdateRepositoryRequest
+	(*RefreshRepositoryRequest)(nil),    // 62: axle.hub.v1.RefreshRepositoryRequest
+	(*DeleteRepositoryRequest)(nil),     // 63: axle.hub.v1.DeleteRepositoryRequest
+	(*DeleteRepositoryResponse)(nil),    // 64: axle.hub.v1.DeleteRepositoryResponse
+	(*Webhook)(nil),                     // 65: axle.hub.v1.Webhook
+	(*ListWebhooksRequest)(nil),         // 66: axle.hub.v1.ListWebhooksRequest
+	(*ListWebhooksResponse)(nil),        // 67: axle.hub.v1.ListWebhooksResponse
+	(*CreateWebhookRequest)(nil),        // 68: axle.hub.v1.CreateWebhookRequest
+	(*CreatedWebhook)(nil),              // 69: axle.hub.v1.CreatedWebhook
+	(*DeleteWebhookRequest)(nil),        // 70: axle.hub.v1.DeleteWebhookRequest
+	(*DeleteWebhookResponse)(nil),       // 71: axle.hub.v1.DeleteWebhookResponse
+	(*Service)(nil),                     // 72: axle.hub.v1.Service
+	(*ServiceSource)(nil),               // 73: axle.hub.v1.ServiceSource
+	(*ServiceError)(nil),                // 74: axle.hub.v1.ServiceError
+	(*Component)(nil),                   // 75: axle.hub.v1.Component
+	(*DriftedField)(nil),                // 76: axle.hub.v1.DriftedField
+	(*ComponentList)(nil),               // 77: axle.hub.v1.ComponentList
+	(*ComponentCounts)(nil),             // 78: axle.hub.v1.ComponentCounts
+	(*GetServiceTreeRequest)(nil),       // 79: axle.hub.v1.GetServiceTreeRequest
+	(*ServiceTree)(nil),                 // 80: axle.hub.v1.ServiceTree
+	(*TreeNode)(nil),                    // 81: axle.hub.v1.TreeNode
+	(*ServiceRef)(nil),                  // 82: axle.hub.v1.ServiceRef
+	(*ListServicesRequest)(nil),         // 83: axle.hub.v1.ListServicesRequest
+	(*ListServicesResponse)(nil),        // 84: axle.hub.v1.ListServicesResponse
+	(*GetServiceRequest)(nil),           // 85: axle.hub.v1.GetServiceRequest
+	(*CreateServiceRequest)(nil),        // 86: axle.hub.v1.CreateServiceRequest
+	(*UpdateServiceRequest)(nil),        // 87: axle.hub.v1.UpdateServiceRequest
+	(*ApplyServiceRequest)(nil),         // 88: axle.hub.v1.ApplyServiceRequest
+	(*ApplyServiceResponse)(nil),        // 89: axle.hub.v1.ApplyServiceResponse
+	(*SyncServiceRequest)(nil),          // 90: axle.hub.v1.SyncServiceRequest
+	(*DiffServiceRequest)(nil),          // 91: axle.hub.v1.DiffServiceRequest
+	(*PreviewServiceRequest)(nil),       // 92: axle.hub.v1.PreviewServiceRequest
+	(*ServiceDiff)(nil),                 // 93: axle.hub.v1.ServiceDiff
+	(*ServiceDifferenceList)(nil),       // 94: axle.hub.v1.ServiceDifferenceList
+	(*ServiceDifference)(nil),           // 95: axle.hub.v1.ServiceDifference
+	(*PauseServiceRequest)(nil),         // 96: axle.hub.v1.PauseServiceRequest
+	(*ResumeServiceRequest)(nil),        // 97: axle.hub.v1.ResumeServiceRequest
+	(*RollbackServiceRequest)(nil),      // 98: axle.hub.v1.RollbackServiceRequest
+	(*ListRevisionsRequest)(nil),        // 99: axle.hub.v1.ListRevisionsRequest
+	(*ListRevisionsResponse)(nil),       // 100: axle.hub.v1.ListRevisionsResponse
+	(*Revision)(nil),                    // 101: axle.hub.v1.Revision
+	(*ApprovePruneRequest)(nil),         // 102: axle.hub.v1.ApprovePruneRequest
+	(*DeleteServiceRequest)(nil),        // 103: axle.hub.v1.DeleteServiceRequest
+	(*Token)(nil),                       // 104: axle.hub.v1.Token
+	(*CreatedToken)(nil),                // 105: axle.hub.v1.CreatedToken
+	(*ListTokensRequest)(nil),           // 106: axle.hub.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 107: axle.hub.v1.ListTokensResponse
+	(*CreateTokenRequest)(nil),          // 108: axle.hub.v1.CreateTokenRequest
+	(*CreateBootstrapTokenRequest)(nil), // 109: axle.hub.v1.CreateBootstrapTokenRequest
+	(*RevokeTokenRequest)(nil),          // 110: axle.hub.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),         // 111: axle.hub.v1.RevokeTokenResponse
+	(*Event)(nil),                       // 112: axle.hub.v1.Event
+	(*ListEventsRequest)(nil),           // 113: axle.hub.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),          // 114: axle.hub.v1.ListEventsResponse
+	(*GetSyncWindowsRequest)(nil),       // 115: axle.hub.v1.GetSyncWindowsRequest
+	(*SyncWindowList)(nil),              // 116: axle.hub.v1.SyncWindowList
+	(*HubStatusRequest)(nil),            // 117: axle.hub.v1.HubStatusRequest
+	(*HubStatus)(nil),                   // 118: axle.hub.v1.HubStatus
+	(*Backups)(nil),                     // 119: axle.hub.v1.Backups
+	(*Replica)(nil),                     // 120: axle.hub.v1.Replica
+	(*DrainRequest)(nil),                // 121: axle.hub.v1.DrainRequest
+	(*DrainResponse)(nil),               // 122: axle.hub.v1.DrainResponse
+	(*RotateSigningKeyRequest)(nil),     // 123: axle.hub.v1.RotateSigningKeyRequest
+	(*RotateSigningKeyResponse)(nil),    // 124: axle.hub.v1.RotateSigningKeyResponse
+	(*AtRiskRequest)(nil),               // 125: axle.hub.v1.AtRiskRequest
+	(*AtRiskResponse)(nil),              // 126: axle.hub.v1.AtRiskResponse
+	(*Risk)(nil),                        // 127: axle.hub.v1.Risk
+	(*ConfirmRestoreRequest)(nil),       // 128: axle.hub.v1.ConfirmRestoreRequest
+	(*ConfirmRestoreResponse)(nil),      // 129: axle.hub.v1.ConfirmRestoreResponse
+	(*UpgradeStatusRequest)(nil),        // 130: axle.hub.v1.UpgradeStatusRequest
+	(*StartUpgradeRequest)(nil),         // 131: axle.hub.v1.StartUpgradeRequest
+	(*PauseUpgradeRequest)(nil),         // 132: axle.hub.v1.PauseUpgradeRequest
+	(*ResumeUpgradeRequest)(nil),        // 133: axle.hub.v1.ResumeUpgradeRequest
+	(*AbortUpgradeRequest)(nil),         // 134: axle.hub.v1.AbortUpgradeRequest
+	(*AgentUpgrade)(nil),                // 135: axle.hub.v1.AgentUpgrade
+	(*AgentUpgradeTarget)(nil),          // 136: axle.hub.v1.AgentUpgradeTarget
+	(*GetServiceConfigRequest)(nil),     // 137: axle.hub.v1.GetServiceConfigRequest
+	(*ServiceConfig)(nil),               // 138: axle.hub.v1.ServiceConfig
+	(*ConfigValue)(nil),                 // 139: axle.hub.v1.ConfigValue
+	(*ConfigLayer)(nil),                 // 140: axle.hub.v1.ConfigLayer
+	(*Context)(nil),                     // 141: axle.hub.v1.Context
+	(*ListContextsRequest)(nil),         // 142: axle.hub.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),        // 143: axle.hub.v1.ListContextsResponse
+	(*GetContextRequest)(nil),           // 144: axle.hub.v1.GetContextRequest
+	(*CreateContextRequest)(nil),        // 145: axle.hub.v1.CreateContextRequest
+	(*UpdateContextRequest)(nil),        // 146: axle.hub.v1.UpdateContextRequest
+	(*DeleteContextRequest)(nil),        // 147: axle.hub.v1.DeleteContextRequest
+	(*DeleteContextResponse)(nil),       // 148: axle.hub.v1.DeleteContextResponse
+	(*ListOutputsRequest)(nil),          // 149: axle.hub.v1.ListOutputsRequest
+	(*ListOutputsResponse)(nil),         // 150: axle.hub.v1.ListOutputsResponse
+	(*PutOutputsRequest)(nil),           // 151: axle.hub.v1.PutOutputsRequest
+	(*DeleteOutputsRequest)(nil),        // 152: axle.hub.v1.DeleteOutputsRequest
+	(*DeleteOutputsResponse)(nil),       // 153: axle.hub.v1.DeleteOutputsResponse
+	(*Backend)(nil),                     // 154: axle.hub.v1.Backend
+	(*ListBackendsRequest)(nil),         // 155: axle.hub.v1.ListBackendsRequest
+	(*ListBackendsResponse)(nil),        // 156: axle.hub.v1.ListBackendsResponse
+	(*MigrateRequest)(nil),              // 157: axle.hub.v1.MigrateRequest
+	(*GetMigrationRequest)(nil),         // 158: axle.hub.v1.GetMigrationRequest
+	(*Migration)(nil),                   // 159: axle.hub.v1.Migration
+	(*RotateKeyRequest)(nil),            // 160: axle.hub.v1.RotateKeyRequest
+	(*RotateKeyResponse)(nil),           // 161: axle.hub.v1.RotateKeyResponse
+	(*ListTestsRequest)(nil),            // 162: axle.hub.v1.ListTestsRequest
+	(*ListTestsResponse)(nil),           // 163: axle.hub.v1.ListTestsResponse
+	(*TestRun)(nil),                     // 164: axle.hub.v1.TestRun
+	(*TestResult)(nil),                  // 165: axle.hub.v1.TestResult
+	(*TestReport)(nil),                  // 166: axle.hub.v1.TestReport
+	(*TestCase)(nil),                    // 167: axle.hub.v1.TestCase
+	nil,                                 // 168: axle.hub.v1.Cluster.TagsEntry
+	nil,                                 // 169: axle.hub.v1.ListClustersRequest.TagsEntry
+	nil,                                 // 170: axle.hub.v1.CreateClusterRequest.TagsEntry
+	nil,                                 // 171: axle.hub.v1.FromTemplate.SetEntry
+	nil,                                 // 172: axle.hub.v1.UpdateClusterRequest.TagsEntry
+	nil,                                 // 173: axle.hub.v1.UpdateClusterRequest.SetEntry
+	nil,                                 // 174: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	nil,                                 // 175: axle.hub.v1.Context.SecretsEntry
+	(*SyncWindow)(nil),                  // 176: axle.hub.v1.SyncWindow
+	(*ServiceSpec)(nil),                 // 177: axle.hub.v1.ServiceSpec
+	(*ReadinessRequest)(nil),            // 178: axle.hub.v1.ReadinessRequest
+	(*ListComponentsRequest)(nil),       // 179: axle.hub.v1.ListComponentsRequest
+	(*InstallComponentsRequest)(nil),    // 180: axle.hub.v1.InstallComponentsRequest
+	(*ReadinessResponse)(nil),           // 181: axle.hub.v1.ReadinessResponse
+	(*ListComponentsResponse)(nil),      // 182: axle.hub.v1.ListComponentsResponse
+	(*InstallComponentsResponse)(nil),   // 183: axle.hub.v1.InstallComponentsResponse
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
 	7,   // 1: axle.hub.v1.Project.limits:type_name -> axle.hub.v1.ProjectLimits
 	1,   // 2: axle.hub.v1.Project.managed_by:type_name -> axle.hub.v1.Manager
 	1,   // 3: axle.hub.v1.Project.limits_managed_by:type_name -> axle.hub.v1.Manager
-	173, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	176, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	6,   // 5: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
 	7,   // 6: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 7: axle.hub.v1.CreateProjectRequest.management:type_name -> axle.hub.v1.Management
 	7,   // 8: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 9: axle.hub.v1.UpdateProjectRequest.management:type_name -> axle.hub.v1.Management
 	2,   // 10: axle.hub.v1.DeleteProjectRequest.management:type_name -> axle.hub.v1.Management
-	165, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	168, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
 	1,   // 12: axle.hub.v1.Cluster.managed_by:type_name -> axle.hub.v1.Manager
-	23,  // 13: axle.hub.v1.Cluster.origin:type_name -> axle.hub.v1.ClusterOrigin
-	166, // 14: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
-	15,  // 15: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	167, // 16: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
-	2,   // 17: axle.hub.v1.CreateClusterRequest.management:type_name -> axle.hub.v1.Management
-	20,  // 18: axle.hub.v1.CreateClusterRequest.from_template:type_name -> axle.hub.v1.FromTemplate
-	168, // 19: axle.hub.v1.FromTemplate.set:type_name -> axle.hub.v1.FromTemplate.SetEntry
-	28,  // 20: axle.hub.v1.ClusterOrigin.state:type_name -> axle.hub.v1.MadeState
-	26,  // 21: axle.hub.v1.ClusterOrigin.cleanup:type_name -> axle.hub.v1.ClusterCleanup
-	24,  // 22: axle.hub.v1.ClusterOrigin.replacements:type_name -> axle.hub.v1.MachineReplacement
-	27,  // 23: axle.hub.v1.ClusterCleanup.left:type_name -> axle.hub.v1.CleanupObject
-	30,  // 24: axle.hub.v1.MadeState.control_plane:type_name -> axle.hub.v1.MadeMachines
-	30,  // 25: axle.hub.v1.MadeState.pools:type_name -> axle.hub.v1.MadeMachines
-	31,  // 26: axle.hub.v1.MadeState.conditions:type_name -> axle.hub.v1.MadeCondition
-	29,  // 27: axle.hub.v1.MadeState.machines:type_name -> axle.hub.v1.MadeMachine
-	2,   // 28: axle.hub.v1.DestroyClusterRequest.management:type_name -> axle.hub.v1.Management
-	15,  // 29: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	169, // 30: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
-	2,   // 31: axle.hub.v1.UpdateClusterRequest.management:type_name -> axle.hub.v1.Management
-	170, // 32: axle.hub.v1.UpdateClusterRequest.set:type_name -> axle.hub.v1.UpdateClusterRequest.SetEntry
-	39,  // 33: axle.hub.v1.UpdateClusterRequest.pool:type_name -> axle.hub.v1.PoolSize
-	2,   // 34: axle.hub.v1.MoveClusterRequest.management:type_name -> axle.hub.v1.Management
-	15,  // 35: axle.hub.v1.MoveClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	42,  // 36: axle.hub.v1.MoveClusterResponse.changes:type_name -> axle.hub.v1.MoveChange
-	45,  // 37: axle.hub.v1.EnrollmentResponse.steps:type_name -> axle.hub.v1.EnrollmentStep
-	2,   // 38: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
-	52,  // 39: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
-	50,  // 40: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
-	1,   // 41: axle.hub.v1.Repository.managed_by:type_name -> axle.hub.v1.Manager
-	51,  // 42: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
-	49,  // 43: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
-	56,  // 44: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	50,  // 45: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	2,   // 46: axle.hub.v1.CreateRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	56,  // 47: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	50,  // 48: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	2,   // 49: axle.hub.v1.UpdateRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 50: axle.hub.v1.DeleteRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	1,   // 51: axle.hub.v1.Webhook.managed_by:type_name -> axle.hub.v1.Manager
-	62,  // 52: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
-	2,   // 53: axle.hub.v1.CreateWebhookRequest.management:type_name -> axle.hub.v1.Management
-	62,  // 54: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
-	2,   // 55: axle.hub.v1.DeleteWebhookRequest.management:type_name -> axle.hub.v1.Management
-	174, // 56: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
-	71,  // 57: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
-	72,  // 58: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
-	75,  // 59: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
-	70,  // 60: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
-	1,   // 61: axle.hub.v1.Service.managed_by:type_name -> axle.hub.v1.Manager
-	73,  // 62: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
-	72,  // 63: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
-	79,  // 64: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	78,  // 65: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
-	72,  // 66: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
-	78,  // 67: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
-	69,  // 68: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
-	79,  // 69: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	79,  // 70: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	174, // 71: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 72: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
-	79,  // 73: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	174, // 74: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 75: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
-	79,  // 76: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	174, // 77: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 78: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
-	69,  // 79: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
-	79,  // 80: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	79,  // 81: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	79,  // 82: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	92,  // 83: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
-	92,  // 84: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
-	79,  // 85: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	79,  // 86: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	79,  // 87: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	79,  // 88: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	98,  // 89: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
-	70,  // 90: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
-	79,  // 91: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	79,  // 92: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	2,   // 93: axle.hub.v1.DeleteServiceRequest.management:type_name -> axle.hub.v1.Management
-	1,   // 94: axle.hub.v1.Token.managed_by:type_name -> axle.hub.v1.Manager
-	101, // 95: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
-	101, // 96: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	171, // 97: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	2,   // 98: axle.hub.v1.CreateBootstrapTokenRequest.management:type_name -> axle.hub.v1.Management
-	109, // 99: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	173, // 100: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
-	2,   // 101: axle.hub.v1.SyncWindowList.management:type_name -> axle.hub.v1.Management
-	1,   // 102: axle.hub.v1.SyncWindowList.managed_by:type_name -> axle.hub.v1.Manager
-	117, // 103: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
-	116, // 104: axle.hub.v1.HubStatus.backups:type_name -> axle.hub.v1.Backups
-	124, // 105: axle.hub.v1.AtRiskResponse.risks:type_name -> axle.hub.v1.Risk
-	2,   // 106: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
-	133, // 107: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
-	1,   // 108: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
-	79,  // 109: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	136, // 110: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
-	137, // 111: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
-	172, // 112: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
-	1,   // 113: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
-	138, // 114: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
-	138, // 115: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 116: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
-	138, // 117: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 118: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 119: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
-	138, // 120: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
-	138, // 121: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
-	2,   // 122: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 123: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
-	151, // 124: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
-	79,  // 125: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	161, // 126: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
-	162, // 127: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
-	163, // 128: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
-	164, // 129: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
-	3,   // 130: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	4,   // 131: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	8,   // 132: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	10,  // 133: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	11,  // 134: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	12,  // 135: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
-	13,  // 136: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	16,  // 137: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	18,  // 138: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	19,  // 139: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	21,  // 140: axle.hub.v1.Clusters.GetTemplateVariables:input_type -> axle.hub.v1.GetTemplateVariablesRequest
-	38,  // 141: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	40,  // 142: axle.hub.v1.Clusters.Move:input_type -> axle.hub.v1.MoveClusterRequest
-	46,  // 143: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	47,  // 144: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	34,  // 145: axle.hub.v1.Clusters.Destroy:input_type -> axle.hub.v1.DestroyClusterRequest
-	25,  // 146: axle.hub.v1.Clusters.ReplaceMachine:input_type -> axle.hub.v1.ReplaceMachineRequest
-	36,  // 147: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
-	43,  // 148: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
-	175, // 149: axle.hub.v1.Clusters.Readiness:input_type -> axle.hub.v1.ReadinessRequest
-	32,  // 150: axle.hub.v1.Clusters.AdminKubeconfig:input_type -> axle.hub.v1.AdminKubeconfigRequest
-	176, // 151: axle.hub.v1.Clusters.ListComponents:input_type -> axle.hub.v1.ListComponentsRequest
-	177, // 152: axle.hub.v1.Clusters.InstallComponents:input_type -> axle.hub.v1.InstallComponentsRequest
-	53,  // 153: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	55,  // 154: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	57,  // 155: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	58,  // 156: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	59,  // 157: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	60,  // 158: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	63,  // 159: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	65,  // 160: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	67,  // 161: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	80,  // 162: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	82,  // 163: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	83,  // 164: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	84,  // 165: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	85,  // 166: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	87,  // 167: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	93,  // 168: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	94,  // 169: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	95,  // 170: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	96,  // 171: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	99,  // 172: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	88,  // 173: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	89,  // 174: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	100, // 175: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	159, // 176: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	134, // 177: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	76,  // 178: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	139, // 179: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	141, // 180: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	142, // 181: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	143, // 182: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	144, // 183: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	146, // 184: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	148, // 185: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	149, // 186: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	152, // 187: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	154, // 188: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	155, // 189: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	157, // 190: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	103, // 191: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	105, // 192: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	106, // 193: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	107, // 194: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	110, // 195: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	127, // 196: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	128, // 197: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	129, // 198: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	130, // 199: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	131, // 200: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	114, // 201: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	125, // 202: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	118, // 203: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	120, // 204: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	112, // 205: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	113, // 206: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	122, // 207: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
-	102, // 208: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	5,   // 209: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	9,   // 210: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	6,   // 211: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	6,   // 212: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	6,   // 213: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	14,  // 214: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	17,  // 215: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	15,  // 216: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	35,  // 217: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	22,  // 218: axle.hub.v1.Clusters.GetTemplateVariables:output_type -> axle.hub.v1.TemplateVariables
-	15,  // 219: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	41,  // 220: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
-	15,  // 221: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	48,  // 222: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	15,  // 223: axle.hub.v1.Clusters.Destroy:output_type -> axle.hub.v1.Cluster
-	15,  // 224: axle.hub.v1.Clusters.ReplaceMachine:output_type -> axle.hub.v1.Cluster
-	37,  // 225: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
-	44,  // 226: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
-	178, // 227: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
-	33,  // 228: axle.hub.v1.Clusters.AdminKubeconfig:output_type -> axle.hub.v1.AdminKubeconfigResponse
-	179, // 229: axle.hub.v1.Clusters.ListComponents:output_type -> axle.hub.v1.ListComponentsResponse
-	180, // 230: axle.hub.v1.Clusters.InstallComponents:output_type -> axle.hub.v1.InstallComponentsResponse
-	54,  // 231: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	49,  // 232: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	49,  // 233: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	49,  // 234: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	49,  // 235: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	61,  // 236: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	64,  // 237: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	66,  // 238: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	68,  // 239: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	81,  // 240: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	69,  // 241: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	69,  // 242: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	69,  // 243: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	86,  // 244: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	69,  // 245: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	69,  // 246: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	69,  // 247: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	69,  // 248: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	97,  // 249: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	69,  // 250: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	90,  // 251: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	90,  // 252: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	69,  // 253: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	160, // 254: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	135, // 255: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	77,  // 256: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	140, // 257: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	138, // 258: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	138, // 259: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	138, // 260: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	145, // 261: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	147, // 262: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	138, // 263: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	150, // 264: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	153, // 265: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	156, // 266: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	156, // 267: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	158, // 268: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	104, // 269: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	102, // 270: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	102, // 271: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	108, // 272: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	111, // 273: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	132, // 274: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	132, // 275: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	132, // 276: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	132, // 277: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	132, // 278: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	115, // 279: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	126, // 280: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	119, // 281: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	121, // 282: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	113, // 283: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	113, // 284: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	123, // 285: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
-	208, // [208:286] is the sub-list for method output_type
-	130, // [130:208] is the sub-list for method input_type
-	130, // [130:130] is the sub-list for extension type_name
-	130, // [130:130] is the sub-list for extension extendee
-	0,   // [0:130] is the sub-list for field type_name
+	24,  // 13: axle.hub.v1.Cluster.origin:type_name -> axle.hub.v1.ClusterOrigin
+	16,  // 14: axle.hub.v1.Cluster.orphans:type_name -> axle.hub.v1.OrphanedService
+	169, // 15: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	15,  // 16: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
+	170, // 17: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	2,   // 18: axle.hub.v1.CreateClusterRequest.management:type_name -> axle.hub.v1.Management
+	21,  // 19: axle.hub.v1.CreateClusterRequest.from_template:type_name -> axle.hub.v1.FromTemplate
+	171, // 20: axle.hub.v1.FromTemplate.set:type_name -> axle.hub.v1.FromTemplate.SetEntry
+	31,  // 21: axle.hub.v1.ClusterOrigin.state:type_name -> axle.hub.v1.MadeState
+	29,  // 22: axle.hub.v1.ClusterOrigin.cleanup:type_name -> axle.hub.v1.ClusterCleanup
+	25,  // 23: axle.hub.v1.ClusterOrigin.replacements:type_name -> axle.hub.v1.MachineReplacement
+	30,  // 24: axle.hub.v1.ClusterCleanup.left:type_name -> axle.hub.v1.CleanupObject
+	33,  // 25: axle.hub.v1.MadeState.control_plane:type_name -> axle.hub.v1.MadeMachines
+	33,  // 26: axle.hub.v1.MadeState.pools:type_name -> axle.hub.v1.MadeMachines
+	34,  // 27: axle.hub.v1.MadeState.conditions:type_name -> axle.hub.v1.MadeCondition
+	32,  // 28: axle.hub.v1.MadeState.machines:type_name -> axle.hub.v1.MadeMachine
+	2,   // 29: axle.hub.v1.DestroyClusterRequest.management:type_name -> axle.hub.v1.Management
+	15,  // 30: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
+	172, // 31: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	2,   // 32: axle.hub.v1.UpdateClusterRequest.management:type_name -> axle.hub.v1.Management
+	173, // 33: axle.hub.v1.UpdateClusterRequest.set:type_name -> axle.hub.v1.UpdateClusterRequest.SetEntry
+	42,  // 34: axle.hub.v1.UpdateClusterRequest.pool:type_name -> axle.hub.v1.PoolSize
+	2,   // 35: axle.hub.v1.MoveClusterRequest.management:type_name -> axle.hub.v1.Management
+	15,  // 36: axle.hub.v1.MoveClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
+	45,  // 37: axle.hub.v1.MoveClusterResponse.changes:type_name -> axle.hub.v1.MoveChange
+	48,  // 38: axle.hub.v1.EnrollmentResponse.steps:type_name -> axle.hub.v1.EnrollmentStep
+	2,   // 39: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
+	55,  // 40: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
+	53,  // 41: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
+	1,   // 42: axle.hub.v1.Repository.managed_by:type_name -> axle.hub.v1.Manager
+	54,  // 43: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
+	52,  // 44: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
+	59,  // 45: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	53,  // 46: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	2,   // 47: axle.hub.v1.CreateRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	59,  // 48: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	53,  // 49: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	2,   // 50: axle.hub.v1.UpdateRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 51: axle.hub.v1.DeleteRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	1,   // 52: axle.hub.v1.Webhook.managed_by:type_name -> axle.hub.v1.Manager
+	65,  // 53: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
+	2,   // 54: axle.hub.v1.CreateWebhookRequest.management:type_name -> axle.hub.v1.Management
+	65,  // 55: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
+	2,   // 56: axle.hub.v1.DeleteWebhookRequest.management:type_name -> axle.hub.v1.Management
+	177, // 57: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	74,  // 58: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
+	75,  // 59: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
+	78,  // 60: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
+	73,  // 61: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
+	1,   // 62: axle.hub.v1.Service.managed_by:type_name -> axle.hub.v1.Manager
+	76,  // 63: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
+	75,  // 64: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
+	82,  // 65: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	81,  // 66: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
+	75,  // 67: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
+	81,  // 68: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
+	72,  // 69: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
+	82,  // 70: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	82,  // 71: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	177, // 72: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 73: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
+	82,  // 74: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	177, // 75: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 76: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
+	82,  // 77: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	177, // 78: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 79: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
+	72,  // 80: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
+	82,  // 81: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	82,  // 82: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	82,  // 83: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	95,  // 84: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
+	95,  // 85: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
+	82,  // 86: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	82,  // 87: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	82,  // 88: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	82,  // 89: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	101, // 90: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
+	73,  // 91: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
+	82,  // 92: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	82,  // 93: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	2,   // 94: axle.hub.v1.DeleteServiceRequest.management:type_name -> axle.hub.v1.Management
+	1,   // 95: axle.hub.v1.Token.managed_by:type_name -> axle.hub.v1.Manager
+	104, // 96: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
+	104, // 97: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
+	174, // 98: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	2,   // 99: axle.hub.v1.CreateBootstrapTokenRequest.management:type_name -> axle.hub.v1.Management
+	112, // 100: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
+	176, // 101: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	2,   // 102: axle.hub.v1.SyncWindowList.management:type_name -> axle.hub.v1.Management
+	1,   // 103: axle.hub.v1.SyncWindowList.managed_by:type_name -> axle.hub.v1.Manager
+	120, // 104: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
+	119, // 105: axle.hub.v1.HubStatus.backups:type_name -> axle.hub.v1.Backups
+	127, // 106: axle.hub.v1.AtRiskResponse.risks:type_name -> axle.hub.v1.Risk
+	2,   // 107: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
+	136, // 108: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
+	1,   // 109: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
+	82,  // 110: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	139, // 111: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
+	140, // 112: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
+	175, // 113: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	1,   // 114: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
+	141, // 115: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
+	141, // 116: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 117: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
+	141, // 118: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 119: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 120: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
+	141, // 121: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
+	141, // 122: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
+	2,   // 123: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 124: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
+	154, // 125: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
+	82,  // 126: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	164, // 127: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
+	165, // 128: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
+	166, // 129: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
+	167, // 130: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
+	3,   // 131: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	4,   // 132: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	8,   // 133: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	10,  // 134: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	11,  // 135: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	12,  // 136: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
+	13,  // 137: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	17,  // 138: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	19,  // 139: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	20,  // 140: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	22,  // 141: axle.hub.v1.Clusters.GetTemplateVariables:input_type -> axle.hub.v1.GetTemplateVariablesRequest
+	41,  // 142: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	43,  // 143: axle.hub.v1.Clusters.Move:input_type -> axle.hub.v1.MoveClusterRequest
+	49,  // 144: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	50,  // 145: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	37,  // 146: axle.hub.v1.Clusters.Destroy:input_type -> axle.hub.v1.DestroyClusterRequest
+	26,  // 147: axle.hub.v1.Clusters.ReplaceMachine:input_type -> axle.hub.v1.ReplaceMachineRequest
+	27,  // 148: axle.hub.v1.Clusters.SettleOrphan:input_type -> axle.hub.v1.SettleOrphanRequest
+	39,  // 149: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
+	46,  // 150: axle.hub.v1.Clusters.Enrollment:input_type -> axle.hub.v1.EnrollmentRequest
+	178, // 151: axle.hub.v1.Clusters.Readiness:input_type -> axle.hub.v1.ReadinessRequest
+	35,  // 152: axle.hub.v1.Clusters.AdminKubeconfig:input_type -> axle.hub.v1.AdminKubeconfigRequest
+	179, // 153: axle.hub.v1.Clusters.ListComponents:input_type -> axle.hub.v1.ListComponentsRequest
+	180, // 154: axle.hub.v1.Clusters.InstallComponents:input_type -> axle.hub.v1.InstallComponentsRequest
+	56,  // 155: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	58,  // 156: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	60,  // 157: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	61,  // 158: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	62,  // 159: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	63,  // 160: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	66,  // 161: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	68,  // 162: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	70,  // 163: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	83,  // 164: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	85,  // 165: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	86,  // 166: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	87,  // 167: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	88,  // 168: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	90,  // 169: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	96,  // 170: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	97,  // 171: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	98,  // 172: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	99,  // 173: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	102, // 174: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	91,  // 175: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	92,  // 176: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	103, // 177: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	162, // 178: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	137, // 179: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	79,  // 180: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	142, // 181: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	144, // 182: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	145, // 183: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	146, // 184: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	147, // 185: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	149, // 186: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	151, // 187: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	152, // 188: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	155, // 189: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	157, // 190: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	158, // 191: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	160, // 192: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	106, // 193: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	108, // 194: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	109, // 195: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	110, // 196: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	113, // 197: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	130, // 198: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	131, // 199: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	132, // 200: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	133, // 201: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	134, // 202: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	117, // 203: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	128, // 204: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	121, // 205: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	123, // 206: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	115, // 207: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	116, // 208: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	125, // 209: axle.hub.v1.Hub.AtRisk:input_type -> axle.hub.v1.AtRiskRequest
+	105, // 210: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 211: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 212: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 213: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 214: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 215: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 216: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	18,  // 217: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 218: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	38,  // 219: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	23,  // 220: axle.hub.v1.Clusters.GetTemplateVariables:output_type -> axle.hub.v1.TemplateVariables
+	15,  // 221: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	44,  // 222: axle.hub.v1.Clusters.Move:output_type -> axle.hub.v1.MoveClusterResponse
+	15,  // 223: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	51,  // 224: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	15,  // 225: axle.hub.v1.Clusters.Destroy:output_type -> axle.hub.v1.Cluster
+	15,  // 226: axle.hub.v1.Clusters.ReplaceMachine:output_type -> axle.hub.v1.Cluster
+	28,  // 227: axle.hub.v1.Clusters.SettleOrphan:output_type -> axle.hub.v1.SettleOrphanResponse
+	40,  // 228: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
+	47,  // 229: axle.hub.v1.Clusters.Enrollment:output_type -> axle.hub.v1.EnrollmentResponse
+	181, // 230: axle.hub.v1.Clusters.Readiness:output_type -> axle.hub.v1.ReadinessResponse
+	36,  // 231: axle.hub.v1.Clusters.AdminKubeconfig:output_type -> axle.hub.v1.AdminKubeconfigResponse
+	182, // 232: axle.hub.v1.Clusters.ListComponents:output_type -> axle.hub.v1.ListComponentsResponse
+	183, // 233: axle.hub.v1.Clusters.InstallComponents:output_type -> axle.hub.v1.InstallComponentsResponse
+	57,  // 234: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	52,  // 235: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	52,  // 236: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	52,  // 237: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	52,  // 238: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	64,  // 239: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	67,  // 240: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	69,  // 241: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	71,  // 242: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	84,  // 243: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	72,  // 244: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	72,  // 245: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	72,  // 246: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	89,  // 247: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	72,  // 248: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	72,  // 249: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	72,  // 250: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	72,  // 251: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	100, // 252: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	72,  // 253: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	93,  // 254: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	93,  // 255: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	72,  // 256: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	163, // 257: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	138, // 258: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	80,  // 259: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	143, // 260: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	141, // 261: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	141, // 262: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	141, // 263: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	148, // 264: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	150, // 265: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	141, // 266: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	153, // 267: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	156, // 268: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	159, // 269: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	159, // 270: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	161, // 271: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	107, // 272: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	105, // 273: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	105, // 274: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	111, // 275: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	114, // 276: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	135, // 277: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	135, // 278: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	135, // 279: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	135, // 280: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	135, // 281: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	118, // 282: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	129, // 283: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	122, // 284: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	124, // 285: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	116, // 286: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	116, // 287: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	126, // 288: axle.hub.v1.Hub.AtRisk:output_type -> axle.hub.v1.AtRiskResponse
+	210, // [210:289] is the sub-list for method output_type
+	131, // [131:210] is the sub-list for method input_type
+	131, // [131:131] is the sub-list for extension type_name
+	131, // [131:131] is the sub-list for extension extendee
+	0,   // [0:131] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }
@@ -13749,14 +13949,14 @@ func file_hub_v1_hub_proto_init() {
 	file_hub_v1_readiness_proto_init()
 	file_hub_v1_spec_proto_init()
 	file_hub_v1_hub_proto_msgTypes[12].OneofWrappers = []any{}
-	file_hub_v1_hub_proto_msgTypes[39].OneofWrappers = []any{}
+	file_hub_v1_hub_proto_msgTypes[42].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   173,
+			NumMessages:   176,
 			NumExtensions: 0,
 			NumServices:   13,
 		},

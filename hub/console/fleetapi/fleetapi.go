@@ -30,6 +30,7 @@ const maxMessage = 300
 type Fleet interface {
 	ServicesByID(ctx context.Context, ids []string) (map[string]fleet.ServiceView, error)
 	ClustersByID(ctx context.Context, ids []string, tally func(id string) fleet.Tally) (map[string]fleet.ClusterView, error)
+	Orphans(ctx context.Context, reach identity.Reach, limit int) ([]fleet.Orphan, error)
 }
 
 // API implements the calls. All fields are required.

@@ -20,6 +20,8 @@ import (
 const (
 	// mostNeeds is how many items of NeedsYou are returned.
 	mostNeeds = 50
+	// mostOrphans is how many services are counted that the hub does not know.
+	mostOrphans = 1000
 	// standardChanges and maxChanges are the default and the most changes; readAtOnce is
 	// how many events are read for them, because many may become one.
 	standardChanges = 50
@@ -98,6 +100,11 @@ func (s *API) NeedsYou(ctx context.Context, r *connect.Request[hubv1.NeedsYouReq
 	items = append(items, item("service_failed", n.Failed, "service", "failed", "/services?verdict=Failed"+scope, named("axle services get", n.Failed)))
 	items = append(items, item("service_held", n.Held, "service", "held: a sync cannot be done safely", "/services?sync=Held"+scope, named("axle services get", n.Held)))
 	items = append(items, item("cluster_stale", n.Stale, "cluster", "stale: no agent polls", "/clusters?verdict=Stale"+scope, named("axle clusters get", n.Stale)))
+	orphans, err := s.orphans(ctx, project, reach)
+	if err != nil {
+		return nil, err
+	}
+	items = append(items, orphans...)
 	pending := item("cluster_pending", n.Pending, "cluster", "waiting for approval", "/clusters?verdict=Pending"+scope, named("axle clusters get", n.Pending))
 	if n.Pending.Count == 1 {
 		pending.Command = named("axle clusters approve", n.Pending)
@@ -167,6 +174,31 @@ func pageOf(list, name string) string {
 		path += "/" + url.PathEscape(part)
 	}
 	return path
+}
+
+// orphans are the services of each cluster that the hub does not know.
+func (s *API) orphans(ctx context.Context, project string, reach identity.Reach) (items []*hubv1.NeedsYouItem, err error) {
+	if reach, err = s.narrow(reach, project); err != nil {
+		return nil, err
+	}
+	all, err := s.Fleet.Orphans(ctx, reach, mostOrphans)
+	for _, o := range all {
+		if len(items) == 0 || items[len(items)-1].GetHref() != pageOf("/clusters", o.Cluster) {
+			items = append(items, &hubv1.NeedsYouItem{Kind: "service_orphaned", Href: pageOf("/clusters", o.Cluster), Command: "axle clusters orphans list " + o.Cluster, Message: short(o.Message)})
+		}
+		of := items[len(items)-1]
+		if of.Count++; len(of.Examples) < 3 {
+			of.Examples = append(of.Examples, o.ServiceID)
+		}
+		if of.Since == 0 || o.ReportedAt < of.Since {
+			of.Since = o.ReportedAt
+		}
+		of.Title = fmt.Sprintf("Cluster %s has a service that the hub does not know.", o.Cluster)
+		if of.Count > 1 {
+			of.Title, of.Message = fmt.Sprintf("Cluster %s has %d services that the hub does not know.", o.Cluster, of.Count), ""
+		}
+	}
+	return items, err
 }
 
 // paused are the rollouts that wait for a person.

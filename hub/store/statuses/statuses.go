@@ -113,12 +113,6 @@ func (t *Table) StatusesByID(ctx context.Context, serviceIDs []string) (map[stri
 	return all, err
 }
 
-// Orphans implements fleet.StatusReader.
-func (t *Table) Orphans(ctx context.Context, clusterID string, limit int) ([]fleet.StoredStatus, error) {
-	return query.All(ctx, t.db, Statuses.Reader(), selectStatuses+
-		"WHERE cluster_id = $1 AND reason = $2 AND NOT EXISTS (SELECT 1 FROM services WHERE services.id = service_id) ORDER BY service_id LIMIT $3", clusterID, fleet.ReasonOrphaned, limit)
-}
-
 // Components implements fleet.StatusReader.
 func (t *Table) Components(ctx context.Context, serviceID string) ([]byte, error) {
 	text, _, err := query.One(ctx, t.db, query.Value[string], "SELECT components FROM statuses WHERE service_id = $1", serviceID)

@@ -101,6 +101,8 @@ const (
 	ClustersDestroyProcedure = "/axle.hub.v1.Clusters/Destroy"
 	// ClustersReplaceMachineProcedure is the fully-qualified name of the Clusters's ReplaceMachine RPC.
 	ClustersReplaceMachineProcedure = "/axle.hub.v1.Clusters/ReplaceMachine"
+	// ClustersSettleOrphanProcedure is the fully-qualified name of the Clusters's SettleOrphan RPC.
+	ClustersSettleOrphanProcedure = "/axle.hub.v1.Clusters/SettleOrphan"
 	// ClustersAgentManifestsProcedure is the fully-qualified name of the Clusters's AgentManifests RPC.
 	ClustersAgentManifestsProcedure = "/axle.hub.v1.Clusters/AgentManifests"
 	// ClustersEnrollmentProcedure is the fully-qualified name of the Clusters's Enrollment RPC.
@@ -546,6 +548,9 @@ type ClustersClient interface {
 	// template, in place of which Cluster API makes another. It is repeated without effect
 	// while that goes on.
 	ReplaceMachine(context.Context, *connect.Request[v1.ReplaceMachineRequest]) (*connect.Response[v1.Cluster], error)
+	// SettleOrphan removes a service that a cluster has and the hub does not, or leaves its
+	// objects to nobody. Its row in the list of services goes when the agent has done it.
+	SettleOrphan(context.Context, *connect.Request[v1.SettleOrphanRequest]) (*connect.Response[v1.SettleOrphanResponse], error)
 	// AgentManifests returns the objects that install an agent: of the hub's version,
 	// with its URL, its certificate authority and its registry. It is the one source
 	// for the command line, the chart and every other tool, and changes nothing.
@@ -639,6 +644,12 @@ func NewClustersClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			connect.WithSchema(clustersMethods.ByName("ReplaceMachine")),
 			connect.WithClientOptions(opts...),
 		),
+		settleOrphan: connect.NewClient[v1.SettleOrphanRequest, v1.SettleOrphanResponse](
+			httpClient,
+			baseURL+ClustersSettleOrphanProcedure,
+			connect.WithSchema(clustersMethods.ByName("SettleOrphan")),
+			connect.WithClientOptions(opts...),
+		),
 		agentManifests: connect.NewClient[v1.AgentManifestsRequest, v1.AgentManifestsResponse](
 			httpClient,
 			baseURL+ClustersAgentManifestsProcedure,
@@ -690,6 +701,7 @@ type clustersClient struct {
 	delete               *connect.Client[v1.DeleteClusterRequest, v1.DeleteClusterResponse]
 	destroy              *connect.Client[v1.DestroyClusterRequest, v1.Cluster]
 	replaceMachine       *connect.Client[v1.ReplaceMachineRequest, v1.Cluster]
+	settleOrphan         *connect.Client[v1.SettleOrphanRequest, v1.SettleOrphanResponse]
 	agentManifests       *connect.Client[v1.AgentManifestsRequest, v1.AgentManifestsResponse]
 	enrollment           *connect.Client[v1.EnrollmentRequest, v1.EnrollmentResponse]
 	readiness            *connect.Client[v1.ReadinessRequest, v1.ReadinessResponse]
@@ -746,6 +758,11 @@ func (c *clustersClient) Destroy(ctx context.Context, req *connect.Request[v1.De
 // ReplaceMachine calls axle.hub.v1.Clusters.ReplaceMachine.
 func (c *clustersClient) ReplaceMachine(ctx context.Context, req *connect.Request[v1.ReplaceMachineRequest]) (*connect.Response[v1.Cluster], error) {
 	return c.replaceMachine.CallUnary(ctx, req)
+}
+
+// SettleOrphan calls axle.hub.v1.Clusters.SettleOrphan.
+func (c *clustersClient) SettleOrphan(ctx context.Context, req *connect.Request[v1.SettleOrphanRequest]) (*connect.Response[v1.SettleOrphanResponse], error) {
+	return c.settleOrphan.CallUnary(ctx, req)
 }
 
 // AgentManifests calls axle.hub.v1.Clusters.AgentManifests.
@@ -809,6 +826,9 @@ type ClustersHandler interface {
 	// template, in place of which Cluster API makes another. It is repeated without effect
 	// while that goes on.
 	ReplaceMachine(context.Context, *connect.Request[v1.ReplaceMachineRequest]) (*connect.Response[v1.Cluster], error)
+	// SettleOrphan removes a service that a cluster has and the hub does not, or leaves its
+	// objects to nobody. Its row in the list of services goes when the agent has done it.
+	SettleOrphan(context.Context, *connect.Request[v1.SettleOrphanRequest]) (*connect.Response[v1.SettleOrphanResponse], error)
 	// AgentManifests returns the objects that install an agent: of the hub's version,
 	// with its URL, its certificate authority and its registry. It is the one source
 	// for the command line, the chart and every other tool, and changes nothing.
@@ -898,6 +918,12 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 		connect.WithSchema(clustersMethods.ByName("ReplaceMachine")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clustersSettleOrphanHandler := connect.NewUnaryHandler(
+		ClustersSettleOrphanProcedure,
+		svc.SettleOrphan,
+		connect.WithSchema(clustersMethods.ByName("SettleOrphan")),
+		connect.WithHandlerOptions(opts...),
+	)
 	clustersAgentManifestsHandler := connect.NewUnaryHandler(
 		ClustersAgentManifestsProcedure,
 		svc.AgentManifests,
@@ -956,6 +982,8 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 			clustersDestroyHandler.ServeHTTP(w, r)
 		case ClustersReplaceMachineProcedure:
 			clustersReplaceMachineHandler.ServeHTTP(w, r)
+		case ClustersSettleOrphanProcedure:
+			clustersSettleOrphanHandler.ServeHTTP(w, r)
 		case ClustersAgentManifestsProcedure:
 			clustersAgentManifestsHandler.ServeHTTP(w, r)
 		case ClustersEnrollmentProcedure:
@@ -1015,6 +1043,10 @@ func (UnimplementedClustersHandler) Destroy(context.Context, *connect.Request[v1
 
 func (UnimplementedClustersHandler) ReplaceMachine(context.Context, *connect.Request[v1.ReplaceMachineRequest]) (*connect.Response[v1.Cluster], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.ReplaceMachine is not implemented"))
+}
+
+func (UnimplementedClustersHandler) SettleOrphan(context.Context, *connect.Request[v1.SettleOrphanRequest]) (*connect.Response[v1.SettleOrphanResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.SettleOrphan is not implemented"))
 }
 
 func (UnimplementedClustersHandler) AgentManifests(context.Context, *connect.Request[v1.AgentManifestsRequest]) (*connect.Response[v1.AgentManifestsResponse], error) {

@@ -16,6 +16,7 @@ const words: Record<string, string> = {
   cluster_stale: 'Stale',
   service_failed: 'Failed',
   service_held: 'Held',
+  service_orphaned: 'Held',
   rollout_paused: 'Paused',
   repository_failed: 'Failed',
   operation_failed: 'Failed',
