@@ -51,7 +51,9 @@ export function Charts() {
         <Chart title="Without some metrics" unit="none" series={requests} notes={['There is no kube_pod_container_status_restarts_total here.']} />
         <Chart title="Loading" unit="none" series={undefined} />
         <Chart title="Empty" unit="none" series={nothing} />
-        <Chart title="Failed" unit="none" series={undefined} error={new ConnectError('prometheus in monitoring of edge-1 answered 503: the server is shutting down', Code.Unavailable)} retry={() => {}} />
+        <Chart title="Refused" unit="none" series={nothing} message="$pod has no value: no series that its query finds has the label pod" />
+        <Chart title="One of two" unit="none" series={requests} message="query 2: 1:14: unexpected character: '$'" />
+        <Chart title="Failed" unit="none" series={undefined} error={new ConnectError('you may not read cluster edge-1; ask for the right to read it', Code.PermissionDenied)} retry={() => {}} />
       </div>
     </>
   )

@@ -91,6 +91,8 @@ it('says that it is late, cut, empty, read or failed', async () => {
   expect(screen.getAllByRole('listitem')).toHaveLength(50)
   rerender(<Chart title="Memory" unit="bytes" series={{ times: [from], lines: [{ name: 'a', values: [null] }] }} />)
   expect(screen.getByText('No samples in this range')).toBeTruthy()
+  rerender(<Chart title="Memory" unit="bytes" series={{ times: [from], lines: [] }} message="$pod has no value" />)
+  expect(screen.getByText('$pod has no value')).toBeTruthy()
   rerender(<Chart title="Memory" unit="bytes" series={undefined} />)
   expect(document.querySelector('[aria-busy="true"]')).toBeTruthy()
   const retry = vi.fn<() => void>()

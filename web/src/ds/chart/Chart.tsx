@@ -1,5 +1,5 @@
 import { ChartLine, Table2 } from 'lucide-react'
-import { type CSSProperties, type KeyboardEvent, memo, useEffect, useId, useMemo, useRef, useState } from 'react'
+import { type KeyboardEvent, memo, useEffect, useId, useMemo, useRef, useState } from 'react'
 import { IconButton } from '../Button'
 import { Panel } from '../Panel'
 import { Skeleton } from '../Skeleton'
@@ -7,7 +7,7 @@ import { Banner, Empty, ErrorPanel } from '../State'
 import { Table } from '../Table'
 import styles from './Chart.module.css'
 import type { PlotHandle } from './plot'
-import { looksOf, mostLines, type Series, summaryOf } from './series'
+import { looksOf, mostLines, noColours, type Series, summaryOf } from './series'
 import { momentOf } from './times'
 import { type Unit, valueOf } from './units'
 import { spanOf } from '#/status/age'
@@ -19,6 +19,8 @@ interface Props {
   series: Series | undefined
   error?: unknown
   retry?: () => void
+  // Why there is nothing, or not everything, in words of the hub.
+  message?: string | undefined
   // How many series the query found, when not all of them came.
   found?: number | undefined
   // How many seconds ago the newest sample is from, when it is late.
@@ -31,11 +33,12 @@ interface Props {
 }
 
 const late = 300
+const none: string[] = []
 const rowsOfTable = 120
 
 // Chart is one graph of lines over time with its legend, and the same as a table. What it
 // shows comes from others: names of lines are texts, whatever is in them.
-export const Chart = memo(function Chart({ title, unit, series, error, retry, found, behind, notes = [], group, height = 180, onZoom }: Props) {
+export const Chart = memo(function Chart({ title, unit, series, error, retry, message, found, behind, notes = none, group, height = 180, onZoom }: Props) {
   const [table, setTable] = useState(false)
   const shown = useMemo(() => (series && series.lines.length > mostLines ? { ...series, lines: series.lines.slice(0, mostLines) } : series), [series])
   const empty = shown !== undefined && shown.lines.every((l) => l.values.every((v) => v === null))
@@ -49,6 +52,7 @@ export const Chart = memo(function Chart({ title, unit, series, error, retry, fo
             {note}
           </Banner>
         ))}
+        {message && !empty && <Banner tone="warn">{message}</Banner>}
         {behind !== undefined && behind >= late && (
           <Banner tone="warn">
             <strong>{spanOf(behind * 1000)} behind.</strong> The newest sample is that old: the source collects late, or not any more.
@@ -61,7 +65,7 @@ export const Chart = memo(function Chart({ title, unit, series, error, retry, fo
             <Skeleton height={height} />
           </div>
         ) : empty ? (
-          <Empty title="No samples in this range">The query is well-formed, and matches nothing here. Another time range may have some.</Empty>
+          <Empty title={message ? 'Nothing to draw' : 'No samples in this range'}>{message || 'The query is well-formed, and matches nothing here. Another time range may have some.'}</Empty>
         ) : (
           <Drawn title={title} unit={unit} series={shown} group={group} height={height} table={table} onZoom={onZoom} />
         )}
@@ -123,6 +127,7 @@ function Drawn({ title, unit, series, group, height, table, onZoom }: DrawnProps
     }
   }, [table, group, height])
 
+  const plain = noColours()
   const last = times.length - 1
   const at = cursor ?? last
   const point = (index: number, from: number | undefined) => {
@@ -184,12 +189,14 @@ function Drawn({ title, unit, series, group, height, table, onZoom }: DrawnProps
       </p>
       <ul className={styles.legend} aria-label={`Lines of ${title}`}>
         {lines.map((l, n) => {
-          const look = looksOf(n, false)
+          const look = looksOf(n, plain)
           return (
             // oxlint-disable-next-line react/no-array-index-key -- two lines may have one name
             <li key={`${l.name} ${n}`}>
               <button type="button" aria-pressed={!hidden.has(l.name)} onClick={() => setHidden(toggled(hidden, l.name))} title={l.name} className={styles.line}>
-                <span className={styles.swatch} data-dash={look.dash.length > 0 || undefined} style={{ '--line': `var(${look.token})` } as CSSProperties} aria-hidden />
+                <svg className={styles.swatch} width="18" height="4" aria-hidden>
+                  <line x1="0" y1="2" x2="18" y2="2" strokeWidth="3" strokeDasharray={look.dash.join(' ') || undefined} style={{ stroke: `var(${look.token})` }} />
+                </svg>
                 <span className={styles.name}>{l.name || 'value'}</span>
                 <span className={styles.value}>{valueOf(cursor === undefined ? summaries[n]!.last : l.values[at], unit)}</span>
               </button>
@@ -197,30 +204,32 @@ function Drawn({ title, unit, series, group, height, table, onZoom }: DrawnProps
           )
         })}
       </ul>
-      <table className={table ? styles.sums : 'visually-hidden'}>
-        <caption className="visually-hidden">{`${title}, from ${momentOf(times[0]!)} to ${momentOf(times[last]!)}`}</caption>
-        <thead>
-          <tr>
-            {['Line', 'Last', 'Lowest', 'Mean', 'Highest'].map((h) => (
-              <th key={h} scope="col">
-                {h}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {lines.map((l, n) => (
-            // oxlint-disable-next-line react/no-array-index-key -- two lines may have one name
-            <tr key={`${l.name} ${n}`}>
-              <th scope="row">{l.name || 'value'}</th>
-              {[summaries[n]!.last, summaries[n]!.low, summaries[n]!.mean, summaries[n]!.high].map((v, i) => (
-                // oxlint-disable-next-line react/no-array-index-key -- columns have no other name
-                <td key={i}>{valueOf(v, unit)}</td>
+      <div className={table ? styles.scroll : 'visually-hidden'}>
+        <table className={styles.sums}>
+          <caption className="visually-hidden">{`${title}, from ${momentOf(times[0]!)} to ${momentOf(times[last]!)}`}</caption>
+          <thead>
+            <tr>
+              {['Line', 'Last', 'Lowest', 'Mean', 'Highest'].map((h) => (
+                <th key={h} scope="col">
+                  {h}
+                </th>
               ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {lines.map((l, n) => (
+              // oxlint-disable-next-line react/no-array-index-key -- two lines may have one name
+              <tr key={`${l.name} ${n}`}>
+                <th scope="row">{l.name || 'value'}</th>
+                {[summaries[n]!.last, summaries[n]!.low, summaries[n]!.mean, summaries[n]!.high].map((v, i) => (
+                  // oxlint-disable-next-line react/no-array-index-key -- columns have no other name
+                  <td key={i}>{valueOf(v, unit)}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </>
   )
 }

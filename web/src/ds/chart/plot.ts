@@ -1,6 +1,6 @@
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { isolated, looksOf, type Series } from './series'
+import { isolated, looksOf, noColours, type Series } from './series'
 import { ticksOf } from './times'
 import { stepsOf, type Unit, valueOf } from './units'
 
@@ -32,7 +32,6 @@ export interface PlotHandle {
 
 const style = () => getComputedStyle(document.documentElement)
 const token = (name: string) => style().getPropertyValue(name).trim()
-const forced = () => matchMedia('(forced-colors: active)').matches
 
 // Only the crosshair is shared: who zooms one graph zooms the page, by its address.
 const shared = (type: string) => type === 'mousemove' || type === 'mouseleave'
@@ -51,7 +50,7 @@ function optionsOf(input: PlotInput, width: number): uPlot.Options {
       y: { range: (_u, low, high) => (low === null || high === null ? [0, 1] : uPlot.rangeNum(Math.min(0, low), high === 0 && low === 0 ? 1 : Math.max(0, high), 0.1, true)) },
     },
     axes: [
-      { ...axis, space: 64, values: (_u, splits, _i, _s, increment) => ticksOf(splits, increment) },
+      { ...axis, size: 28, space: 64, values: (_u, splits, _i, _s, increment) => ticksOf(splits, increment) },
       { ...axis, size: 72, space: 32, incrs: stepsOf(unit), values: (_u, splits) => splits.map((v) => valueOf(v, unit)) },
     ],
     cursor: {
@@ -63,7 +62,7 @@ function optionsOf(input: PlotInput, width: number): uPlot.Options {
     series: [
       {},
       ...series.lines.map((line, n) => {
-        const { dash } = looksOf(n, forced())
+        const { dash } = looksOf(n, noColours())
         return {
           label: line.name,
           show: !input.hidden.has(line.name),

@@ -81,6 +81,9 @@ export function gridOf(from: number, to: number, step: number, found: Points[]):
 const colours = 8
 const dashes: number[][] = [[], [8, 4], [2, 3], [10, 3, 2, 3]]
 
+// noColours reports whether the person has colours of their own.
+export const noColours = () => matchMedia('(forced-colors: active)').matches
+
 // looksOf gives the nth line one of eight colours; the next eight are dashed. Without colours,
 // every line has its own dashes as far as they go.
 export function looksOf(n: number, noColours: boolean): { token: string; dash: number[] } {
