@@ -36,7 +36,7 @@ node: deps kubedev nodedev ## a real node with images of this checkout: kubelet,
 test: export AXLE_PROGRAMS := built
 test: suite ## everything that must hold (RUN=Name runs one test by name); ends with a table of what it took
 	@$(SUITE) start
-	@$(SUITE) control-plane -- $(MAKE) --no-print-directory deps kubedev capidev
+	@$(SUITE) control-plane -- $(MAKE) --no-print-directory deps kubedev capidev stores
 	@$(SUITE) programs -- $(MAKE) --no-print-directory programs
 	$(if $(RUN),,@echo "== the console")
 	$(if $(RUN),,$(SUITE) console -- npm --prefix web run lint && $(SUITE) console -- npm --prefix web test)
@@ -57,7 +57,7 @@ attack: deps kubedev ## play the attacks of docs/security.md on a hub, one line 
 suite: ## build what runs the tests' steps into bin/suite
 	@CGO_ENABLED=0 go build -trimpath -o $(SUITE) ./cmd/dev/suite
 
-race-all: deps kubedev capidev web ## all packages under the race detector, not only those of make test; records the commit in test/race-passed.txt
+race-all: deps kubedev capidev stores web ## all packages under the race detector, not only those of make test; records the commit in test/race-passed.txt
 	packages=$$($(PACKAGES) all); go test $(RACED) $$packages
 	$(if $(RUN),,@test -z "$$(git status --porcelain)" && git rev-parse HEAD > test/race-passed.txt || echo "not recorded: the checkout has changes")
 
@@ -91,6 +91,9 @@ kubedev: ## build the Kubernetes control plane of the test bed (once, cached by 
 
 capidev: ## build the core manager of Cluster API for the test bed, 2 minutes (once, cached by content)
 	@./test/capi/build.sh
+
+stores: ## build VictoriaLogs and kube-state-metrics for the test bed, 2 minutes (once, cached by content)
+	@./test/stores/build.sh
 
 nodedev: ## build the kubelet and kube-proxy of the real node (once, cached by content)
 	@./test/kube/build.sh test/node/nodedev kubelet kube-proxy
@@ -203,7 +206,7 @@ dashboard-pictures: deps ## draw deploy/dashboards from real metrics into docs/p
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev dashboard-pictures $(ARGS)
 
-soak: suite deps kubedev capidev nodedev opentofu web ## everything under the race detector, and a race that it must find, the docs site, a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, 10 clusters of a template at once, a list of 1 GiB, a watched list of 100,000 services, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, all attacks, a mutation of each package of the clients and of the operator, panics that cached tests must not hide; records the run in test/soak-record.txt (RUN=scale_1_3_5_2 plays one)
+soak: suite deps kubedev capidev stores nodedev opentofu web ## everything under the race detector, and a race that it must find, the docs site, a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, 10 clusters of a template at once, a list of 1 GiB, a watched list of 100,000 services, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, all attacks, a mutation of each package of the clients and of the operator, panics that cached tests must not hide; records the run in test/soak-record.txt (RUN=scale_1_3_5_2 plays one)
 	@RUN='$(RUN)' ./test/soak.sh
 
 conformance-suite: ## build Kubernetes' end-to-end tests (once, cached by content)
@@ -236,10 +239,10 @@ argo-health: ## run every health script of a checkout of Argo CD, with its own c
 fuzz: ## run every fuzz test for FUZZTIME (30s), each within 1 GiB of memory
 	@./test/fuzz.sh $(FUZZTIME)
 
-flakes: deps kubedev capidev web ## run the tests that start processes 5 times in 0.67 of a processor and 5 times beside a load of 8, a day (COUNT LOAD PACKAGES='./test/pg')
+flakes: deps kubedev capidev stores web ## run the tests that start processes 5 times in 0.67 of a processor and 5 times beside a load of 8, a day (COUNT LOAD PACKAGES='./test/pg')
 	@./test/flakes.sh
 
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test quick gofmt attack programs suite race-all build pages docs web release image-lock deps kubedev capidev nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-shares bench-fanout bench-terraform bench-capi bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean capi template
+.PHONY: help demo node test quick gofmt attack programs suite race-all build pages docs web release image-lock deps kubedev capidev stores nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-shares bench-fanout bench-terraform bench-capi bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean capi template

@@ -11,6 +11,9 @@ command -v kubectl >/dev/null || missing+=(kubectl)
 for tool in busybox curl jq openssl; do # the jobs of examples/ci and install.sh
 	command -v "$tool" >/dev/null || missing+=("$tool")
 done
+command -v prometheus >/dev/null || missing+=(prometheus)
+command -v prometheus-alertmanager >/dev/null || missing+=(prometheus-alertmanager)
+command -v victoria-metrics >/dev/null || missing+=(victoria-metrics)
 command -v rpm >/dev/null || missing+=(rpm) # packages are installed, on a machine of their own
 [ -x /usr/lib/systemd/systemd ] || missing+=(systemd)
 command -v nsenter >/dev/null || missing+=(util-linux)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/bin"
@@ -83,6 +85,34 @@ func (p processes) wait(t *testing.T, name string, condition func(*corev1.Pod) b
 		return err
 	})
 	return pod
+}
+
+// metrics are what the kubelet serves as cAdvisor does.
+func (p processes) metrics(t *testing.T) string {
+	t.Helper()
+	config, err := p.ConfigFor("scraper")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := p.KubeletAddress(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.CloseIdleConnections()
+	resp, err := client.Get("https://" + address + "/metrics/cadvisor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s, %v: %s", resp.Status, err, text)
+	}
+	return string(text)
 }
 
 func greeterPod(name string, policy corev1.RestartPolicy, args ...string) *corev1.Pod {
@@ -182,6 +212,22 @@ func TestProcessPods(t *testing.T) {
 		out, err := exec.CommandContext(ctx, "script", "-qec", line, "/dev/null").CombinedOutput()
 		if err != nil || !bytes.Contains(out, []byte("on a pts")) {
 			t.Errorf("exec -it says %q, %v", out, err)
+		}
+	})
+	t.Run("what its processes use", func(t *testing.T) {
+		text := p.metrics(t)
+		for _, name := range []string{"container_cpu_usage_seconds_total", "container_memory_working_set_bytes", "container_start_time_seconds"} {
+			series := regexp.MustCompile(`(?m)^` + name + `\{[^}]*container="greeter"[^}]*namespace="` + p.namespace + `",pod="web"\} (\S+)$`)
+			found := series.FindStringSubmatch(text)
+			if found == nil {
+				t.Fatalf("no %s of the pod:\n%s", name, text)
+			}
+			if value, err := strconv.ParseFloat(found[1], 64); err != nil || name != "container_cpu_usage_seconds_total" && value < 1<<20 {
+				t.Errorf("%s is %s, %v", name, found[1], err)
+			}
+		}
+		if !regexp.MustCompile(`container_network_receive_bytes_total\{[^}]*pod="web"\} [1-9]`).MatchString(text) {
+			t.Errorf("no network of the pod:\n%s", text)
 		}
 	})
 	t.Run("cp", func(t *testing.T) {

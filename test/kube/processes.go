@@ -4,12 +4,16 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"maps"
+	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/axle-cd/axle/internal/child"
@@ -97,4 +101,18 @@ func (c *Cluster) startKubelet(ctx context.Context, client kubernetes.Interface)
 		}
 	})
 	return eventually.Wait(ctx, startLimit, func() error { return nodeReady(ctx, client, ProcessNode) })
+}
+
+// KubeletAddress is where the process kubelet listens, for a client with a certificate of
+// the cluster's authority (ConfigFor). It serves what the containers use under /metrics/cadvisor.
+func (c *Cluster) KubeletAddress(ctx context.Context) (string, error) {
+	client, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		return "", err
+	}
+	node, err := client.CoreV1().Nodes().Get(ctx, ProcessNode, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("find the process kubelet of cluster %s: %w", c.cfg.Name, err)
+	}
+	return net.JoinHostPort(loopback, strconv.Itoa(int(node.Status.DaemonEndpoints.KubeletEndpoint.Port))), nil
 }

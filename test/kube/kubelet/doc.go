@@ -19,7 +19,8 @@
 // configuration does, then find nothing there.
 //
 // It reports status, restarts and exit codes as a kubelet does, with a shorter
-// back-off, and serves logs, exec, attach and port-forward. It supports Secret,
+// back-off, and serves logs, exec, attach, port-forward and, as cAdvisor does, what the
+// containers use (/metrics/cadvisor). It supports Secret,
 // ConfigMap, projected, downward API, emptyDir and hostPath volumes, and claims bound
 // to a hostPath volume; it refreshes those from the API every 5 s. It cannot be restarted: its pods end with it. Package
 // kube starts it. The caller's Start must tie the life of each process to this one.

@@ -23,6 +23,7 @@ const idleLimit = 4 * time.Hour
 func (k *Kubelet) server() *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") })
+	mux.HandleFunc("/metrics/cadvisor", k.serveMetrics)
 	mux.HandleFunc("/containerLogs/{namespace}/{pod}/{container}", k.serveLogs)
 	for _, uid := range []string{"", "{uid}/"} {
 		mux.HandleFunc("/exec/{namespace}/{pod}/"+uid+"{container}", k.serveExec)
