@@ -107,3 +107,23 @@ func TestDependsOnAnotherCluster(t *testing.T) {
 	s.exits(0, "get services edge-1/web -o yaml", "dependencies:\n  - name: cache\n  - cluster: core\n    name: db\n")
 	s.exits(1, "services update core/db --depends-on edge-1/web", "services would wait for each other: db → edge-1/web → db")
 }
+
+// TestAProjectWithoutAnAccountIsNoted holds that whoever makes a cluster or a service in a
+// project reads at once that nothing of it is applied without an account, and how to name one.
+func TestAProjectWithoutAnAccountIsNoted(t *testing.T) {
+	s := newShell(t)
+	const note = "nothing of them is applied without one; name one for all of them with: axle projects update shop --service-account NAME"
+	s.exits(0, "projects create shop")
+	s.exits(0, "repos add fleet https://git.invalid/fleet --timeout 0")
+	s.exits(0, "clusters create shop-1 --project shop", note)
+	s.exits(0, "services create shop-1/web --repo fleet --ref main --folder web", note)
+	s.exits(0, "projects update shop --service-account deployer --allow-namespace web")
+	for _, line := range []string{
+		"clusters create edge-1", "clusters create shop-2 --project shop",
+		"services create shop-1/api --repo fleet --ref main --folder web --namespace web", "services create edge-1/web --repo fleet --ref main --folder web",
+	} {
+		if code, out, errs := s.run(line); code != 0 || strings.Contains(out+errs, "service account") {
+			t.Errorf("axle %s: exit %d, %s%s", line, code, out, errs)
+		}
+	}
+}

@@ -20,7 +20,6 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
-	"github.com/axle-cd/axle/sdk/declare"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
 
@@ -177,10 +176,7 @@ const maxInput = 16 << 20
 func (r *applying) item(ctx context.Context, item manifest.Item, view *appliedView) error {
 	client, dryRun := r.client, r.dryRun
 	switch {
-	case item.Cluster != nil:
-		item.Cluster.Management = r.management
-		return applyCluster(ctx, client, &item, dryRun, view)
-	case item.Request != nil:
+	case item.Cluster != nil || item.Request != nil:
 		return r.declared(ctx, item, view)
 	case item.Global != nil:
 		item.Global.DryRun, item.Global.Management = dryRun, r.management
@@ -206,30 +202,6 @@ func (r *applying) item(ctx context.Context, item manifest.Item, view *appliedVi
 		view.NotActing = append(view.NotActing, applied.Msg.GetService().GetNotActing()...)
 		return nil
 	}
-}
-
-// applyCluster changes what is declared about a registered cluster, or makes one from a template.
-func applyCluster(ctx context.Context, client *sdk.Client, item *manifest.Item, dryRun bool, view *appliedView) error {
-	_, makes := item.Request.(*hubv1.CreateClusterRequest)
-	have, err := declare.Clusters.Read(ctx, client, item)
-	switch {
-	case err != nil:
-		return err
-	case have == nil && !makes:
-		return errcode.New(errcode.NotFound, "cluster %s is not registered; run axle clusters connect %s first", item.Name, item.Name)
-	case have == nil:
-		view.Result = "created"
-	case declare.Clusters.Same(client, item, have) && !takes(have.By, item.Cluster.GetManagement()):
-		view.Result = "unchanged"
-		return nil
-	default:
-		view.Result = "updated"
-	}
-	if dryRun {
-		return nil
-	}
-	_, err = declare.Clusters.Write(ctx, client, item, have)
-	return err
 }
 
 // takes reports whether a write takes over what it would leave as it is.

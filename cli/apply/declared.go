@@ -16,6 +16,9 @@ import (
 // declared applies an object of a kind of sdk/declare.
 func (r *applying) declared(ctx context.Context, item manifest.Item, view *appliedView) error {
 	kind, ok := declare.Of(item.Kind)
+	if item.Cluster != nil {
+		kind, ok, item.Cluster.Management = declare.Clusters, true, r.management
+	}
 	if !ok {
 		return errcode.New(errcode.Invalid, "%s: kind %s is for the operator; apply it to the management cluster with kubectl", item.Where, item.Kind)
 	}
@@ -25,6 +28,8 @@ func (r *applying) declared(ctx context.Context, item manifest.Item, view *appli
 		return err
 	}
 	switch {
+	case have == nil && item.Request == nil:
+		return errcode.New(errcode.NotFound, "cluster %s is not registered; run axle clusters connect %s first", item.Name, item.Name)
 	case have == nil:
 		view.Result = "created"
 	case kind.Same(r.client, &item, have) && !declare.Hides(&item) && !takes(have.By, r.management):

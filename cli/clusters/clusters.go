@@ -171,6 +171,7 @@ project. The cluster is Provisioning until its agent connects.`,
 			if request.GetRenewToken() {
 				said = "has a new token"
 			}
+			command.NoteAccount(c.Context(), a, client, made.Msg.GetCluster().GetProject())
 			fmt.Fprintf(a.Err, "cluster %s %s; its agent can register until %s with the bootstrap token:\n", made.Msg.GetCluster().GetName(), said, fields.Stamp(made.Msg.GetBootstrapExpiresAt()))
 			_, err = fmt.Fprintln(a.Out, made.Msg.GetBootstrapToken())
 			return err

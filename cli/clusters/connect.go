@@ -121,6 +121,7 @@ func register(ctx context.Context, a *command.App, conn *connection) error {
 	if err := objects.ApplyAll(ctx, []byte(manifests), "axle-cli", func(name string) { fmt.Fprintf(a.Err, "%s applied\n", name) }); err != nil {
 		return err
 	}
+	command.NoteAccount(ctx, a, client, made.Msg.GetCluster().GetProject())
 	return awaitAgent(ctx, a, client, conn)
 }
 

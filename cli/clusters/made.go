@@ -103,6 +103,7 @@ func makeCluster(ctx context.Context, a *command.App, client *sdk.Client, reques
 	if !output.Human(a.Output) {
 		return printCluster(a, made.Msg.GetCluster())
 	}
+	command.NoteAccount(ctx, a, client, made.Msg.GetCluster().GetProject())
 	o := made.Msg.GetCluster().GetOrigin()
 	_, err = fmt.Fprintf(a.Err, "cluster %s is made on %s by service %s; axle clusters get %s shows how far it is\n", request.GetName(), o.GetManagementCluster(), o.GetService(), request.GetName())
 	return err

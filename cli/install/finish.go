@@ -83,13 +83,13 @@ func (i finisher) next(r *Rendered, setup string, ownCA bool, unreachable error)
 	address := strings.TrimSuffix(r.text("url"), "/")
 	lines := []string{"Axle is installed; its address is " + address}
 	if unreachable != nil {
-		lines = append(lines, "it does not answer from here yet: "+unreachable.Error(), "point its name at the ingress or load balancer: kubectl -n "+i.namespace+" get service,ingress")
+		lines = append(lines, "it does not answer from here yet: "+unreachable.Error(), "point its name at the ingress or load balancer: "+i.kubectl()+" -n "+i.namespace+" get service,ingress")
 	}
 	ca := ""
 	if ownCA {
 		ca = " --ca ca.pem"
 		if r.text("tls", "mode") == "devCA" {
-			lines = append(lines, fmt.Sprintf("its authority: kubectl -n %s get configmap %s-ca -o jsonpath='{.data.ca\\.pem}' > ca.pem", i.namespace, i.fullName()))
+			lines = append(lines, fmt.Sprintf("its authority: %s -n %s get configmap %s-ca -o jsonpath='{.data.ca\\.pem}' > ca.pem", i.kubectl(), i.namespace, i.fullName()))
 		}
 	}
 	if setup != "" {

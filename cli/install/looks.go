@@ -54,7 +54,7 @@ func (i looker) lookNodes(ctx context.Context, _ *Rendered) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("none of %d nodes is ready and takes pods: kubectl get nodes shows the reason; a cordoned one takes pods again with kubectl uncordon", len(list.Items))
+	return fmt.Errorf("none of %[1]d nodes is ready and takes pods: %[2]s get nodes shows the reason; a cordoned one takes pods again with %[2]s uncordon", len(list.Items), i.kubectl())
 }
 
 // needed are the rights of an install: verb, group, resource, and whether the
@@ -109,7 +109,7 @@ func (i looker) lookStorage(ctx context.Context, r *Rendered) error {
 		var class storagev1.StorageClass
 		there, err := i.read(ctx, classes, "", name, &class)
 		if err == nil && !there {
-			err = fmt.Errorf("there is no storage class %s: kubectl get storageclass lists those that are there; set hub.storage.class", name)
+			err = fmt.Errorf("there is no storage class %s: %s get storageclass lists those that are there; set hub.storage.class", name, i.kubectl())
 		}
 		return err
 	}
@@ -163,7 +163,7 @@ func (i looker) lookSecrets(ctx context.Context, r *Rendered) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("the namespace %s has no Secret %s: create it first, with kubectl -n %s create secret generic", i.namespace, strings.Join(missing, ", "), i.namespace)
+		return fmt.Errorf("the namespace %s has no Secret %s: create it first, with %s -n %s create secret generic", i.namespace, strings.Join(missing, ", "), i.kubectl(), i.namespace)
 	}
 	return nil
 }
@@ -223,11 +223,11 @@ func (i looker) lookCertificate(ctx context.Context, r *Rendered) error {
 		return err
 	}
 	if secret == nil {
-		return fmt.Errorf("the namespace %s has no Secret %s: kubectl -n %s create secret tls %s --cert FILE --key FILE, or let cert-manager make it (tls.issuer.name)", i.namespace, name, i.namespace, name)
+		return fmt.Errorf("the namespace %s has no Secret %s: %s -n %s create secret tls %s --cert FILE --key FILE, or let cert-manager make it (tls.issuer.name)", i.namespace, name, i.kubectl(), i.namespace, name)
 	}
 	pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
 	if err != nil {
-		return fmt.Errorf("the Secret %s holds no certificate with its key (%w): put both into it again, with kubectl create secret tls", name, err)
+		return fmt.Errorf("the Secret %s holds no certificate with its key (%w): put both into it again, with %s create secret tls", name, err, i.kubectl())
 	}
 	leaf, err := x509.ParseCertificate(pair.Certificate[0])
 	if err != nil {

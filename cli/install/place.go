@@ -36,6 +36,9 @@ func (i *place) target(c *cobra.Command) {
 	flags.StringVarP(&i.namespace, "namespace", "n", "axle", "namespace of the control plane; it is created")
 }
 
+// kubectl begins a command for the cluster of the release.
+func (i *place) kubectl() string { return command.Kubectl(i.kubeconfig, i.kubeContext) }
+
 func (i *place) connect() error {
 	config, err := command.Kubeconfig(i.kubeconfig, i.kubeContext)
 	if err != nil {

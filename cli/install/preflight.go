@@ -235,7 +235,7 @@ func (i looker) lookNamespaces(ctx context.Context, r *Rendered) error {
 		seen = append(seen, name)
 		var found metav1.PartialObjectMetadata
 		if there, err := i.read(ctx, core("namespaces"), "", name, &found); err != nil || !there {
-			return errors.Join(err, fmt.Errorf("operator.adminNamespaces has %s, which is not there: kubectl create namespace %s", name, name))
+			return errors.Join(err, fmt.Errorf("operator.adminNamespaces has %s, which is not there: %s create namespace %s", name, i.kubectl(), name))
 		}
 	}
 	return nil

@@ -153,7 +153,7 @@ func (i *remover) gone(ctx context.Context, list []*unstructured.Unstructured) e
 	if err != nil || done {
 		return err
 	}
-	return errcode.New(errcode.Unavailable, "%s is not gone within %s: kubectl -n %s get pods shows the reason; then run the same command again", kubeapply.Name(list[0]), goneWithin, i.namespace)
+	return errcode.New(errcode.Unavailable, "%s is not gone within %s: %s -n %s get pods shows the reason; then run the same command again", kubeapply.Name(list[0]), goneWithin, i.kubectl(), i.namespace)
 }
 
 // parted says what stays, and how to remove it.
@@ -163,9 +163,9 @@ func (i *remover) parted(claims []string, deleted bool) error {
 		lines = append(lines, fmt.Sprintf("%d volumes deleted", len(claims)))
 	} else if len(claims) > 0 {
 		lines = append(lines, fmt.Sprintf("its data stays: %s; axle install with the same --release goes on with it", strings.Join(claims, ", ")),
-			fmt.Sprintf("to delete it: kubectl -n %s delete pvc %s", i.namespace, strings.Join(claims, " ")))
+			fmt.Sprintf("to delete it: %s -n %s delete pvc %s", i.kubectl(), i.namespace, strings.Join(claims, " ")))
 	}
-	lines = append(lines, "the custom resource definitions and the custom resources stay; kubectl get crds -o name lists them")
+	lines = append(lines, "the custom resource definitions and the custom resources stay; "+i.kubectl()+" get crds -o name lists them")
 	_, err := fmt.Fprintln(i.app.Out, strings.Join(lines, "\n"))
 	return err
 }

@@ -78,7 +78,7 @@ func (i waiter) await(ctx context.Context, manifest string) error {
 		return err
 	}
 	if !done {
-		return errcode.New(errcode.Unavailable, "not everything runs within %s: %s; look at it with: kubectl -n %s get pods,events; run the same command again to go on waiting", i.wait, missing, i.namespace)
+		return errcode.New(errcode.Unavailable, "not everything runs within %s: %s; look at it with: %s -n %s get pods,events; run the same command again to go on waiting", i.wait, missing, i.kubectl(), i.namespace)
 	}
 	return nil
 }

@@ -236,6 +236,9 @@ folder are applied as they are.`,
 			for _, field := range s.Msg.GetNotActing() {
 				fmt.Fprintf(a.Err, "Warning: %s is stored, but has no effect yet\n", field)
 			}
+			if spec.GetServiceAccount() == "" {
+				command.NoteAccount(c.Context(), a, client, s.Msg.GetProject())
+			}
 			if wait.wanted {
 				return waitFor(c.Context(), a, client, []*hubv1.ServiceRef{ref}, wait)
 			}

@@ -28,7 +28,7 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 
-	"github.com/axle-cd/axle/cli/confirm"
+	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeapply"
 	"github.com/axle-cd/axle/internal/kubehealth"
@@ -282,17 +282,4 @@ func (b *builder) reachable(ctx context.Context) error {
 }
 
 // kubectl begins a command for the cluster of this run, whatever the current one is.
-func (b *builder) kubectl() string {
-	args := []string{"kubectl"}
-	if b.kubeconfig != "" {
-		path, err := filepath.Abs(b.kubeconfig)
-		if err != nil {
-			path = b.kubeconfig
-		}
-		args = append(args, "--kubeconfig", path)
-	}
-	if b.kubeContext != "" {
-		args = append(args, "--context", b.kubeContext)
-	}
-	return confirm.Line(args)
-}
+func (b *builder) kubectl() string { return command.Kubectl(b.kubeconfig, b.kubeContext) }
