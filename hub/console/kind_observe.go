@@ -17,6 +17,7 @@ var (
 		hubv1connect.MetricsSeriesProcedure:        identity.ActionRead,
 		hubv1connect.MetricsLabelValuesProcedure:   identity.ActionRead,
 		hubv1connect.MetricsPanelsProcedure:        identity.ActionRead,
+		hubv1connect.DashboardsDrawProcedure:       identity.ActionRead,
 	}
 	observeScopes = map[string]finder{
 		hubv1connect.ObservabilitySourcesProcedure: ofUsedCluster,
@@ -24,6 +25,7 @@ var (
 		hubv1connect.MetricsSeriesProcedure:        ofUsedCluster,
 		hubv1connect.MetricsLabelValuesProcedure:   ofUsedCluster,
 		hubv1connect.MetricsPanelsProcedure:        ofUsedCluster,
+		hubv1connect.DashboardsDrawProcedure:       ofUsedCluster,
 	}
 )
 
@@ -32,4 +34,5 @@ func (s *Server) registerObserve(mux routes.Adder, records *recorder) {
 	api := &observeapi.API{Observer: s.config.Observer, Find: s.config.Fleet.ClusterNamed, Caller: caller}
 	mux.Handle(handle[hubv1connect.ObservabilityHandler](s, records, hubv1connect.NewObservabilityHandler, api))
 	mux.Handle(handle[hubv1connect.MetricsHandler](s, records, hubv1connect.NewMetricsHandler, api))
+	mux.Handle(handle[hubv1connect.DashboardsHandler](s, records, hubv1connect.NewDashboardsHandler, api))
 }
