@@ -77,18 +77,23 @@ func (a *assembler) keep(text []byte) {
 // end ends the line. A log that ends within one has it too.
 func (a *assembler) end() error {
 	stamp, text := stampOf(a.part)
-	cut := a.over
+	l := Line{Time: stamp, Source: a.of}
+	l.Text, l.Cut = Shown(string(text))
+	l.Cut += a.over
+	a.part, a.over = a.part[:0], 0
+	return a.emit(l)
+}
+
+// Shown is what is shown of a line, and how many bytes were cut off its end.
+func Shown(text string) (shown string, cut int64) {
 	if len(text) > maxLine {
 		end := maxLine
 		for end > maxLine-utf8.UTFMax && !utf8.RuneStart(text[end]) {
 			end--
 		}
-		cut += int64(len(text) - end)
-		text = text[:end]
+		text, cut = text[:end], int64(len(text)-end)
 	}
-	l := Line{Time: stamp, Source: a.of, Text: Clean(string(text)), Cut: cut}
-	a.part, a.over = a.part[:0], 0
-	return a.emit(l)
+	return Clean(text), cut
 }
 
 // last ends a line that the log's end left open.
