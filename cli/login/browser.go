@@ -50,7 +50,7 @@ func loginByBrowser(ctx context.Context, a *command.App, t command.Target, f log
 		return "", err
 	}
 	defer back.Close(ctx)
-	signin.ShowBrowser(ctx, a, t.URL+"/login/cli?"+authorizeQuery(back.RedirectURI, state, verifier, f), a.Interactive())
+	signin.ShowBrowser(ctx, a, t.URL+"/login/cli?"+authorizeQuery(back.RedirectURI, state, verifier, f), a.Interactive(), false)
 	code, err := back.Code(ctx)
 	if err != nil {
 		return "", err

@@ -22,6 +22,9 @@ type Kept struct {
 	ID        string    `json:"idToken"`
 	Refresh   string    `json:"refreshToken"`
 	ExpiresAt time.Time `json:"expiresAt"`
+	// Unanswered is set when nobody answered the last browser that was opened. None is opened
+	// then: programs that call kubectl all night would open hundreds.
+	Unanswered bool `json:"unanswered,omitempty"`
 }
 
 func (k Kept) fresh() bool { return time.Until(k.ExpiresAt) > Spare }

@@ -21,6 +21,9 @@ import (
 // browserTimeout is how long a person has to log in.
 const browserTimeout = 10 * time.Minute
 
+// errUnanswered is returned when nobody logged in.
+var errUnanswered = errcode.New(errcode.Unavailable, "nobody logged in within %s; run the command again, or use --device", browserTimeout)
+
 // Loopback is a port of this machine to which a browser returns.
 type Loopback struct {
 	// RedirectURI is where the browser returns to.
@@ -63,7 +66,7 @@ func (l *Loopback) Code(ctx context.Context) (string, error) {
 		return "", errcode.New(errcode.Unavailable, "receive the browser's answer: %w; use --device", err)
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return "", errcode.New(errcode.Unavailable, "nobody logged in within %s; run the command again, or use --device", browserTimeout)
+			return "", errUnanswered
 		}
 		return "", ctx.Err()
 	}
@@ -111,11 +114,13 @@ func page(text string) string {
 }
 
 // ShowBrowser prints an address, for people who open it themselves, and opens it where
-// somebody sits in front of the command.
-func ShowBrowser(ctx context.Context, a *command.App, address string, somebody bool) {
+// somebody sits in front of the command, unless quietly is set.
+func ShowBrowser(ctx context.Context, a *command.App, address string, somebody, quietly bool) {
 	fmt.Fprintf(a.Err, "log in at\n  %s\n", address)
 	command := strings.Fields(a.Getenv("BROWSER"))
 	switch {
+	case quietly:
+		return
 	case len(command) > 0:
 	case !somebody:
 		return
