@@ -98,11 +98,12 @@ func TestClientIDsOfOthersAreNotTaken(t *testing.T) {
 			fmt.Sprint(made): http.StatusBadRequest, "app_x": http.StatusBadRequest, "APP_x": http.StatusBadRequest, "sts.amazonaws.com": http.StatusBadRequest,
 			"api://azure": http.StatusBadRequest, "https://kubernetes.default.svc": http.StatusBadRequest, "Kubernetes": http.StatusBadRequest, "a b": http.StatusBadRequest,
 		} {
-			b.refused("admin", "Applications/Apply", app("other", fmt.Sprintf(`, "clientId": %q`, id)), status, "client_id")
+			b.refused("admin", "Applications/Apply", app("other", fmt.Sprintf(`, "clientId": %q`, id)), status, "clientId")
 		}
 		b.refused("admin", "Federation/Create", fmt.Sprintf(`{"name": "sign-in", "issuer": "https://ci.example.com", "audience": %q, "account": "ci", "claims": {"repository": "acme/app"}}`, made), http.StatusBadRequest, "audience")
+		b.refused("admin", "Federation/Create", `{"name": "sign-in", "issuer": "https://ci.example.com", "audience": "grafana", "account": "ci", "claims": {"repository": "acme/app"}}`, http.StatusConflict, "audience")
 		b.refused("admin", "Applications/Apply", app("dex", `, "clientId": "other"`), http.StatusConflict, "clientId: cannot be changed")
-		b.refused("admin", "Applications/Apply", app("short", `, "clientSecret": "guess"`), http.StatusBadRequest, "client_secret")
+		b.refused("admin", "Applications/Apply", app("short", `, "clientSecret": "guess"`), http.StatusBadRequest, "clientSecret")
 		clients := b.Parts().Applications
 		if _, err := clients.Authenticate(t.Context(), "grafana", "a secret of the former provider"); err != nil {
 			t.Errorf("the secret that was taken over: %v", err)

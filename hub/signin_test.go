@@ -72,9 +72,8 @@ func TestADeclaredApplicationLogsPeopleIn(t *testing.T) {
 		}
 		b.must("ServiceAccounts/Create", `{"name": "ci"}`)
 		b.must("Federation/Create", `{"name": "ci", "issuer": "https://ci.example.com", "audience": "ci-audience", "account": "ci", "claims": {"repository": "acme/app"}}`)
-		if status, answer := b.as("none", "Federation/Exchange", fmt.Sprintf(`{"subject_token": %q}`, got["id_token"])); status == http.StatusOK {
-			t.Errorf("an ID token of the hub is exchanged as one of a CI: %v", answer)
-		}
+		b.refused("admin", "Federation/Create", `{"name": "taken", "issuer": "https://ci.example.com", "audience": "wiki", "account": "ci", "claims": {"sub": "usr_*"}}`, http.StatusConflict, "audience")
+		b.crossed(got, tokens)
 		b.must("Applications/Delete", `{"name": "wiki"}`)
 		eventually.For(t, tableLimit, "the login has ended", func() error {
 			pairs, err := parts.Store.PairsOf(t.Context(), []string{u.ID})
@@ -87,6 +86,40 @@ func TestADeclaredApplicationLogsPeopleIn(t *testing.T) {
 			t.Errorf("a refresh after the deletion: %v", got)
 		}
 	})
+}
+
+// crossed shows each token where another kind is expected: those of a sign-in to the API and
+// as a CI's, and the API's to the identity provider.
+func (b *tableBed) crossed(got map[string]any, tokens func(url.Values) map[string]any) {
+	b.t.Helper()
+	for _, name := range []string{"id_token", "access_token", "refresh_token"} {
+		text, _ := got[name].(string)
+		b.bearers[name] = text
+		if status, answer := b.as(name, "Sessions/WhoAmI", `{}`); text == "" || status != http.StatusUnauthorized {
+			b.t.Errorf("the %s of a sign-in as a token of the API: %d %v", name, status, answer)
+		}
+		if status, answer := b.as("none", "Federation/Exchange", fmt.Sprintf(`{"subject_token": %q}`, text)); status == http.StatusOK {
+			b.t.Errorf("the %s of a sign-in is exchanged as a CI's: %v", name, answer)
+		}
+		if name == "access_token" {
+			continue
+		}
+		if status, _ := b.send(name, http.MethodGet, "/oidc/userinfo", "", nil); status != http.StatusUnauthorized {
+			b.t.Errorf("the %s as an access token: %d", name, status)
+		}
+	}
+	if status, _ := b.send("admin", http.MethodGet, "/oidc/userinfo", "", nil); status != http.StatusUnauthorized {
+		b.t.Errorf("a token of the API as an access token: %d", status)
+	}
+	for _, form := range []url.Values{
+		{"grant_type": {"refresh_token"}, "refresh_token": {b.bearers["admin"]}},
+		{"grant_type": {"refresh_token"}, "refresh_token": {b.bearers["id_token"]}},
+		{"grant_type": {"authorization_code"}, "code": {b.bearers["admin"]}, "redirect_uri": {"http://127.0.0.1:1/cb"}},
+	} {
+		if answer := tokens(form); answer["error"] != "invalid_grant" {
+			b.t.Errorf("%v: %v", form, answer)
+		}
+	}
 }
 
 // read makes a request with a form, and returns the body and the head of the answer.

@@ -2,6 +2,7 @@ package access
 
 import (
 	"fmt"
+	"net/url"
 	"time"
 
 	"connectrpc.com/connect"
@@ -9,12 +10,13 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/sdk"
 )
 
 // ApplicationCommands are the commands below applications that are about their clients.
 func ApplicationCommands(a *command.App) []*cobra.Command {
-	return []*cobra.Command{applicationsClient(a), applicationsRotate(a)}
+	return []*cobra.Command{applicationsClient(a), applicationsTry(a), applicationsRotate(a)}
 }
 
 func applicationsClient(a *command.App) *cobra.Command {
@@ -30,6 +32,30 @@ secrets with their ends. The secret itself is only in the Secret on the applicat
 				return err
 			}
 			return printClient(a, got.Msg)
+		}),
+	}
+}
+
+func applicationsTry(a *command.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "try NAME", Short: "Try a login to an application",
+		Long: `Try a login to an application. Open the address that this prints in a browser and log in to the hub: the page shows
+the claims that the application would get, or why a login would be refused and whom to ask. The
+application gets nothing, and nothing is saved. Who cannot log in can be sent the address.`,
+		Example: "  axle applications try grafana",
+		Args:    command.Exactly(1),
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			got, err := client.ApplicationClients.Get(c.Context(), connect.NewRequest(&hubv1.GetApplicationClientRequest{Name: args[0]}))
+			if err != nil {
+				return err
+			}
+			address := got.Msg.GetIssuer() + "/try?" + url.Values{"client_id": {got.Msg.GetClientId()}}.Encode()
+			if output.Data(a.Output) {
+				return a.Encode(map[string]string{"url": address})
+			}
+			fmt.Fprintln(a.Err, "open this in a browser:")
+			_, err = fmt.Fprintln(a.Out, address)
+			return err
 		}),
 	}
 }

@@ -120,7 +120,12 @@ func printKubeconfig(ctx context.Context, a *command.App, r kubeconfigRequest) e
 	if err != nil {
 		return err
 	}
-	switch r.output {
+	return putKubeconfig(ctx, a, r.output, config)
+}
+
+// putKubeconfig writes a kubeconfig to where a flag says.
+func putKubeconfig(ctx context.Context, a *command.App, where string, config *clientcmdapi.Config) error {
+	switch where {
 	case "-":
 		text, err := clientcmd.Write(*config)
 		if err != nil {
@@ -135,10 +140,10 @@ func printKubeconfig(ctx context.Context, a *command.App, r kubeconfigRequest) e
 		}
 		return err
 	}
-	if err := kubeconfig.Write(r.output, config); err != nil {
+	if err := kubeconfig.Write(where, config); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Err, "wrote %s; try: kubectl --kubeconfig %s get pods\n", r.output, r.output)
+	fmt.Fprintf(a.Err, "wrote %s; try: kubectl --kubeconfig %s get pods\n", where, where)
 	return nil
 }
 

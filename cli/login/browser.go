@@ -4,18 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"os/user"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -25,13 +18,11 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/cli/signin"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 )
-
-// browserTimeout is how long a person has to log in.
-const browserTimeout = 10 * time.Minute
 
 // clientName says which user on which machine asks. The approval page shows it.
 func clientName() string {
@@ -45,12 +36,6 @@ func clientName() string {
 	return name
 }
 
-// answer is what the browser returns.
-type answer struct {
-	code string
-	err  error
-}
-
 // loginByBrowser lets a person log in and approve in a browser on this machine.
 // The browser returns a code that is useless without the verifier, which never
 // leaves this process.
@@ -59,45 +44,22 @@ func loginByBrowser(ctx context.Context, a *command.App, t command.Target, f log
 	if err != nil {
 		return "", err
 	}
-	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", errcode.New(errcode.Unavailable, "open a port for the browser's answer: %w; use --device", err)
-	}
 	verifier, state := rand.Text()+rand.Text(), rand.Text()
-	answers := make(chan answer, 1)
-	server := &http.Server{Handler: takeAnswer(state, answers), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	defer func() {
-		// The page with the answer is still being sent.
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		_ = server.Shutdown(end)
-		<-served
-	}()
-	showBrowser(ctx, a, t.URL+"/login/cli?"+authorizeQuery("http://"+listener.Addr().String()+"/callback", state, verifier, f))
-	ctx, cancel := context.WithTimeout(ctx, browserTimeout)
-	defer cancel()
-	select {
-	case got := <-answers:
-		if got.err != nil {
-			return "", got.err
-		}
-		made, err := client.Logins.Trade(ctx, connect.NewRequest(&hubv1.TradeCodeRequest{Code: got.code, Verifier: verifier}))
-		if err != nil {
-			return "", err
-		}
-		return made.Msg.GetSecret(), nil
-	case err := <-served:
-		served <- err
-		return "", errcode.New(errcode.Unavailable, "receive the browser's answer: %w; use --device", err)
-	case <-ctx.Done():
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return "", errcode.New(errcode.Unavailable, "nobody logged in within %s; run the command again, or use --device", browserTimeout)
-		}
-		return "", ctx.Err()
+	back, err := signin.Listen(ctx, state, "")
+	if err != nil {
+		return "", err
 	}
+	defer back.Close(ctx)
+	signin.ShowBrowser(ctx, a, t.URL+"/login/cli?"+authorizeQuery(back.RedirectURI, state, verifier, f), a.Interactive(), false)
+	code, err := back.Code(ctx)
+	if err != nil {
+		return "", err
+	}
+	made, err := client.Logins.Trade(ctx, connect.NewRequest(&hubv1.TradeCodeRequest{Code: code, Verifier: verifier}))
+	if err != nil {
+		return "", err
+	}
+	return made.Msg.GetSecret(), nil
 }
 
 func authorizeQuery(redirect, state, verifier string, f loginFlags) string {
@@ -113,64 +75,6 @@ func authorizeQuery(redirect, state, verifier string, f loginFlags) string {
 		query.Set("lifetime", strconv.FormatInt(int64(f.expires/time.Second), 10))
 	}
 	return query.Encode()
-}
-
-// takeAnswer accepts the one answer that carries our state. Requests from other
-// pages or programs to this port change nothing.
-func takeAnswer(state string, answers chan<- answer) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
-		query := r.URL.Query()
-		h := w.Header()
-		h.Set("Content-Type", "text/html; charset=utf-8")
-		h.Set("Content-Security-Policy", "default-src 'none'")
-		h.Set("Cache-Control", "no-store")
-		h.Set("Referrer-Policy", "no-referrer")
-		if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(state)) != 1 {
-			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, page("This answer is not for the command that is waiting here."))
-			return
-		}
-		got, text := answer{code: query.Get("code")}, "You are logged in. You may close this page and go back to the terminal."
-		if got.code == "" {
-			got.err = errcode.New(errcode.Forbidden, "the login was refused in the browser")
-			text = "The login was refused. You may close this page."
-		}
-		_, _ = io.WriteString(w, page(text))
-		select {
-		case answers <- got:
-		default: // the first answer counts
-		}
-	})
-	return mux
-}
-
-func page(text string) string {
-	return "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'><meta name=color-scheme content='light dark'><title>Axle</title><h1>Axle</h1><p>" + text + "</p></html>\n"
-}
-
-// showBrowser opens the address. It also prints it, for people who open it
-// themselves.
-func showBrowser(ctx context.Context, a *command.App, address string) {
-	fmt.Fprintf(a.Err, "log in at\n  %s\n", address)
-	command := strings.Fields(a.Getenv("BROWSER"))
-	switch {
-	case len(command) > 0:
-	case !a.Interactive():
-		return
-	case runtime.GOOS == "darwin":
-		command = []string{"open"}
-	case runtime.GOOS == "windows":
-		command = []string{"rundll32", "url.dll,FileProtocolHandler"}
-	default:
-		command = []string{"xdg-open"}
-	}
-	// The browser outlives this command. If there is none, the printed address
-	// is enough.
-	c := exec.CommandContext(context.WithoutCancel(ctx), command[0], append(command[1:], address)...)
-	if err := c.Start(); err == nil {
-		go func() { _ = c.Wait() }()
-	}
 }
 
 // loginByDevice shows a code for a browser on another machine and waits for it.

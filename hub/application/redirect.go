@@ -17,9 +17,9 @@ func (s Settings) checkURIs(had Settings, domains []string) error {
 		want, had []string
 		loopback  bool
 	}{
-		{"redirect_uris", s.RedirectURIs, had.RedirectURIs, true},
-		{"post_logout_redirect_uris", s.PostLogoutRedirectURIs, had.PostLogoutRedirectURIs, true},
-		{"back_channel_logout_uri", present(s.BackChannelLogoutURI), present(had.BackChannelLogoutURI), false},
+		{"redirectUris", s.RedirectURIs, had.RedirectURIs, true},
+		{"postLogoutRedirectUris", s.PostLogoutRedirectURIs, had.PostLogoutRedirectURIs, true},
+		{"backChannelLogoutUri", present(s.BackChannelLogoutURI), present(had.BackChannelLogoutURI), false},
 	}
 	for _, f := range fields {
 		for _, uri := range f.want {

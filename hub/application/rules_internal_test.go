@@ -44,11 +44,11 @@ func TestURIsLieBelowDomains(t *testing.T) {
 		"data:text/html,<script>alert(1)</script>":     false,
 		"https://shop.example.com/cb?next=<evil.test>": false,
 	} {
-		if err := checkURI("redirect_uris", uri, domains, true); (err == nil) != allowed {
+		if err := checkURI("redirectUris", uri, domains, true); (err == nil) != allowed {
 			t.Errorf("%s: %v, allowed should be %v", uri, err, allowed)
 		}
 	}
-	if checkURI("redirect_uris", "https://shop.example.com/cb", nil, true) == nil || checkURI("back_channel_logout_uri", "http://127.0.0.1/out", domains, false) == nil {
+	if checkURI("redirectUris", "https://shop.example.com/cb", nil, true) == nil || checkURI("backChannelLogoutUri", "http://127.0.0.1/out", domains, false) == nil {
 		t.Error("a URI is allowed without a domain")
 	}
 	had := Settings{RedirectURIs: []string{"https://old.example.com/cb"}}

@@ -92,13 +92,13 @@ func words(d time.Duration) string {
 
 // lifetimes are those of the tokens of a client.
 func (s Settings) lifetimes() (access, id, refresh time.Duration, err error) {
-	if access, err = lifetime("access_lifetime", s.AccessLifetime, defaultAccessLifetime, MaxAccessLifetime); err != nil {
+	if access, err = lifetime("accessLifetime", s.AccessLifetime, defaultAccessLifetime, MaxAccessLifetime); err != nil {
 		return 0, 0, 0, err
 	}
-	if id, err = lifetime("id_lifetime", s.IDLifetime, MaxIDLifetime, MaxIDLifetime); err != nil {
+	if id, err = lifetime("idLifetime", s.IDLifetime, MaxIDLifetime, MaxIDLifetime); err != nil {
 		return 0, 0, 0, err
 	}
-	refresh, err = lifetime("refresh_lifetime", s.RefreshLifetime, defaultRefreshLifetime, MaxRefreshLifetime)
+	refresh, err = lifetime("refreshLifetime", s.RefreshLifetime, defaultRefreshLifetime, MaxRefreshLifetime)
 	return access, id, refresh, err
 }
 
@@ -108,13 +108,13 @@ func (s Settings) check(name string, onCluster bool) error {
 		return err
 	}
 	for field, list := range map[string][]string{
-		"redirect_uris": s.RedirectURIs, "post_logout_redirect_uris": s.PostLogoutRedirectURIs, "users": s.Users, "groups": s.Groups,
+		"redirectUris": s.RedirectURIs, "postLogoutRedirectUris": s.PostLogoutRedirectURIs, "users": s.Users, "groups": s.Groups,
 	} {
 		if len(list) > maxList {
 			return invalid(field, "has %d entries; at most %d are allowed", len(list), maxList)
 		}
 	}
-	for field, text := range map[string]string{"groups_prefix": s.GroupsPrefix, "title": s.Title} {
+	for field, text := range map[string]string{"groupsPrefix": s.GroupsPrefix, "title": s.Title} {
 		if len([]rune(text)) > maxTitle || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			return invalid(field, "has more than %d characters, or some that are not shown", maxTitle)
 		}
@@ -171,8 +171,8 @@ type keyOf struct{ field, key string }
 // keys are those of the Secret: of the client id, the client secret and the issuer.
 func (s Settings) keys() [3]keyOf {
 	return [3]keyOf{
-		{"client_id_key", cmp.Or(s.ClientIDKey, "clientId")},
-		{"client_secret_key", cmp.Or(s.ClientSecretKey, "clientSecret")},
-		{"issuer_key", cmp.Or(s.IssuerKey, "issuer")},
+		{"clientIdKey", cmp.Or(s.ClientIDKey, "clientId")},
+		{"clientSecretKey", cmp.Or(s.ClientSecretKey, "clientSecret")},
+		{"issuerKey", cmp.Or(s.IssuerKey, "issuer")},
 	}
 }

@@ -133,19 +133,19 @@ func (a *Applications) check(ctx context.Context, d declared) error {
 func (a *Applications) checkClient(ctx context.Context, d declared) error {
 	switch id := d.want.ClientID; {
 	case d.secret != "" && d.want.Public:
-		return invalid("client_secret", "a public client has none; leave it out")
+		return invalid("clientSecret", "a public client has none; leave it out")
 	case d.secret != "" && (len(d.secret) < minSecret || len(d.secret) > maxSecret):
-		return invalid("client_secret", "has %d characters; %d to %d are allowed", len(d.secret), minSecret, maxSecret)
+		return invalid("clientSecret", "has %d characters; %d to %d are allowed", len(d.secret), minSecret, maxSecret)
 	case id == "" || id == d.had.ClientID:
 		return nil
 	case !takenOver.MatchString(id):
-		return invalid("client_id", "%.80q is not a client id that can be taken over; use up to 200 letters, digits, dashes, dots and underscores, with a letter or digit at the beginning", id)
+		return invalid("clientId", "%.80q is not a client id that can be taken over; use up to 200 letters, digits, dashes, dots and underscores, with a letter or digit at the beginning", id)
 	case rule.IsClient(id) || slices.Contains(audiences, strings.ToLower(id)):
-		return invalid("client_id", "%.80q has a form that is not for clients from elsewhere; leave it out, and the hub makes one", id)
+		return invalid("clientId", "%.80q has a form that is not for clients from elsewhere; leave it out, and the hub makes one", id)
 	}
 	trusted, err := a.config.Audiences(ctx)
 	if err == nil && slices.Contains(trusted, d.want.ClientID) {
-		err = errcode.New(errcode.Conflict, "client_id: %s is taken as the audience of other tokens; use another one", d.want.ClientID)
+		err = errcode.New(errcode.Conflict, "clientId: %s is taken as the audience of other tokens; use another one", d.want.ClientID)
 	}
 	return err
 }

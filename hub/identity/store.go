@@ -160,6 +160,8 @@ type UserReader interface {
 	User(ctx context.Context, id string) (User, error)
 	// UserByName returns a user, or NotFound.
 	UserByName(ctx context.Context, name string) (User, error)
+	// UserByAddress returns a user whose name is an address in any letters, or NotFound.
+	UserByAddress(ctx context.Context, address string) (User, error)
 }
 
 // UserStore stores users and service accounts.

@@ -74,6 +74,9 @@ func (us *users) insertUser(ctx context.Context, by string, kind Kind, name stri
 	if u, found, err := us.takeOver(ctx, kind, name, admin); found || err != nil {
 		return u, err
 	}
+	if err := us.alone(ctx, kind, name); err != nil {
+		return User{}, err
+	}
 	n, err := us.store.CountUsers(ctx)
 	if err != nil {
 		return User{}, err
@@ -93,6 +96,22 @@ func (us *users) insertUser(ctx context.Context, by string, kind Kind, name stri
 		message = "administrator"
 	}
 	return u, event.Record(ctx, event.Entry{Kind: "user.created", Object: "user " + u.Name, By: by, Message: message})
+}
+
+// alone returns Conflict when somebody has an address that differs in the case of letters
+// only: applications and clusters take both for one person.
+func (us *users) alone(ctx context.Context, kind Kind, name string) error {
+	if kind != KindUser {
+		return nil
+	}
+	other, err := us.reader.UserByAddress(ctx, name)
+	if errcode.Is(err, errcode.NotFound) || err == nil && other.Name == name {
+		return nil // the latter is refused by its name
+	}
+	if err == nil {
+		err = errcode.New(errcode.Conflict, "user %s exists, whose address differs from %s only in the case of letters; use that one", other.Name, name)
+	}
+	return err
 }
 
 // takeOver makes the caller the manager of a user that exists, if the caller takes

@@ -99,6 +99,20 @@ func (p *Pages) AskConsent(w http.ResponseWriter, r *http.Request, c Consent) {
 	p.s.render(w, r, http.StatusOK, "consent", view{Title: "Log in to " + c.Application, Consent: &c, FormTo: formTarget(c.To)})
 }
 
+// SignInTrial is what an application would get of a person, or why it would not let them in.
+type SignInTrial struct {
+	Application, Person, Refused string
+	Claims                       []Claim
+}
+
+// Claim is one of a token, as people read it.
+type Claim struct{ Name, Value string }
+
+// ShowTrial shows a trial of an application.
+func (p *Pages) ShowTrial(w http.ResponseWriter, r *http.Request, t SignInTrial) {
+	p.s.render(w, r, http.StatusOK, "try", view{Title: "Trial of " + t.Application, SignIn: &t})
+}
+
 // Refuse shows why somebody cannot go on.
 func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, status int, title, why string) {
 	p.s.render(w, r, status, "message", view{Title: title, Error: why, Back: "/"})

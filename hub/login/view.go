@@ -52,6 +52,7 @@ type view struct {
 	Again   *againView
 	Trial   *trialView
 	Consent *Consent
+	SignIn  *SignInTrial
 
 	// Refresh is where the page leads by itself.
 	Refresh template.URL

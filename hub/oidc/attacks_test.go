@@ -1,6 +1,7 @@
 package oidc_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -249,7 +250,12 @@ var attacks = []attack{
 		return ""
 	}},
 	{"an account in other letters", func(b *bed, _ *visitor) string {
-		if _, err := b.CreateUser(b.T.Context(), "ann", identity.KindUser, "BOB@Example.com", false); err != nil {
+		if _, err := b.CreateUser(b.T.Context(), "ann", identity.KindUser, "BOB@Example.com", false); !errcode.Is(err, errcode.Conflict) {
+			return fmt.Sprintf("a second account for one address: %v", err)
+		}
+		// Hubs had such accounts before they were refused.
+		older := identity.User{ID: identity.NewID("usr_"), Kind: identity.KindUser, Name: "BOB@Example.com", CreatedAt: 1}
+		if err := b.Fleet.Store.Write(b.T.Context(), func(ctx context.Context) error { return b.Fleet.Store.InsertUser(ctx, older) }); err != nil {
 			return err.Error()
 		}
 		b.bind("BOB@Example.com")

@@ -113,6 +113,7 @@ func (p *Provider) Register(mux routes.Adder) {
 	mux.Handle("GET "+Path+"/authorize", p.config.Pages.Page(p.authorize))
 	mux.Handle("POST "+Path+"/authorize", http.HandlerFunc(p.authorizePost))
 	mux.Handle("POST "+Path+"/consent", p.config.Pages.Page(p.consent))
+	mux.Handle("GET "+Path+"/try", p.config.Pages.Page(p.tryOut))
 	mux.Handle("POST "+Path+"/token", p.endpoint(p.token))
 	mux.Handle("POST "+devicePath, p.endpoint(p.startDevice))
 	mux.Handle("GET "+devicePath, p.config.Pages.Page(p.showDevice))

@@ -73,6 +73,8 @@ func (c *Cluster) writeFiles() error {
 		"ca.crt":     string(c.ca.pem),
 		"tokens.csv": c.tokenFile(),
 		"audit.yaml": auditPolicy,
+
+		"authentication.yaml": c.cfg.Authentication,
 	} {
 		if err := os.WriteFile(c.path(name), []byte(content), 0o600); err != nil {
 			return err
@@ -126,6 +128,9 @@ func (c *Cluster) apiArgs() []string {
 		"--kubelet-client-key=" + c.path("apiserver-kubelet-client.key"),
 		"--kubelet-certificate-authority=" + c.path("ca.crt"),
 		"--kubelet-preferred-address-types=InternalIP",
+	}
+	if c.cfg.Authentication != "" {
+		args = append(args, "--authentication-config="+c.path("authentication.yaml"))
 	}
 	for _, version := range c.cfg.Serves {
 		args = append(args, "--runtime-config="+version+"=true")

@@ -50,6 +50,9 @@ type ClusterConfig struct {
 	// Serves are API versions that are served besides the default ones, as
 	// networking.k8s.io/v1beta1.
 	Serves []string
+	// Authentication is an AuthenticationConfiguration, for people whom an OpenID provider
+	// signs in.
+	Authentication string
 	// Node is the name of a node that the caller runs (test/node). With it,
 	// kube-scheduler places the pods, and claims of StorageClass get local volumes of
 	// this node. It needs Controllers.

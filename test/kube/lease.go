@@ -29,7 +29,7 @@ func Lease(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	if len(cfg.Users) > 0 || len(cfg.Serves) > 0 || cfg.Address != "" || cfg.Node != "" {
+	if len(cfg.Users) > 0 || len(cfg.Serves) > 0 || cfg.Address != "" || cfg.Authentication != "" || cfg.Node != "" {
 		return bed.startForOne(ctx, cfg) // its API server is of no use to others
 	}
 	s, err := bed.idleServer(ctx, cfg.Controllers)

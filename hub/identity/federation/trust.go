@@ -73,6 +73,8 @@ type TrustStore interface {
 	DeleteTrust(ctx context.Context, id string) error
 	// Trusts returns all, or those of an issuer, in order of name.
 	Trusts(ctx context.Context, issuer string) ([]Trust, error)
+	// IsClient reports whether an id is that of a client of the identity provider.
+	IsClient(ctx context.Context, id string) (bool, error)
 	// TouchTrust records a use, or returns NotFound.
 	TouchTrust(ctx context.Context, id string, at int64) error
 }
@@ -155,6 +157,13 @@ func (ts *Trusts) CreateTrust(ctx context.Context, by identity.Principal, t Trus
 			return errcode.New(errcode.Exhausted, "the hub trusts %d issuers' tokens, which is its limit; delete some first", len(all))
 		}
 		t.AccountID = account.ID
+		client, err := ts.store.IsClient(ctx, t.Audience)
+		if err == nil && client {
+			err = errcode.New(errcode.Conflict, "audience: %.80q is the client id of an application, whose tokens sign people in; give another aud to the tokens of the CI", t.Audience)
+		}
+		if err != nil {
+			return err
+		}
 		if err := ts.store.InsertTrust(ctx, t); err != nil {
 			return err
 		}

@@ -51,6 +51,12 @@ func (s *trustRows) Trusts(ctx context.Context, issuer string) ([]federation.Tru
 	return query.All(ctx, s.db, trustTable.Reader(), selectTrusts+"WHERE $1 = '' OR t.issuer = $1 ORDER BY t.name", issuer)
 }
 
+// IsClient implements federation.TrustStore.
+func (s *trustRows) IsClient(ctx context.Context, id string) (bool, error) {
+	n, _, err := query.One(ctx, s.db, query.Value[int64], "SELECT count(*) FROM application_clients WHERE client_id = $1", id)
+	return n > 0, err
+}
+
 // TouchTrust implements federation.TrustStore.
 func (s *trustRows) TouchTrust(ctx context.Context, id string, at int64) error {
 	known, err := query.ExecOne(ctx, s.db, "UPDATE trusts SET last_used_at = $2 WHERE id = $1", id, at)

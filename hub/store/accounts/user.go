@@ -8,6 +8,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -40,6 +41,12 @@ var (
 // UserByName implements identity.UserReader.
 func (s *userRows) UserByName(ctx context.Context, name string) (identity.User, error) {
 	return s.user(ctx, "WHERE name = $1", name)
+}
+
+// UserByAddress implements identity.UserReader. Addresses are ASCII, of which both databases
+// know the small letters.
+func (s *userRows) UserByAddress(ctx context.Context, address string) (identity.User, error) {
+	return s.user(ctx, "WHERE lower(name) = $1 ORDER BY name LIMIT 1", email.Lower(address))
 }
 
 // User implements identity.UserReader.

@@ -79,7 +79,7 @@ func (t *Table) PutClient(ctx context.Context, r application.Record) error {
 	}
 	inserted, err := insertClient.ExecOne(ctx, t.db, &r)
 	if err == nil && !inserted {
-		err = errcode.New(errcode.Conflict, "client_id: %s is the id of another client; use another one", r.ClientID)
+		err = errcode.New(errcode.Conflict, "clientId: %s is the id of another client; use another one", r.ClientID)
 	}
 	return err
 }
