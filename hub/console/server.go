@@ -99,6 +99,8 @@ type Config struct {
 	Objects *objects.Objects
 	// Applications are the clients of the identity provider.
 	Applications *application.Applications
+	// SignIns are the logins of people to them.
+	SignIns SignIns
 	// Made makes clusters from templates.
 	Made     *clusterapi.Clusters
 	Cache    *gitcache.Cache
