@@ -112,6 +112,8 @@ func TestListsShowWhatOneMaySee(t *testing.T) {
 		// The bed has one, the administrator's.
 		"Operations/List":     {"operations", `{}`, []string{"id"}, []string{}, []string{}},
 		"Logins/ListSessions": {"sessions", `{}`, []string{"id"}, []string{}, []string{}},
+		// Nobody has logged in to an application there.
+		"Logins/ListApplications": {"logins", `{}`, []string{"application"}, []string{}, []string{}},
 		"Agents/UpgradeStatus": {
 			"targets", `{}`, []string{"cluster"}, []string{}, []string{},
 		},

@@ -42,7 +42,6 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 		{Name: "replicas", Run: h.replicas.Run},
 		{Name: "heads", Run: h.followHeads},
 		{Name: "setup", Run: h.setup.Run},
-		{Name: "applications", Run: h.applications.Run},
 		{Name: "login providers", Run: h.declared.Run},
 		{Name: "tunnels", Run: h.tunnels.Run},
 		{Name: "clusters' APIs", Run: h.proxy.Run},
@@ -82,7 +81,7 @@ func publishCA(ctx context.Context, h *Hub) error {
 }
 
 // followHeads is the work of one replica at a time: heads, values from
-// elsewhere, the agents' upgrades, the rollouts of global services and backups. A new holder checks everything once.
+// elsewhere, the agents' upgrades, the rollouts of global services, secrets of applications and backups. A new holder checks everything once.
 func (h *Hub) followHeads(ctx context.Context) error {
 	return h.replicas.lead(ctx, func(ctx context.Context) error {
 		return lifecycle.Run(ctx,
@@ -94,6 +93,7 @@ func (h *Hub) followHeads(ctx context.Context) error {
 			lifecycle.Part{Name: "notifications", Run: h.notifier.Run},
 			lifecycle.Part{Name: "operations", Run: h.operations.Run},
 			lifecycle.Part{Name: "clusters of templates", Run: h.clusters.Run},
+			lifecycle.Part{Name: "applications", Run: h.applications.Run},
 			lifecycle.Part{Name: "sign-ins", Run: h.signin.Run},
 			lifecycle.Part{Name: "backups", Run: h.backups.Run},
 		)

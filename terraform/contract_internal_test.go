@@ -33,12 +33,14 @@ var notResources = map[string]string{
 
 // notData are lists without a data source.
 var notData = map[string]string{
-	"Notifications/List":      "what one person sees",
-	"Logins/ListSessions":     "the sessions of one person",
-	"Operations/List":         "what people did once",
-	"Operations/ListTargets":  "what people did once",
-	"ClusterAPI/ListObjects":  "objects of a cluster: the kubernetes provider reads them with ephemeral axle_kubeconfig",
-	"Clusters/ListComponents": "what a release of the hub can install on one cluster; a command does",
+	"Notifications/List":            "what one person sees",
+	"Logins/ListSessions":           "the sessions of one person",
+	"Logins/ListApplications":       "the logins of one person",
+	"ApplicationClients/ListLogins": "the logins of people, which come and go",
+	"Operations/List":               "what people did once",
+	"Operations/ListTargets":        "what people did once",
+	"ClusterAPI/ListObjects":        "objects of a cluster: the kubernetes provider reads them with ephemeral axle_kubeconfig",
+	"Clusters/ListComponents":       "what a release of the hub can install on one cluster; a command does",
 }
 
 func methods(yield func(service string, m protoreflect.MethodDescriptor)) {

@@ -114,7 +114,7 @@ type Exception struct {
 // Exceptions lists all calls that write and have no kind. A call that leaves
 // something behind that a file could declare gets a kind, or a field of one.
 var Exceptions = []Exception{
-	{"sessions", "They belong to one person, who is at a browser or a terminal, as does what that person has read.", []string{"Sessions/Setup", "Logins/EndSession", "Logins/EndSessions", "Notifications/MarkRead"}},
+	{"sessions", "They belong to one person, who is at a browser or a terminal, as does what that person has read.", []string{"Sessions/Setup", "Logins/EndSession", "Logins/EndSessions", "Logins/LeaveApplication", "ApplicationClients/EndLogins", "Notifications/MarkRead"}},
 	{"logins", "These calls are the steps of a login. They end in a session, a token, or the page of a trial.", []string{"Logins/Trade", "Logins/StartDevice", "Logins/PollDevice", "Logins/Unlink", "Providers/Try", "Federation/Exchange"}},
 	{"one-time tokens", "The secret is shown once, to the person or program that asks for it.", []string{"Tokens/Create", "Tokens/Revoke", "ClusterAPI/CreateCredential", "ClusterAPI/CreateTicket"}},
 	{"approvals", "A person approves one thing that waits. A file would also approve the next one.", []string{"Clusters/Approve", "Services/ApprovePrune"}},

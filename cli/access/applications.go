@@ -3,6 +3,8 @@ package access
 import (
 	"fmt"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -16,7 +18,65 @@ import (
 
 // ApplicationCommands are the commands below applications that are about their clients.
 func ApplicationCommands(a *command.App) []*cobra.Command {
-	return []*cobra.Command{applicationsClient(a), applicationsTry(a), applicationsRotate(a)}
+	return []*cobra.Command{applicationsClient(a), applicationsTry(a), applicationsRotate(a), applicationsLogins(a), applicationsEnd(a)}
+}
+
+func applicationsLogins(a *command.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "logins [NAME]", Short: "List who logged in to an application last, or your own logins",
+		Long: `List the people who logged in to an application last, at most 200, with the logins that have
+not ended. Without a name, list the applications that you agreed to log in to.`,
+		Example: "  axle applications logins grafana\n  axle applications logins",
+		Args:    command.AtMost(1),
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			call := func() (*connect.Response[hubv1.ListApplicationLoginsResponse], error) {
+				if len(args) == 0 {
+					return client.Logins.ListApplications(c.Context(), connect.NewRequest(&hubv1.ListMyApplicationsRequest{}))
+				}
+				return client.ApplicationClients.ListLogins(c.Context(), connect.NewRequest(&hubv1.ListApplicationLoginsRequest{Name: args[0]}))
+			}
+			all, err := call()
+			if err != nil {
+				return err
+			}
+			return command.PrintList(a, all.Msg.GetLogins(), (*hubv1.ApplicationLogin).GetUser,
+				command.Col("APPLICATION", (*hubv1.ApplicationLogin).GetApplication),
+				command.Col("CLIENT ID", (*hubv1.ApplicationLogin).GetClientId),
+				command.Col("USER", (*hubv1.ApplicationLogin).GetUser),
+				command.Col("LAST LOGIN", func(l *hubv1.ApplicationLogin) string { return command.Ago(a.Age(l.GetLastLoginAt())) }),
+				command.Col("LIVE", func(l *hubv1.ApplicationLogin) string { return strconv.Itoa(int(l.GetLive())) }),
+				command.Col("MAY READ", func(l *hubv1.ApplicationLogin) string { return strings.Join(l.GetScopes(), " ") }),
+			)
+		}),
+	}
+}
+
+func applicationsEnd(a *command.App) *cobra.Command {
+	var user string
+	c := &cobra.Command{
+		Use: "end NAME", Short: "End the logins of a person to an application, or your own",
+		Long: `End all logins of a person to an application, refresh tokens included, within 10 s. Their list of
+groups is not changed: they may log in again. Without --user, NAME is the client id of an
+application that you agreed to log in to; your logins end there, and it asks again.`,
+		Example: "  axle applications end grafana --user leaver@example.com\n  axle applications end app_abc",
+		Args:    command.Exactly(1),
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			call := func() (*connect.Response[hubv1.EndApplicationLoginsResponse], error) {
+				if user == "" {
+					return client.Logins.LeaveApplication(c.Context(), connect.NewRequest(&hubv1.LeaveApplicationRequest{ClientId: args[0]}))
+				}
+				return client.ApplicationClients.EndLogins(c.Context(), connect.NewRequest(&hubv1.EndApplicationLoginsRequest{Name: args[0], User: user}))
+			}
+			got, err := call()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.Err, "logins to %s that ended: %d\n", args[0], got.Msg.GetEnded())
+			return err
+		}),
+	}
+	c.Flags().StringVar(&user, "user", "", "e-mail of the person; empty ends your own logins")
+	return c
 }
 
 func applicationsClient(a *command.App) *cobra.Command {

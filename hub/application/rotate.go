@@ -3,6 +3,7 @@ package application
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -135,44 +136,62 @@ func (a *Applications) Sweep(ctx context.Context) error {
 	if len(former) == sweepBatch {
 		a.former.went(former[len(former)-1].ID)
 	}
-	if len(former) == 0 {
-		return nil
+	var failed error
+	for _, s := range former {
+		if err := a.settle(ctx, s); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("application %s: %w", s.ApplicationID, err))
+		}
+	}
+	return failed
+}
+
+// settle gives a former secret its end, or deletes it after that. Each has a transaction of its
+// own, so that one that cannot be settled leaves the others alone; most have nothing to change.
+func (a *Applications) settle(ctx context.Context, s Secret) error {
+	if change, err := a.settled(ctx, s); err != nil || change == nil {
+		return err
 	}
 	return a.config.Writer.Write(ctx, func(ctx context.Context) error {
-		former, err := a.config.Store.FormerSecrets(ctx, after, sweepBatch)
+		all, err := a.config.Store.Secrets(ctx, s.ApplicationID)
 		if err != nil {
 			return err
 		}
-		for _, s := range former {
-			if err := a.settle(ctx, s); err != nil {
-				return fmt.Errorf("application %s: %w", s.ApplicationID, err)
+		for _, now := range all {
+			if now.ID != s.ID {
+				continue
 			}
+			change, err := a.settled(ctx, now)
+			if err != nil || change == nil {
+				return err
+			}
+			return change(ctx)
 		}
-		return nil
+		return nil // it went with its application
 	})
 }
 
-func (a *Applications) settle(ctx context.Context, s Secret) error {
+// settled returns what is to be written of a former secret, nil for nothing.
+func (a *Applications) settled(ctx context.Context, s Secret) (change func(ctx context.Context) error, err error) {
 	now := a.now()
 	switch {
 	case s.ended(now):
-		return a.config.Store.DeleteClientSecret(ctx, s.ID)
+		return func(ctx context.Context) error { return a.config.Store.DeleteClientSecret(ctx, s.ID) }, nil
 	case s.EndsAt != 0:
-		return nil
+		return nil, nil
 	}
 	r, found, err := a.config.Store.ClientOf(ctx, s.ApplicationID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	applied := !found || r.ServiceID == "" || now-s.FormerAt > maxWait.Microseconds()
 	if !applied && r.Wanted == r.Delivered {
 		if applied, err = a.config.Deliverer.Applied(ctx, r.ServiceID); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if !applied {
-		return nil
+		return nil, nil
 	}
 	s.EndsAt = now + s.Overlap.Microseconds()
-	return a.config.Store.PutSecret(ctx, s)
+	return func(ctx context.Context) error { return a.config.Store.PutSecret(ctx, s) }, nil
 }

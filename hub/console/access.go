@@ -146,6 +146,8 @@ var access = withActions(map[string]identity.Action{
 	hubv1connect.LoginsListSessionsProcedure:          identity.ActionSelf,
 	hubv1connect.LoginsEndSessionProcedure:            identity.ActionSelf, // as Tokens.Revoke
 	hubv1connect.LoginsEndSessionsProcedure:           identity.ActionSelfChange,
+	hubv1connect.LoginsListApplicationsProcedure:      identity.ActionSelf,
+	hubv1connect.LoginsLeaveApplicationProcedure:      identity.ActionSelfChange,
 	hubv1connect.LoginsUnlinkProcedure:                identity.ActionAdmin,
 	hubv1connect.ProvidersListProcedure:               identity.ActionAdmin,
 	hubv1connect.ProvidersCreateProcedure:             identity.ActionAdmin,

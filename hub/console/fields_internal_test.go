@@ -127,6 +127,8 @@ var harmless = []struct {
 	{[]string{"Applications/Apply"}, []string{"settings.client_id", "settings.client_secret"}, "of a client that is nobody else's: a taken id and those of other forms are refused"},
 	{[]string{"Applications/Apply"}, []string{"settings.title", "settings.public", "settings.groups_prefix", "settings.bound_groups_only", "settings.access_lifetime", "settings.id_lifetime", "settings.refresh_lifetime", "settings.second_factor", "settings.signing_algorithm"}, "how people are signed in to it, within the bounds of the hub"},
 	{[]string{"ApplicationClients/Rotate"}, []string{"overlap_micros", "now"}, "how long what the application has stays valid"},
+	{[]string{"ApplicationClients/EndLogins"}, []string{"user"}, "somebody who logged in to that application; they may log in again"},
+	{[]string{"Logins/LeaveApplication"}, []string{"client_id"}, "ends the caller's own logins there"},
 	{[]string{"NotificationRouters/Apply"}, []string{"settings.events", "settings.filters.*"}, "leaves out of the events of its project"},
 	{[]string{"Notifications/"}, []string{"unread", "up_to"}, "of the caller's own notifications"},
 	{[]string{"Services/Preview"}, []string{"source_ref", "repository", "refresh", "files", "request", "changed_only"}, "what the service is compared with, by whoever may change it to that; the repository is one that it follows, and what is not is answered as if it were not there"},

@@ -11,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/objects"
+	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // applicationActions are the rows of access for the clients of applications, whose other
@@ -19,10 +20,15 @@ var (
 	applicationActions = map[string]identity.Action{
 		hubv1connect.ApplicationClientsGetProcedure:    identity.ActionRead,
 		hubv1connect.ApplicationClientsRotateProcedure: identity.ActionWrite,
+		// Who logs in when is nothing for everybody who may read the project.
+		hubv1connect.ApplicationClientsListLoginsProcedure: identity.ActionWrite,
+		hubv1connect.ApplicationClientsEndLoginsProcedure:  identity.ActionWrite,
 	}
 	applicationScopes = map[string]finder{
-		hubv1connect.ApplicationClientsGetProcedure:    ofStored(described.Application),
-		hubv1connect.ApplicationClientsRotateProcedure: ofStored(described.Application),
+		hubv1connect.ApplicationClientsGetProcedure:        ofStored(described.Application),
+		hubv1connect.ApplicationClientsRotateProcedure:     ofStored(described.Application),
+		hubv1connect.ApplicationClientsListLoginsProcedure: ofStored(described.Application),
+		hubv1connect.ApplicationClientsEndLoginsProcedure:  ofStored(described.Application),
 	}
 )
 
@@ -65,6 +71,84 @@ func (s *applicationClients) answer(ctx context.Context, o objects.Shown) (*conn
 	}
 	for _, one := range c.Secrets {
 		out.Secrets = append(out.Secrets, &hubv1.ApplicationSecret{CreatedAt: one.CreatedAt, ReplacedAt: one.FormerAt, EndsAt: one.EndsAt})
+	}
+	return connect.NewResponse(out), nil
+}
+
+// SignIns are the logins of people to applications; hub/oidc implements it.
+type SignIns interface {
+	Logins(ctx context.Context, c application.Client) ([]application.Login, error)
+	LoginsOf(ctx context.Context, userID string) ([]application.Login, error)
+	EndLogins(ctx context.Context, by, clientID, userID string, forget bool) (int, error)
+}
+
+// client is the client of an application.
+func (s *applicationClients) client(ctx context.Context, name string) (application.Client, error) {
+	o, err := s.object(ctx, name)
+	if err != nil {
+		return application.Client{}, err
+	}
+	status, err := s.config.Applications.Status(ctx, o.ID)
+	if err != nil {
+		return application.Client{}, err
+	}
+	return s.config.Applications.Client(ctx, status.ClientID)
+}
+
+// ListLogins implements ApplicationClients.
+func (s *applicationClients) ListLogins(ctx context.Context, r *connect.Request[hubv1.ListApplicationLoginsRequest]) (*connect.Response[hubv1.ListApplicationLoginsResponse], error) {
+	c, err := s.client(ctx, r.Msg.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return loginsOut(s.config.SignIns.Logins(ctx, c))
+}
+
+// EndLogins implements ApplicationClients.
+func (s *applicationClients) EndLogins(ctx context.Context, r *connect.Request[hubv1.EndApplicationLoginsRequest]) (*connect.Response[hubv1.EndApplicationLoginsResponse], error) {
+	c, err := s.client(ctx, r.Msg.GetName())
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.config.SignIns.Logins(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	// Only administrators learn who has an account.
+	for _, l := range all {
+		if l.User == r.Msg.GetUser() {
+			return ended(s.config.SignIns.EndLogins(ctx, caller(ctx).Name, c.ID, l.UserID, false))
+		}
+	}
+	return nil, errcode.New(errcode.NotFound, "user: %.200q is not among those who logged in to %s last", r.Msg.GetUser(), r.Msg.GetName())
+}
+
+// ListApplications implements Logins.
+func (s *logins) ListApplications(ctx context.Context, _ *connect.Request[hubv1.ListMyApplicationsRequest]) (*connect.Response[hubv1.ListApplicationLoginsResponse], error) {
+	return loginsOut(s.config.SignIns.LoginsOf(ctx, caller(ctx).ID))
+}
+
+// LeaveApplication implements Logins.
+func (s *logins) LeaveApplication(ctx context.Context, r *connect.Request[hubv1.LeaveApplicationRequest]) (*connect.Response[hubv1.EndApplicationLoginsResponse], error) {
+	return ended(s.config.SignIns.EndLogins(ctx, caller(ctx).Name, r.Msg.GetClientId(), caller(ctx).ID, true))
+}
+
+func ended(n int, err error) (*connect.Response[hubv1.EndApplicationLoginsResponse], error) {
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.EndApplicationLoginsResponse{Ended: int32(n)}), nil
+}
+
+func loginsOut(all []application.Login, err error) (*connect.Response[hubv1.ListApplicationLoginsResponse], error) {
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.ListApplicationLoginsResponse{}
+	for _, l := range all {
+		out.Logins = append(out.Logins, &hubv1.ApplicationLogin{
+			Application: l.Name, Title: l.Title, ClientId: l.Client, User: l.User, Scopes: l.Scopes, AgreedAt: l.AgreedAt, LastLoginAt: l.LastAt, Live: int32(l.Live),
+		})
 	}
 	return connect.NewResponse(out), nil
 }

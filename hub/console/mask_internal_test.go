@@ -17,7 +17,7 @@ import (
 // unrecorded are the calls that the audit log does not record, written by hand:
 // a new call is recorded unless it is added here on purpose.
 var unrecorded = []string{
-	"Access/CanI", "ApplicationClients/Get", "Agents/UpgradeStatus", "Audit/Checkpoints", "Audit/List", "Audit/Verify", "Backends/GetMigration", "Backends/List",
+	"Access/CanI", "ApplicationClients/Get", "ApplicationClients/ListLogins", "Logins/ListApplications", "Agents/UpgradeStatus", "Audit/Checkpoints", "Audit/List", "Audit/Verify", "Backends/GetMigration", "Backends/List",
 	"Bindings/List", "Clusters/Get", "Clusters/List", "Clusters/ListComponents", "Contexts/Get", "Contexts/List", "Events/List", "Federation/List", "GlobalServices/Get", "GlobalServices/GetRollout", "GlobalServices/List", "Groups/Get", "Groups/List",
 	"Hub/GetSyncWindows", "Hub/Status", "Logins/PollDevice", "ManagedNamespaces/Get", "ManagedNamespaces/List", "NotificationRouters/Get", "NotificationRouters/List", "NotificationRouters/ListEvents", "NotificationSinks/Get", "NotificationSinks/List", "Notifications/List", "Outputs/List", "Projects/Get", "Projects/List", "Providers/Get", "Providers/List", "Repositories/Get",
 	"Repositories/List", "ServiceAccounts/List", "Services/Config", "Services/Get", "Services/GetTree", "Services/List", "Services/ListRevisions", "Services/ListTests",

@@ -102,6 +102,8 @@ type Config struct {
 	Applications *application.Applications
 	// Observer reads the metrics, logs and alerts of clusters; nil reads none.
 	Observer *observe.Observer
+	// SignIns are the logins of people to them.
+	SignIns SignIns
 	// Made makes clusters from templates.
 	Made     *clusterapi.Clusters
 	Cache    *gitcache.Cache

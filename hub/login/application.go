@@ -43,6 +43,10 @@ func (p *Pages) Visitor(r *http.Request) (v Visitor, ok bool, err error) {
 		return v, false, err
 	}
 	terms, created, err := p.s.accounts.TermsOf(r.Context(), v.TokenID)
+	if errcode.Is(err, errcode.NotFound) {
+		// Another replica ended it a moment ago, which this one has not heard of yet.
+		return v, false, nil
+	}
 	if err != nil {
 		return v, false, err
 	}

@@ -360,7 +360,14 @@ func gets(scopes []string) []string {
 func (p *Provider) letIn(w http.ResponseWriter, r *http.Request, q *request, v login.Visitor) error {
 	g := p.grantFor(q.client, v, q.scopes)
 	g.Nonce, g.Redirect, g.Challenge = q.query.Get("nonce"), q.redirect, q.query.Get("code_challenge")
-	code, err := p.grants.begin(r.Context(), g)
+	var code string
+	err := p.config.Stores.Writer.Write(r.Context(), func(ctx context.Context) (err error) {
+		if err := p.config.Stores.Consents.LoggedIn(ctx, v.ID, q.client.ID, p.now()); err != nil {
+			return err
+		}
+		code, err = p.grants.begin(ctx, g)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -225,6 +225,9 @@ func (p *Provider) answerDevice(w http.ResponseWriter, r *http.Request) error {
 			if err := p.config.Stores.Grants.InsertGrant(ctx, g); err != nil {
 				return err
 			}
+			if err := p.config.Stores.Consents.LoggedIn(ctx, v.ID, c.ID, g.CreatedAt); err != nil {
+				return err
+			}
 		}
 		first, err := p.config.Stores.Devices.AnswerWaiting(ctx, d)
 		if err == nil && !first {

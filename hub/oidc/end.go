@@ -8,7 +8,6 @@ import (
 
 	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/event"
-	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -120,8 +119,11 @@ func (p *Provider) Run(ctx context.Context) error {
 // repeat does work at intervals, and sooner when it is woken.
 func (p *Provider) repeat(ctx context.Context, wake <-chan struct{}, every time.Duration, work func(context.Context) error) error {
 	for {
+		wake := wake
 		if err := work(ctx); err != nil && ctx.Err() == nil {
 			p.config.Log.Warn("sign-ins wait; trying again", logkey.Error, err)
+			// What failed woke this again; a database that is away is left alone meanwhile.
+			wake = nil
 		}
 		select {
 		case <-p.config.Clock.After(jitter.Around(every, every/5)):
@@ -232,11 +234,7 @@ func (p *Provider) endPair(ctx context.Context, pair Pair, c *application.Client
 		return err
 	}
 	p.noticed()
-	name := pair.ClientID
-	if c != nil {
-		name = c.Name
-	}
-	p.config.Audit.Add(ctx, audit.Record{At: p.now(), Actor: "hub", ActorID: pair.UserID, Action: "application.logout", Kind: "application", Name: name, Result: audit.ResultOK, Detail: map[string]string{"reason": why}})
+	p.loggedOut(ctx, "hub", pair, c, why)
 	return nil
 }
 

@@ -26,6 +26,9 @@ const (
 	// retryWithin is how long a used refresh token gets the same answer again: the first may
 	// have been lost on the way.
 	retryWithin = 30 * time.Second
+	// lastEnd is how long after a login its refresh tokens end, however often they are used:
+	// then the person logs in again, with whatever factors are wanted by then.
+	lastEnd = 365 * 24 * time.Hour
 )
 
 // errReused is returned for a code or a refresh token that was used before; its grant has ended.
@@ -173,7 +176,7 @@ func derived(seeds []byte, text string) string {
 
 func (gs *grants) insertRefresh(ctx context.Context, g Grant, text string, lifetime time.Duration) error {
 	now := gs.now()
-	s := Secret{Hash: hashOf(text), Kind: kindRefresh, GrantID: g.ID, Scopes: g.Scopes, CreatedAt: now, ExpiresAt: after(now, lifetime)}
+	s := Secret{Hash: hashOf(text), Kind: kindRefresh, GrantID: g.ID, Scopes: g.Scopes, CreatedAt: now, ExpiresAt: min(after(now, lifetime), after(g.CreatedAt, lastEnd))}
 	return gs.writer.Write(ctx, func(ctx context.Context) error {
 		if err := gs.store.InsertGrantSecret(ctx, s); err != nil {
 			return err

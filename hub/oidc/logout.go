@@ -142,7 +142,8 @@ func (p *Provider) logout(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	if ok {
-		if err := p.config.Pages.LogOut(w, r, v); err != nil {
+		// One that another replica ended meanwhile has ended.
+		if err := p.config.Pages.LogOut(w, r, v); err != nil && !errcode.Is(err, errcode.NotFound) {
 			return err
 		}
 	}

@@ -57,6 +57,7 @@ func TestSharesOfSignInsAreNamed(t *testing.T) {
 	for pool, request := range map[string]func() (status int, text string){
 		"signin_browsers": func() (int, string) {
 			v := b.visitor("")
+			v.from = "192.0.2.9:1"
 			v.get(b.url + "/oidc/authorize?client_id=none")
 			return v.status, v.page
 		},

@@ -60,7 +60,8 @@ type Secret struct {
 type Consent struct {
 	UserID, ClientID string
 	Scopes           []string
-	GivenAt          int64
+	// GivenAt is 0 where only a device asked; LastAt is when the person logged in last.
+	GivenAt, LastAt int64
 }
 
 // KeyStore stores signing keys.
@@ -99,7 +100,18 @@ type GrantStore interface {
 type ConsentStore interface {
 	// Consent returns what a person agreed to; a zero one when they did not.
 	Consent(ctx context.Context, userID, clientID string) (Consent, error)
+	// PutConsent stores what a person agreed to, and leaves when they logged in last.
 	PutConsent(ctx context.Context, c Consent) error
+	// LoggedIn stores when a person logged in.
+	LoggedIn(ctx context.Context, userID, clientID string, at int64) error
+	// Consents returns those for a client, the last logins first.
+	Consents(ctx context.Context, clientID string, limit int) ([]Consent, error)
+	// ConsentsOf returns those of a person, in order of clients.
+	ConsentsOf(ctx context.Context, userID string, limit int) ([]Consent, error)
+	DeleteConsent(ctx context.Context, userID, clientID string) error
+	// LiveGrants counts the grants of people that have not ended, for a client, or for all when
+	// it is empty.
+	LiveGrants(ctx context.Context, userIDs []string, clientID string, now int64) (map[Pair]int64, error)
 }
 
 // Stores are what the provider stores, by use. Methods that change something run in the

@@ -23,6 +23,301 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type ListApplicationLoginsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the application.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListApplicationLoginsRequest) Reset() {
+	*x = ListApplicationLoginsRequest{}
+	mi := &file_hub_v1_application_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListApplicationLoginsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListApplicationLoginsRequest) ProtoMessage() {}
+
+func (x *ListApplicationLoginsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_application_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListApplicationLoginsRequest.ProtoReflect.Descriptor instead.
+func (*ListApplicationLoginsRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_application_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ListApplicationLoginsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type ListApplicationLoginsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Logins        []*ApplicationLogin    `protobuf:"bytes,1,rep,name=logins,proto3" json:"logins,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListApplicationLoginsResponse) Reset() {
+	*x = ListApplicationLoginsResponse{}
+	mi := &file_hub_v1_application_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListApplicationLoginsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListApplicationLoginsResponse) ProtoMessage() {}
+
+func (x *ListApplicationLoginsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_application_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListApplicationLoginsResponse.ProtoReflect.Descriptor instead.
+func (*ListApplicationLoginsResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_application_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ListApplicationLoginsResponse) GetLogins() []*ApplicationLogin {
+	if x != nil {
+		return x.Logins
+	}
+	return nil
+}
+
+type EndApplicationLoginsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the application.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// E-mail of the person.
+	User          string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndApplicationLoginsRequest) Reset() {
+	*x = EndApplicationLoginsRequest{}
+	mi := &file_hub_v1_application_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndApplicationLoginsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndApplicationLoginsRequest) ProtoMessage() {}
+
+func (x *EndApplicationLoginsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_application_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndApplicationLoginsRequest.ProtoReflect.Descriptor instead.
+func (*EndApplicationLoginsRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_application_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *EndApplicationLoginsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *EndApplicationLoginsRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+type EndApplicationLoginsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of logins that ended.
+	Ended         int32 `protobuf:"varint,1,opt,name=ended,proto3" json:"ended,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndApplicationLoginsResponse) Reset() {
+	*x = EndApplicationLoginsResponse{}
+	mi := &file_hub_v1_application_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndApplicationLoginsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndApplicationLoginsResponse) ProtoMessage() {}
+
+func (x *EndApplicationLoginsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_application_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndApplicationLoginsResponse.ProtoReflect.Descriptor instead.
+func (*EndApplicationLoginsResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_application_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *EndApplicationLoginsResponse) GetEnded() int32 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+// ApplicationLogin is what is known of a person's logins to an application.
+type ApplicationLogin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the application, and what people see; empty when it is gone.
+	Application string `protobuf:"bytes,1,opt,name=application,proto3" json:"application,omitempty"`
+	Title       string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
+	ClientId    string `protobuf:"bytes,3,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// E-mail of the person.
+	User string `protobuf:"bytes,4,opt,name=user,proto3" json:"user,omitempty"`
+	// Scopes that the person agreed to give, and when, in microseconds since 1970 UTC. 0 where
+	// they logged in by a device only.
+	Scopes   []string `protobuf:"bytes,5,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	AgreedAt int64    `protobuf:"varint,6,opt,name=agreed_at,json=agreedAt,proto3" json:"agreed_at,omitempty"`
+	// When they logged in last.
+	LastLoginAt int64 `protobuf:"varint,7,opt,name=last_login_at,json=lastLoginAt,proto3" json:"last_login_at,omitempty"`
+	// Number of logins that have not ended.
+	Live          int32 `protobuf:"varint,8,opt,name=live,proto3" json:"live,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApplicationLogin) Reset() {
+	*x = ApplicationLogin{}
+	mi := &file_hub_v1_application_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApplicationLogin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApplicationLogin) ProtoMessage() {}
+
+func (x *ApplicationLogin) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_application_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApplicationLogin.ProtoReflect.Descriptor instead.
+func (*ApplicationLogin) Descriptor() ([]byte, []int) {
+	return file_hub_v1_application_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ApplicationLogin) GetApplication() string {
+	if x != nil {
+		return x.Application
+	}
+	return ""
+}
+
+func (x *ApplicationLogin) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *ApplicationLogin) GetClientId() string {
+	if x != nil {
+		return x.ClientId
+	}
+	return ""
+}
+
+func (x *ApplicationLogin) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *ApplicationLogin) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+func (x *ApplicationLogin) GetAgreedAt() int64 {
+	if x != nil {
+		return x.AgreedAt
+	}
+	return 0
+}
+
+func (x *ApplicationLogin) GetLastLoginAt() int64 {
+	if x != nil {
+		return x.LastLoginAt
+	}
+	return 0
+}
+
+func (x *ApplicationLogin) GetLive() int32 {
+	if x != nil {
+		return x.Live
+	}
+	return 0
+}
+
 type GetApplicationClientRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the application.
@@ -33,7 +328,7 @@ type GetApplicationClientRequest struct {
 
 func (x *GetApplicationClientRequest) Reset() {
 	*x = GetApplicationClientRequest{}
-	mi := &file_hub_v1_application_proto_msgTypes[0]
+	mi := &file_hub_v1_application_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -45,7 +340,7 @@ func (x *GetApplicationClientRequest) String() string {
 func (*GetApplicationClientRequest) ProtoMessage() {}
 
 func (x *GetApplicationClientRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_application_proto_msgTypes[0]
+	mi := &file_hub_v1_application_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -58,7 +353,7 @@ func (x *GetApplicationClientRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetApplicationClientRequest.ProtoReflect.Descriptor instead.
 func (*GetApplicationClientRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_application_proto_rawDescGZIP(), []int{0}
+	return file_hub_v1_application_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetApplicationClientRequest) GetName() string {
@@ -83,7 +378,7 @@ type RotateApplicationSecretRequest struct {
 
 func (x *RotateApplicationSecretRequest) Reset() {
 	*x = RotateApplicationSecretRequest{}
-	mi := &file_hub_v1_application_proto_msgTypes[1]
+	mi := &file_hub_v1_application_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -95,7 +390,7 @@ func (x *RotateApplicationSecretRequest) String() string {
 func (*RotateApplicationSecretRequest) ProtoMessage() {}
 
 func (x *RotateApplicationSecretRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_application_proto_msgTypes[1]
+	mi := &file_hub_v1_application_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -108,7 +403,7 @@ func (x *RotateApplicationSecretRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateApplicationSecretRequest.ProtoReflect.Descriptor instead.
 func (*RotateApplicationSecretRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_application_proto_rawDescGZIP(), []int{1}
+	return file_hub_v1_application_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RotateApplicationSecretRequest) GetName() string {
@@ -153,7 +448,7 @@ type ApplicationClient struct {
 
 func (x *ApplicationClient) Reset() {
 	*x = ApplicationClient{}
-	mi := &file_hub_v1_application_proto_msgTypes[2]
+	mi := &file_hub_v1_application_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -165,7 +460,7 @@ func (x *ApplicationClient) String() string {
 func (*ApplicationClient) ProtoMessage() {}
 
 func (x *ApplicationClient) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_application_proto_msgTypes[2]
+	mi := &file_hub_v1_application_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -178,7 +473,7 @@ func (x *ApplicationClient) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplicationClient.ProtoReflect.Descriptor instead.
 func (*ApplicationClient) Descriptor() ([]byte, []int) {
-	return file_hub_v1_application_proto_rawDescGZIP(), []int{2}
+	return file_hub_v1_application_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ApplicationClient) GetName() string {
@@ -245,7 +540,7 @@ type ApplicationSecret struct {
 
 func (x *ApplicationSecret) Reset() {
 	*x = ApplicationSecret{}
-	mi := &file_hub_v1_application_proto_msgTypes[3]
+	mi := &file_hub_v1_application_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -257,7 +552,7 @@ func (x *ApplicationSecret) String() string {
 func (*ApplicationSecret) ProtoMessage() {}
 
 func (x *ApplicationSecret) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_application_proto_msgTypes[3]
+	mi := &file_hub_v1_application_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -270,7 +565,7 @@ func (x *ApplicationSecret) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplicationSecret.ProtoReflect.Descriptor instead.
 func (*ApplicationSecret) Descriptor() ([]byte, []int) {
-	return file_hub_v1_application_proto_rawDescGZIP(), []int{3}
+	return file_hub_v1_application_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ApplicationSecret) GetCreatedAt() int64 {
@@ -357,7 +652,7 @@ type ApplicationSettings struct {
 
 func (x *ApplicationSettings) Reset() {
 	*x = ApplicationSettings{}
-	mi := &file_hub_v1_application_proto_msgTypes[4]
+	mi := &file_hub_v1_application_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -369,7 +664,7 @@ func (x *ApplicationSettings) String() string {
 func (*ApplicationSettings) ProtoMessage() {}
 
 func (x *ApplicationSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_application_proto_msgTypes[4]
+	mi := &file_hub_v1_application_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -382,7 +677,7 @@ func (x *ApplicationSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplicationSettings.ProtoReflect.Descriptor instead.
 func (*ApplicationSettings) Descriptor() ([]byte, []int) {
-	return file_hub_v1_application_proto_rawDescGZIP(), []int{4}
+	return file_hub_v1_application_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ApplicationSettings) GetProject() string {
@@ -550,7 +845,25 @@ var File_hub_v1_application_proto protoreflect.FileDescriptor
 
 const file_hub_v1_application_proto_rawDesc = "" +
 	"\n" +
-	"\x18hub/v1/application.proto\x12\vaxle.hub.v1\"1\n" +
+	"\x18hub/v1/application.proto\x12\vaxle.hub.v1\"2\n" +
+	"\x1cListApplicationLoginsRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"V\n" +
+	"\x1dListApplicationLoginsResponse\x125\n" +
+	"\x06logins\x18\x01 \x03(\v2\x1d.axle.hub.v1.ApplicationLoginR\x06logins\"E\n" +
+	"\x1bEndApplicationLoginsRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\"4\n" +
+	"\x1cEndApplicationLoginsResponse\x12\x14\n" +
+	"\x05ended\x18\x01 \x01(\x05R\x05ended\"\xe8\x01\n" +
+	"\x10ApplicationLogin\x12 \n" +
+	"\vapplication\x18\x01 \x01(\tR\vapplication\x12\x14\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\x12\x1b\n" +
+	"\tclient_id\x18\x03 \x01(\tR\bclientId\x12\x12\n" +
+	"\x04user\x18\x04 \x01(\tR\x04user\x12\x16\n" +
+	"\x06scopes\x18\x05 \x03(\tR\x06scopes\x12\x1b\n" +
+	"\tagreed_at\x18\x06 \x01(\x03R\bagreedAt\x12\"\n" +
+	"\rlast_login_at\x18\a \x01(\x03R\vlastLoginAt\x12\x12\n" +
+	"\x04live\x18\b \x01(\x05R\x04live\"1\n" +
 	"\x1bGetApplicationClientRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"m\n" +
 	"\x1eRotateApplicationSecretRequest\x12\x12\n" +
@@ -598,10 +911,13 @@ const file_hub_v1_application_proto_rawDesc = "" +
 	"\rsecond_factor\x18\x14 \x01(\bR\fsecondFactor\x12+\n" +
 	"\x11signing_algorithm\x18\x15 \x01(\tR\x10signingAlgorithm\x12\x1b\n" +
 	"\tclient_id\x18\x16 \x01(\tR\bclientId\x12#\n" +
-	"\rclient_secret\x18\x17 \x01(\tR\fclientSecret2\xbc\x01\n" +
+	"\rclient_secret\x18\x17 \x01(\tR\fclientSecret2\x83\x03\n" +
 	"\x12ApplicationClients\x12O\n" +
 	"\x03Get\x12(.axle.hub.v1.GetApplicationClientRequest\x1a\x1e.axle.hub.v1.ApplicationClient\x12U\n" +
-	"\x06Rotate\x12+.axle.hub.v1.RotateApplicationSecretRequest\x1a\x1e.axle.hub.v1.ApplicationClientB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
+	"\x06Rotate\x12+.axle.hub.v1.RotateApplicationSecretRequest\x1a\x1e.axle.hub.v1.ApplicationClient\x12c\n" +
+	"\n" +
+	"ListLogins\x12).axle.hub.v1.ListApplicationLoginsRequest\x1a*.axle.hub.v1.ListApplicationLoginsResponse\x12`\n" +
+	"\tEndLogins\x12(.axle.hub.v1.EndApplicationLoginsRequest\x1a).axle.hub.v1.EndApplicationLoginsResponseB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
 
 var (
 	file_hub_v1_application_proto_rawDescOnce sync.Once
@@ -615,25 +931,35 @@ func file_hub_v1_application_proto_rawDescGZIP() []byte {
 	return file_hub_v1_application_proto_rawDescData
 }
 
-var file_hub_v1_application_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_hub_v1_application_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_hub_v1_application_proto_goTypes = []any{
-	(*GetApplicationClientRequest)(nil),    // 0: axle.hub.v1.GetApplicationClientRequest
-	(*RotateApplicationSecretRequest)(nil), // 1: axle.hub.v1.RotateApplicationSecretRequest
-	(*ApplicationClient)(nil),              // 2: axle.hub.v1.ApplicationClient
-	(*ApplicationSecret)(nil),              // 3: axle.hub.v1.ApplicationSecret
-	(*ApplicationSettings)(nil),            // 4: axle.hub.v1.ApplicationSettings
+	(*ListApplicationLoginsRequest)(nil),   // 0: axle.hub.v1.ListApplicationLoginsRequest
+	(*ListApplicationLoginsResponse)(nil),  // 1: axle.hub.v1.ListApplicationLoginsResponse
+	(*EndApplicationLoginsRequest)(nil),    // 2: axle.hub.v1.EndApplicationLoginsRequest
+	(*EndApplicationLoginsResponse)(nil),   // 3: axle.hub.v1.EndApplicationLoginsResponse
+	(*ApplicationLogin)(nil),               // 4: axle.hub.v1.ApplicationLogin
+	(*GetApplicationClientRequest)(nil),    // 5: axle.hub.v1.GetApplicationClientRequest
+	(*RotateApplicationSecretRequest)(nil), // 6: axle.hub.v1.RotateApplicationSecretRequest
+	(*ApplicationClient)(nil),              // 7: axle.hub.v1.ApplicationClient
+	(*ApplicationSecret)(nil),              // 8: axle.hub.v1.ApplicationSecret
+	(*ApplicationSettings)(nil),            // 9: axle.hub.v1.ApplicationSettings
 }
 var file_hub_v1_application_proto_depIdxs = []int32{
-	3, // 0: axle.hub.v1.ApplicationClient.secrets:type_name -> axle.hub.v1.ApplicationSecret
-	0, // 1: axle.hub.v1.ApplicationClients.Get:input_type -> axle.hub.v1.GetApplicationClientRequest
-	1, // 2: axle.hub.v1.ApplicationClients.Rotate:input_type -> axle.hub.v1.RotateApplicationSecretRequest
-	2, // 3: axle.hub.v1.ApplicationClients.Get:output_type -> axle.hub.v1.ApplicationClient
-	2, // 4: axle.hub.v1.ApplicationClients.Rotate:output_type -> axle.hub.v1.ApplicationClient
-	3, // [3:5] is the sub-list for method output_type
-	1, // [1:3] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	4, // 0: axle.hub.v1.ListApplicationLoginsResponse.logins:type_name -> axle.hub.v1.ApplicationLogin
+	8, // 1: axle.hub.v1.ApplicationClient.secrets:type_name -> axle.hub.v1.ApplicationSecret
+	5, // 2: axle.hub.v1.ApplicationClients.Get:input_type -> axle.hub.v1.GetApplicationClientRequest
+	6, // 3: axle.hub.v1.ApplicationClients.Rotate:input_type -> axle.hub.v1.RotateApplicationSecretRequest
+	0, // 4: axle.hub.v1.ApplicationClients.ListLogins:input_type -> axle.hub.v1.ListApplicationLoginsRequest
+	2, // 5: axle.hub.v1.ApplicationClients.EndLogins:input_type -> axle.hub.v1.EndApplicationLoginsRequest
+	7, // 6: axle.hub.v1.ApplicationClients.Get:output_type -> axle.hub.v1.ApplicationClient
+	7, // 7: axle.hub.v1.ApplicationClients.Rotate:output_type -> axle.hub.v1.ApplicationClient
+	1, // 8: axle.hub.v1.ApplicationClients.ListLogins:output_type -> axle.hub.v1.ListApplicationLoginsResponse
+	3, // 9: axle.hub.v1.ApplicationClients.EndLogins:output_type -> axle.hub.v1.EndApplicationLoginsResponse
+	6, // [6:10] is the sub-list for method output_type
+	2, // [2:6] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_application_proto_init() }
@@ -647,7 +973,7 @@ func file_hub_v1_application_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_application_proto_rawDesc), len(file_hub_v1_application_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,87 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type ListMyApplicationsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListMyApplicationsRequest) Reset() {
+	*x = ListMyApplicationsRequest{}
+	mi := &file_hub_v1_login_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListMyApplicationsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListMyApplicationsRequest) ProtoMessage() {}
+
+func (x *ListMyApplicationsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_login_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListMyApplicationsRequest.ProtoReflect.Descriptor instead.
+func (*ListMyApplicationsRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{0}
+}
+
+type LeaveApplicationRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Client id of the application, also of one that is gone.
+	ClientId      string `protobuf:"bytes,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaveApplicationRequest) Reset() {
+	*x = LeaveApplicationRequest{}
+	mi := &file_hub_v1_login_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaveApplicationRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaveApplicationRequest) ProtoMessage() {}
+
+func (x *LeaveApplicationRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_login_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaveApplicationRequest.ProtoReflect.Descriptor instead.
+func (*LeaveApplicationRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *LeaveApplicationRequest) GetClientId() string {
+	if x != nil {
+		return x.ClientId
+	}
+	return ""
+}
+
 type TradeCodeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Code  string                 `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
@@ -35,7 +116,7 @@ type TradeCodeRequest struct {
 
 func (x *TradeCodeRequest) Reset() {
 	*x = TradeCodeRequest{}
-	mi := &file_hub_v1_login_proto_msgTypes[0]
+	mi := &file_hub_v1_login_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -47,7 +128,7 @@ func (x *TradeCodeRequest) String() string {
 func (*TradeCodeRequest) ProtoMessage() {}
 
 func (x *TradeCodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[0]
+	mi := &file_hub_v1_login_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -60,7 +141,7 @@ func (x *TradeCodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TradeCodeRequest.ProtoReflect.Descriptor instead.
 func (*TradeCodeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{0}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *TradeCodeRequest) GetCode() string {
@@ -91,7 +172,7 @@ type StartDeviceRequest struct {
 
 func (x *StartDeviceRequest) Reset() {
 	*x = StartDeviceRequest{}
-	mi := &file_hub_v1_login_proto_msgTypes[1]
+	mi := &file_hub_v1_login_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -103,7 +184,7 @@ func (x *StartDeviceRequest) String() string {
 func (*StartDeviceRequest) ProtoMessage() {}
 
 func (x *StartDeviceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[1]
+	mi := &file_hub_v1_login_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -116,7 +197,7 @@ func (x *StartDeviceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartDeviceRequest.ProtoReflect.Descriptor instead.
 func (*StartDeviceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{1}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *StartDeviceRequest) GetClient() string {
@@ -157,7 +238,7 @@ type StartDeviceResponse struct {
 
 func (x *StartDeviceResponse) Reset() {
 	*x = StartDeviceResponse{}
-	mi := &file_hub_v1_login_proto_msgTypes[2]
+	mi := &file_hub_v1_login_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -169,7 +250,7 @@ func (x *StartDeviceResponse) String() string {
 func (*StartDeviceResponse) ProtoMessage() {}
 
 func (x *StartDeviceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[2]
+	mi := &file_hub_v1_login_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -182,7 +263,7 @@ func (x *StartDeviceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartDeviceResponse.ProtoReflect.Descriptor instead.
 func (*StartDeviceResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{2}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StartDeviceResponse) GetDeviceCode() string {
@@ -236,7 +317,7 @@ type PollDeviceRequest struct {
 
 func (x *PollDeviceRequest) Reset() {
 	*x = PollDeviceRequest{}
-	mi := &file_hub_v1_login_proto_msgTypes[3]
+	mi := &file_hub_v1_login_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -248,7 +329,7 @@ func (x *PollDeviceRequest) String() string {
 func (*PollDeviceRequest) ProtoMessage() {}
 
 func (x *PollDeviceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[3]
+	mi := &file_hub_v1_login_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -261,7 +342,7 @@ func (x *PollDeviceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollDeviceRequest.ProtoReflect.Descriptor instead.
 func (*PollDeviceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{3}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PollDeviceRequest) GetDeviceCode() string {
@@ -285,7 +366,7 @@ type PollDeviceResponse struct {
 
 func (x *PollDeviceResponse) Reset() {
 	*x = PollDeviceResponse{}
-	mi := &file_hub_v1_login_proto_msgTypes[4]
+	mi := &file_hub_v1_login_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -297,7 +378,7 @@ func (x *PollDeviceResponse) String() string {
 func (*PollDeviceResponse) ProtoMessage() {}
 
 func (x *PollDeviceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[4]
+	mi := &file_hub_v1_login_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -310,7 +391,7 @@ func (x *PollDeviceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollDeviceResponse.ProtoReflect.Descriptor instead.
 func (*PollDeviceResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{4}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PollDeviceResponse) GetPhase() string {
@@ -355,7 +436,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_hub_v1_login_proto_msgTypes[5]
+	mi := &file_hub_v1_login_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -367,7 +448,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[5]
+	mi := &file_hub_v1_login_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -380,7 +461,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{5}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Session) GetId() string {
@@ -456,7 +537,7 @@ type ListSessionsRequest struct {
 
 func (x *ListSessionsRequest) Reset() {
 	*x = ListSessionsRequest{}
-	mi := &file_hub_v1_login_proto_msgTypes[6]
+	mi := &file_hub_v1_login_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -468,7 +549,7 @@ func (x *ListSessionsRequest) String() string {
 func (*ListSessionsRequest) ProtoMessage() {}
 
 func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[6]
+	mi := &file_hub_v1_login_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -481,7 +562,7 @@ func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsRequest.ProtoReflect.Descriptor instead.
 func (*ListSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{6}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListSessionsRequest) GetUser() string {
@@ -500,7 +581,7 @@ type ListSessionsResponse struct {
 
 func (x *ListSessionsResponse) Reset() {
 	*x = ListSessionsResponse{}
-	mi := &file_hub_v1_login_proto_msgTypes[7]
+	mi := &file_hub_v1_login_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -512,7 +593,7 @@ func (x *ListSessionsResponse) String() string {
 func (*ListSessionsResponse) ProtoMessage() {}
 
 func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[7]
+	mi := &file_hub_v1_login_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -525,7 +606,7 @@ func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsResponse.ProtoReflect.Descriptor instead.
 func (*ListSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{7}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListSessionsResponse) GetSessions() []*Session {
@@ -544,7 +625,7 @@ type EndSessionRequest struct {
 
 func (x *EndSessionRequest) Reset() {
 	*x = EndSessionRequest{}
-	mi := &file_hub_v1_login_proto_msgTypes[8]
+	mi := &file_hub_v1_login_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -556,7 +637,7 @@ func (x *EndSessionRequest) String() string {
 func (*EndSessionRequest) ProtoMessage() {}
 
 func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[8]
+	mi := &file_hub_v1_login_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -569,7 +650,7 @@ func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionRequest.ProtoReflect.Descriptor instead.
 func (*EndSessionRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{8}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EndSessionRequest) GetId() string {
@@ -587,7 +668,7 @@ type EndSessionResponse struct {
 
 func (x *EndSessionResponse) Reset() {
 	*x = EndSessionResponse{}
-	mi := &file_hub_v1_login_proto_msgTypes[9]
+	mi := &file_hub_v1_login_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -599,7 +680,7 @@ func (x *EndSessionResponse) String() string {
 func (*EndSessionResponse) ProtoMessage() {}
 
 func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[9]
+	mi := &file_hub_v1_login_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -612,7 +693,7 @@ func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionResponse.ProtoReflect.Descriptor instead.
 func (*EndSessionResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{9}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{11}
 }
 
 type EndSessionsRequest struct {
@@ -627,7 +708,7 @@ type EndSessionsRequest struct {
 
 func (x *EndSessionsRequest) Reset() {
 	*x = EndSessionsRequest{}
-	mi := &file_hub_v1_login_proto_msgTypes[10]
+	mi := &file_hub_v1_login_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -639,7 +720,7 @@ func (x *EndSessionsRequest) String() string {
 func (*EndSessionsRequest) ProtoMessage() {}
 
 func (x *EndSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[10]
+	mi := &file_hub_v1_login_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -652,7 +733,7 @@ func (x *EndSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionsRequest.ProtoReflect.Descriptor instead.
 func (*EndSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{10}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EndSessionsRequest) GetUser() string {
@@ -679,7 +760,7 @@ type EndSessionsResponse struct {
 
 func (x *EndSessionsResponse) Reset() {
 	*x = EndSessionsResponse{}
-	mi := &file_hub_v1_login_proto_msgTypes[11]
+	mi := &file_hub_v1_login_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -691,7 +772,7 @@ func (x *EndSessionsResponse) String() string {
 func (*EndSessionsResponse) ProtoMessage() {}
 
 func (x *EndSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[11]
+	mi := &file_hub_v1_login_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -704,7 +785,7 @@ func (x *EndSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionsResponse.ProtoReflect.Descriptor instead.
 func (*EndSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{11}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EndSessionsResponse) GetEnded() int32 {
@@ -724,7 +805,7 @@ type UnlinkRequest struct {
 
 func (x *UnlinkRequest) Reset() {
 	*x = UnlinkRequest{}
-	mi := &file_hub_v1_login_proto_msgTypes[12]
+	mi := &file_hub_v1_login_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -736,7 +817,7 @@ func (x *UnlinkRequest) String() string {
 func (*UnlinkRequest) ProtoMessage() {}
 
 func (x *UnlinkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[12]
+	mi := &file_hub_v1_login_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -749,7 +830,7 @@ func (x *UnlinkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnlinkRequest.ProtoReflect.Descriptor instead.
 func (*UnlinkRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{12}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UnlinkRequest) GetUser() string {
@@ -767,7 +848,7 @@ type UnlinkResponse struct {
 
 func (x *UnlinkResponse) Reset() {
 	*x = UnlinkResponse{}
-	mi := &file_hub_v1_login_proto_msgTypes[13]
+	mi := &file_hub_v1_login_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -779,7 +860,7 @@ func (x *UnlinkResponse) String() string {
 func (*UnlinkResponse) ProtoMessage() {}
 
 func (x *UnlinkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[13]
+	mi := &file_hub_v1_login_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,7 +873,7 @@ func (x *UnlinkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnlinkResponse.ProtoReflect.Descriptor instead.
 func (*UnlinkResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{13}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{15}
 }
 
 type Provider struct {
@@ -828,7 +909,7 @@ type Provider struct {
 
 func (x *Provider) Reset() {
 	*x = Provider{}
-	mi := &file_hub_v1_login_proto_msgTypes[14]
+	mi := &file_hub_v1_login_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -840,7 +921,7 @@ func (x *Provider) String() string {
 func (*Provider) ProtoMessage() {}
 
 func (x *Provider) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[14]
+	mi := &file_hub_v1_login_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -853,7 +934,7 @@ func (x *Provider) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Provider.ProtoReflect.Descriptor instead.
 func (*Provider) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{14}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Provider) GetId() string {
@@ -969,7 +1050,7 @@ type ListProvidersRequest struct {
 
 func (x *ListProvidersRequest) Reset() {
 	*x = ListProvidersRequest{}
-	mi := &file_hub_v1_login_proto_msgTypes[15]
+	mi := &file_hub_v1_login_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -981,7 +1062,7 @@ func (x *ListProvidersRequest) String() string {
 func (*ListProvidersRequest) ProtoMessage() {}
 
 func (x *ListProvidersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[15]
+	mi := &file_hub_v1_login_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -994,7 +1075,7 @@ func (x *ListProvidersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProvidersRequest.ProtoReflect.Descriptor instead.
 func (*ListProvidersRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{15}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{17}
 }
 
 type ListProvidersResponse struct {
@@ -1006,7 +1087,7 @@ type ListProvidersResponse struct {
 
 func (x *ListProvidersResponse) Reset() {
 	*x = ListProvidersResponse{}
-	mi := &file_hub_v1_login_proto_msgTypes[16]
+	mi := &file_hub_v1_login_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1018,7 +1099,7 @@ func (x *ListProvidersResponse) String() string {
 func (*ListProvidersResponse) ProtoMessage() {}
 
 func (x *ListProvidersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[16]
+	mi := &file_hub_v1_login_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1031,7 +1112,7 @@ func (x *ListProvidersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProvidersResponse.ProtoReflect.Descriptor instead.
 func (*ListProvidersResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{16}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListProvidersResponse) GetProviders() []*Provider {
@@ -1053,7 +1134,7 @@ type CreateProviderRequest struct {
 
 func (x *CreateProviderRequest) Reset() {
 	*x = CreateProviderRequest{}
-	mi := &file_hub_v1_login_proto_msgTypes[17]
+	mi := &file_hub_v1_login_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1065,7 +1146,7 @@ func (x *CreateProviderRequest) String() string {
 func (*CreateProviderRequest) ProtoMessage() {}
 
 func (x *CreateProviderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[17]
+	mi := &file_hub_v1_login_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1078,7 +1159,7 @@ func (x *CreateProviderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateProviderRequest.ProtoReflect.Descriptor instead.
 func (*CreateProviderRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{17}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CreateProviderRequest) GetProvider() *Provider {
@@ -1117,7 +1198,7 @@ type UpdateProviderRequest struct {
 
 func (x *UpdateProviderRequest) Reset() {
 	*x = UpdateProviderRequest{}
-	mi := &file_hub_v1_login_proto_msgTypes[18]
+	mi := &file_hub_v1_login_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1129,7 +1210,7 @@ func (x *UpdateProviderRequest) String() string {
 func (*UpdateProviderRequest) ProtoMessage() {}
 
 func (x *UpdateProviderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[18]
+	mi := &file_hub_v1_login_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1142,7 +1223,7 @@ func (x *UpdateProviderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProviderRequest.ProtoReflect.Descriptor instead.
 func (*UpdateProviderRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{18}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *UpdateProviderRequest) GetProvider() *Provider {
@@ -1183,7 +1264,7 @@ type DeleteProviderRequest struct {
 
 func (x *DeleteProviderRequest) Reset() {
 	*x = DeleteProviderRequest{}
-	mi := &file_hub_v1_login_proto_msgTypes[19]
+	mi := &file_hub_v1_login_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1276,7 @@ func (x *DeleteProviderRequest) String() string {
 func (*DeleteProviderRequest) ProtoMessage() {}
 
 func (x *DeleteProviderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[19]
+	mi := &file_hub_v1_login_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1289,7 @@ func (x *DeleteProviderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteProviderRequest.ProtoReflect.Descriptor instead.
 func (*DeleteProviderRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{19}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeleteProviderRequest) GetName() string {
@@ -1233,7 +1314,7 @@ type DeleteProviderResponse struct {
 
 func (x *DeleteProviderResponse) Reset() {
 	*x = DeleteProviderResponse{}
-	mi := &file_hub_v1_login_proto_msgTypes[20]
+	mi := &file_hub_v1_login_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1326,7 @@ func (x *DeleteProviderResponse) String() string {
 func (*DeleteProviderResponse) ProtoMessage() {}
 
 func (x *DeleteProviderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[20]
+	mi := &file_hub_v1_login_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,7 +1339,7 @@ func (x *DeleteProviderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteProviderResponse.ProtoReflect.Descriptor instead.
 func (*DeleteProviderResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{20}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{22}
 }
 
 type TryProviderRequest struct {
@@ -1273,7 +1354,7 @@ type TryProviderRequest struct {
 
 func (x *TryProviderRequest) Reset() {
 	*x = TryProviderRequest{}
-	mi := &file_hub_v1_login_proto_msgTypes[21]
+	mi := &file_hub_v1_login_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1285,7 +1366,7 @@ func (x *TryProviderRequest) String() string {
 func (*TryProviderRequest) ProtoMessage() {}
 
 func (x *TryProviderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[21]
+	mi := &file_hub_v1_login_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1298,7 +1379,7 @@ func (x *TryProviderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TryProviderRequest.ProtoReflect.Descriptor instead.
 func (*TryProviderRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{21}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TryProviderRequest) GetProvider() *Provider {
@@ -1328,7 +1409,7 @@ type TryProviderResponse struct {
 
 func (x *TryProviderResponse) Reset() {
 	*x = TryProviderResponse{}
-	mi := &file_hub_v1_login_proto_msgTypes[22]
+	mi := &file_hub_v1_login_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1340,7 +1421,7 @@ func (x *TryProviderResponse) String() string {
 func (*TryProviderResponse) ProtoMessage() {}
 
 func (x *TryProviderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_login_proto_msgTypes[22]
+	mi := &file_hub_v1_login_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1353,7 +1434,7 @@ func (x *TryProviderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TryProviderResponse.ProtoReflect.Descriptor instead.
 func (*TryProviderResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_login_proto_rawDescGZIP(), []int{22}
+	return file_hub_v1_login_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TryProviderResponse) GetUrl() string {
@@ -1381,7 +1462,10 @@ var File_hub_v1_login_proto protoreflect.FileDescriptor
 
 const file_hub_v1_login_proto_rawDesc = "" +
 	"\n" +
-	"\x12hub/v1/login.proto\x12\vaxle.hub.v1\x1a\x10hub/v1/hub.proto\"B\n" +
+	"\x12hub/v1/login.proto\x12\vaxle.hub.v1\x1a\x18hub/v1/application.proto\x1a\x10hub/v1/hub.proto\"\x1b\n" +
+	"\x19ListMyApplicationsRequest\"6\n" +
+	"\x17LeaveApplicationRequest\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\tR\bclientId\"B\n" +
 	"\x10TradeCodeRequest\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x1a\n" +
 	"\bverifier\x18\x02 \x01(\tR\bverifier\"m\n" +
@@ -1487,7 +1571,7 @@ const file_hub_v1_login_proto_rawDesc = "" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12!\n" +
 	"\fcallback_url\x18\x02 \x01(\tR\vcallbackUrl\x12\x1d\n" +
 	"\n" +
-	"expires_at\x18\x03 \x01(\x03R\texpiresAt2\xa5\x04\n" +
+	"expires_at\x18\x03 \x01(\x03R\texpiresAt2\xf2\x05\n" +
 	"\x06Logins\x12A\n" +
 	"\x05Trade\x12\x1d.axle.hub.v1.TradeCodeRequest\x1a\x19.axle.hub.v1.CreatedToken\x12P\n" +
 	"\vStartDevice\x12\x1f.axle.hub.v1.StartDeviceRequest\x1a .axle.hub.v1.StartDeviceResponse\x12M\n" +
@@ -1497,7 +1581,9 @@ const file_hub_v1_login_proto_rawDesc = "" +
 	"\n" +
 	"EndSession\x12\x1e.axle.hub.v1.EndSessionRequest\x1a\x1f.axle.hub.v1.EndSessionResponse\x12P\n" +
 	"\vEndSessions\x12\x1f.axle.hub.v1.EndSessionsRequest\x1a .axle.hub.v1.EndSessionsResponse\x12A\n" +
-	"\x06Unlink\x12\x1a.axle.hub.v1.UnlinkRequest\x1a\x1b.axle.hub.v1.UnlinkResponse2\x81\x03\n" +
+	"\x06Unlink\x12\x1a.axle.hub.v1.UnlinkRequest\x1a\x1b.axle.hub.v1.UnlinkResponse\x12f\n" +
+	"\x10ListApplications\x12&.axle.hub.v1.ListMyApplicationsRequest\x1a*.axle.hub.v1.ListApplicationLoginsResponse\x12c\n" +
+	"\x10LeaveApplication\x12$.axle.hub.v1.LeaveApplicationRequest\x1a).axle.hub.v1.EndApplicationLoginsResponse2\x81\x03\n" +
 	"\tProviders\x12M\n" +
 	"\x04List\x12!.axle.hub.v1.ListProvidersRequest\x1a\".axle.hub.v1.ListProvidersResponse\x12C\n" +
 	"\x06Create\x12\".axle.hub.v1.CreateProviderRequest\x1a\x15.axle.hub.v1.Provider\x12C\n" +
@@ -1517,74 +1603,82 @@ func file_hub_v1_login_proto_rawDescGZIP() []byte {
 	return file_hub_v1_login_proto_rawDescData
 }
 
-var file_hub_v1_login_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_hub_v1_login_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_hub_v1_login_proto_goTypes = []any{
-	(*TradeCodeRequest)(nil),       // 0: axle.hub.v1.TradeCodeRequest
-	(*StartDeviceRequest)(nil),     // 1: axle.hub.v1.StartDeviceRequest
-	(*StartDeviceResponse)(nil),    // 2: axle.hub.v1.StartDeviceResponse
-	(*PollDeviceRequest)(nil),      // 3: axle.hub.v1.PollDeviceRequest
-	(*PollDeviceResponse)(nil),     // 4: axle.hub.v1.PollDeviceResponse
-	(*Session)(nil),                // 5: axle.hub.v1.Session
-	(*ListSessionsRequest)(nil),    // 6: axle.hub.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil),   // 7: axle.hub.v1.ListSessionsResponse
-	(*EndSessionRequest)(nil),      // 8: axle.hub.v1.EndSessionRequest
-	(*EndSessionResponse)(nil),     // 9: axle.hub.v1.EndSessionResponse
-	(*EndSessionsRequest)(nil),     // 10: axle.hub.v1.EndSessionsRequest
-	(*EndSessionsResponse)(nil),    // 11: axle.hub.v1.EndSessionsResponse
-	(*UnlinkRequest)(nil),          // 12: axle.hub.v1.UnlinkRequest
-	(*UnlinkResponse)(nil),         // 13: axle.hub.v1.UnlinkResponse
-	(*Provider)(nil),               // 14: axle.hub.v1.Provider
-	(*ListProvidersRequest)(nil),   // 15: axle.hub.v1.ListProvidersRequest
-	(*ListProvidersResponse)(nil),  // 16: axle.hub.v1.ListProvidersResponse
-	(*CreateProviderRequest)(nil),  // 17: axle.hub.v1.CreateProviderRequest
-	(*UpdateProviderRequest)(nil),  // 18: axle.hub.v1.UpdateProviderRequest
-	(*DeleteProviderRequest)(nil),  // 19: axle.hub.v1.DeleteProviderRequest
-	(*DeleteProviderResponse)(nil), // 20: axle.hub.v1.DeleteProviderResponse
-	(*TryProviderRequest)(nil),     // 21: axle.hub.v1.TryProviderRequest
-	(*TryProviderResponse)(nil),    // 22: axle.hub.v1.TryProviderResponse
-	nil,                            // 23: axle.hub.v1.Provider.GroupsEntry
-	(*CreatedToken)(nil),           // 24: axle.hub.v1.CreatedToken
-	(*Manager)(nil),                // 25: axle.hub.v1.Manager
-	(*Management)(nil),             // 26: axle.hub.v1.Management
+	(*ListMyApplicationsRequest)(nil),     // 0: axle.hub.v1.ListMyApplicationsRequest
+	(*LeaveApplicationRequest)(nil),       // 1: axle.hub.v1.LeaveApplicationRequest
+	(*TradeCodeRequest)(nil),              // 2: axle.hub.v1.TradeCodeRequest
+	(*StartDeviceRequest)(nil),            // 3: axle.hub.v1.StartDeviceRequest
+	(*StartDeviceResponse)(nil),           // 4: axle.hub.v1.StartDeviceResponse
+	(*PollDeviceRequest)(nil),             // 5: axle.hub.v1.PollDeviceRequest
+	(*PollDeviceResponse)(nil),            // 6: axle.hub.v1.PollDeviceResponse
+	(*Session)(nil),                       // 7: axle.hub.v1.Session
+	(*ListSessionsRequest)(nil),           // 8: axle.hub.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),          // 9: axle.hub.v1.ListSessionsResponse
+	(*EndSessionRequest)(nil),             // 10: axle.hub.v1.EndSessionRequest
+	(*EndSessionResponse)(nil),            // 11: axle.hub.v1.EndSessionResponse
+	(*EndSessionsRequest)(nil),            // 12: axle.hub.v1.EndSessionsRequest
+	(*EndSessionsResponse)(nil),           // 13: axle.hub.v1.EndSessionsResponse
+	(*UnlinkRequest)(nil),                 // 14: axle.hub.v1.UnlinkRequest
+	(*UnlinkResponse)(nil),                // 15: axle.hub.v1.UnlinkResponse
+	(*Provider)(nil),                      // 16: axle.hub.v1.Provider
+	(*ListProvidersRequest)(nil),          // 17: axle.hub.v1.ListProvidersRequest
+	(*ListProvidersResponse)(nil),         // 18: axle.hub.v1.ListProvidersResponse
+	(*CreateProviderRequest)(nil),         // 19: axle.hub.v1.CreateProviderRequest
+	(*UpdateProviderRequest)(nil),         // 20: axle.hub.v1.UpdateProviderRequest
+	(*DeleteProviderRequest)(nil),         // 21: axle.hub.v1.DeleteProviderRequest
+	(*DeleteProviderResponse)(nil),        // 22: axle.hub.v1.DeleteProviderResponse
+	(*TryProviderRequest)(nil),            // 23: axle.hub.v1.TryProviderRequest
+	(*TryProviderResponse)(nil),           // 24: axle.hub.v1.TryProviderResponse
+	nil,                                   // 25: axle.hub.v1.Provider.GroupsEntry
+	(*CreatedToken)(nil),                  // 26: axle.hub.v1.CreatedToken
+	(*Manager)(nil),                       // 27: axle.hub.v1.Manager
+	(*Management)(nil),                    // 28: axle.hub.v1.Management
+	(*ListApplicationLoginsResponse)(nil), // 29: axle.hub.v1.ListApplicationLoginsResponse
+	(*EndApplicationLoginsResponse)(nil),  // 30: axle.hub.v1.EndApplicationLoginsResponse
 }
 var file_hub_v1_login_proto_depIdxs = []int32{
-	24, // 0: axle.hub.v1.PollDeviceResponse.token:type_name -> axle.hub.v1.CreatedToken
-	5,  // 1: axle.hub.v1.ListSessionsResponse.sessions:type_name -> axle.hub.v1.Session
-	23, // 2: axle.hub.v1.Provider.groups:type_name -> axle.hub.v1.Provider.GroupsEntry
-	25, // 3: axle.hub.v1.Provider.managed_by:type_name -> axle.hub.v1.Manager
-	14, // 4: axle.hub.v1.ListProvidersResponse.providers:type_name -> axle.hub.v1.Provider
-	14, // 5: axle.hub.v1.CreateProviderRequest.provider:type_name -> axle.hub.v1.Provider
-	26, // 6: axle.hub.v1.CreateProviderRequest.management:type_name -> axle.hub.v1.Management
-	14, // 7: axle.hub.v1.UpdateProviderRequest.provider:type_name -> axle.hub.v1.Provider
-	26, // 8: axle.hub.v1.UpdateProviderRequest.management:type_name -> axle.hub.v1.Management
-	26, // 9: axle.hub.v1.DeleteProviderRequest.management:type_name -> axle.hub.v1.Management
-	14, // 10: axle.hub.v1.TryProviderRequest.provider:type_name -> axle.hub.v1.Provider
-	0,  // 11: axle.hub.v1.Logins.Trade:input_type -> axle.hub.v1.TradeCodeRequest
-	1,  // 12: axle.hub.v1.Logins.StartDevice:input_type -> axle.hub.v1.StartDeviceRequest
-	3,  // 13: axle.hub.v1.Logins.PollDevice:input_type -> axle.hub.v1.PollDeviceRequest
-	6,  // 14: axle.hub.v1.Logins.ListSessions:input_type -> axle.hub.v1.ListSessionsRequest
-	8,  // 15: axle.hub.v1.Logins.EndSession:input_type -> axle.hub.v1.EndSessionRequest
-	10, // 16: axle.hub.v1.Logins.EndSessions:input_type -> axle.hub.v1.EndSessionsRequest
-	12, // 17: axle.hub.v1.Logins.Unlink:input_type -> axle.hub.v1.UnlinkRequest
-	15, // 18: axle.hub.v1.Providers.List:input_type -> axle.hub.v1.ListProvidersRequest
-	17, // 19: axle.hub.v1.Providers.Create:input_type -> axle.hub.v1.CreateProviderRequest
-	18, // 20: axle.hub.v1.Providers.Update:input_type -> axle.hub.v1.UpdateProviderRequest
-	19, // 21: axle.hub.v1.Providers.Delete:input_type -> axle.hub.v1.DeleteProviderRequest
-	21, // 22: axle.hub.v1.Providers.Try:input_type -> axle.hub.v1.TryProviderRequest
-	24, // 23: axle.hub.v1.Logins.Trade:output_type -> axle.hub.v1.CreatedToken
-	2,  // 24: axle.hub.v1.Logins.StartDevice:output_type -> axle.hub.v1.StartDeviceResponse
-	4,  // 25: axle.hub.v1.Logins.PollDevice:output_type -> axle.hub.v1.PollDeviceResponse
-	7,  // 26: axle.hub.v1.Logins.ListSessions:output_type -> axle.hub.v1.ListSessionsResponse
-	9,  // 27: axle.hub.v1.Logins.EndSession:output_type -> axle.hub.v1.EndSessionResponse
-	11, // 28: axle.hub.v1.Logins.EndSessions:output_type -> axle.hub.v1.EndSessionsResponse
-	13, // 29: axle.hub.v1.Logins.Unlink:output_type -> axle.hub.v1.UnlinkResponse
-	16, // 30: axle.hub.v1.Providers.List:output_type -> axle.hub.v1.ListProvidersResponse
-	14, // 31: axle.hub.v1.Providers.Create:output_type -> axle.hub.v1.Provider
-	14, // 32: axle.hub.v1.Providers.Update:output_type -> axle.hub.v1.Provider
-	20, // 33: axle.hub.v1.Providers.Delete:output_type -> axle.hub.v1.DeleteProviderResponse
-	22, // 34: axle.hub.v1.Providers.Try:output_type -> axle.hub.v1.TryProviderResponse
-	23, // [23:35] is the sub-list for method output_type
-	11, // [11:23] is the sub-list for method input_type
+	26, // 0: axle.hub.v1.PollDeviceResponse.token:type_name -> axle.hub.v1.CreatedToken
+	7,  // 1: axle.hub.v1.ListSessionsResponse.sessions:type_name -> axle.hub.v1.Session
+	25, // 2: axle.hub.v1.Provider.groups:type_name -> axle.hub.v1.Provider.GroupsEntry
+	27, // 3: axle.hub.v1.Provider.managed_by:type_name -> axle.hub.v1.Manager
+	16, // 4: axle.hub.v1.ListProvidersResponse.providers:type_name -> axle.hub.v1.Provider
+	16, // 5: axle.hub.v1.CreateProviderRequest.provider:type_name -> axle.hub.v1.Provider
+	28, // 6: axle.hub.v1.CreateProviderRequest.management:type_name -> axle.hub.v1.Management
+	16, // 7: axle.hub.v1.UpdateProviderRequest.provider:type_name -> axle.hub.v1.Provider
+	28, // 8: axle.hub.v1.UpdateProviderRequest.management:type_name -> axle.hub.v1.Management
+	28, // 9: axle.hub.v1.DeleteProviderRequest.management:type_name -> axle.hub.v1.Management
+	16, // 10: axle.hub.v1.TryProviderRequest.provider:type_name -> axle.hub.v1.Provider
+	2,  // 11: axle.hub.v1.Logins.Trade:input_type -> axle.hub.v1.TradeCodeRequest
+	3,  // 12: axle.hub.v1.Logins.StartDevice:input_type -> axle.hub.v1.StartDeviceRequest
+	5,  // 13: axle.hub.v1.Logins.PollDevice:input_type -> axle.hub.v1.PollDeviceRequest
+	8,  // 14: axle.hub.v1.Logins.ListSessions:input_type -> axle.hub.v1.ListSessionsRequest
+	10, // 15: axle.hub.v1.Logins.EndSession:input_type -> axle.hub.v1.EndSessionRequest
+	12, // 16: axle.hub.v1.Logins.EndSessions:input_type -> axle.hub.v1.EndSessionsRequest
+	14, // 17: axle.hub.v1.Logins.Unlink:input_type -> axle.hub.v1.UnlinkRequest
+	0,  // 18: axle.hub.v1.Logins.ListApplications:input_type -> axle.hub.v1.ListMyApplicationsRequest
+	1,  // 19: axle.hub.v1.Logins.LeaveApplication:input_type -> axle.hub.v1.LeaveApplicationRequest
+	17, // 20: axle.hub.v1.Providers.List:input_type -> axle.hub.v1.ListProvidersRequest
+	19, // 21: axle.hub.v1.Providers.Create:input_type -> axle.hub.v1.CreateProviderRequest
+	20, // 22: axle.hub.v1.Providers.Update:input_type -> axle.hub.v1.UpdateProviderRequest
+	21, // 23: axle.hub.v1.Providers.Delete:input_type -> axle.hub.v1.DeleteProviderRequest
+	23, // 24: axle.hub.v1.Providers.Try:input_type -> axle.hub.v1.TryProviderRequest
+	26, // 25: axle.hub.v1.Logins.Trade:output_type -> axle.hub.v1.CreatedToken
+	4,  // 26: axle.hub.v1.Logins.StartDevice:output_type -> axle.hub.v1.StartDeviceResponse
+	6,  // 27: axle.hub.v1.Logins.PollDevice:output_type -> axle.hub.v1.PollDeviceResponse
+	9,  // 28: axle.hub.v1.Logins.ListSessions:output_type -> axle.hub.v1.ListSessionsResponse
+	11, // 29: axle.hub.v1.Logins.EndSession:output_type -> axle.hub.v1.EndSessionResponse
+	13, // 30: axle.hub.v1.Logins.EndSessions:output_type -> axle.hub.v1.EndSessionsResponse
+	15, // 31: axle.hub.v1.Logins.Unlink:output_type -> axle.hub.v1.UnlinkResponse
+	29, // 32: axle.hub.v1.Logins.ListApplications:output_type -> axle.hub.v1.ListApplicationLoginsResponse
+	30, // 33: axle.hub.v1.Logins.LeaveApplication:output_type -> axle.hub.v1.EndApplicationLoginsResponse
+	18, // 34: axle.hub.v1.Providers.List:output_type -> axle.hub.v1.ListProvidersResponse
+	16, // 35: axle.hub.v1.Providers.Create:output_type -> axle.hub.v1.Provider
+	16, // 36: axle.hub.v1.Providers.Update:output_type -> axle.hub.v1.Provider
+	22, // 37: axle.hub.v1.Providers.Delete:output_type -> axle.hub.v1.DeleteProviderResponse
+	24, // 38: axle.hub.v1.Providers.Try:output_type -> axle.hub.v1.TryProviderResponse
+	25, // [25:39] is the sub-list for method output_type
+	11, // [11:25] is the sub-list for method input_type
 	11, // [11:11] is the sub-list for extension type_name
 	11, // [11:11] is the sub-list for extension extendee
 	0,  // [0:11] is the sub-list for field type_name
@@ -1595,16 +1689,17 @@ func file_hub_v1_login_proto_init() {
 	if File_hub_v1_login_proto != nil {
 		return
 	}
+	file_hub_v1_application_proto_init()
 	file_hub_v1_hub_proto_init()
-	file_hub_v1_login_proto_msgTypes[18].OneofWrappers = []any{}
-	file_hub_v1_login_proto_msgTypes[21].OneofWrappers = []any{}
+	file_hub_v1_login_proto_msgTypes[20].OneofWrappers = []any{}
+	file_hub_v1_login_proto_msgTypes[23].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_login_proto_rawDesc), len(file_hub_v1_login_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -69,6 +69,7 @@ func (s *accessRows) DeleteUser(ctx context.Context, id string) error {
 		"DELETE FROM login_passkeys WHERE user_id = $1",
 		"DELETE FROM login_sessions WHERE user_id = $1",
 		"DELETE FROM notification_reads WHERE user_id = $1",
+		"DELETE FROM oidc_consents WHERE user_id = $1",
 		"DELETE FROM users WHERE id = $1",
 	} {
 		if _, err := s.db.Exec(ctx, statement, id); err != nil {

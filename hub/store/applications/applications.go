@@ -84,9 +84,10 @@ func (t *Table) PutClient(ctx context.Context, r application.Record) error {
 	return err
 }
 
-// DeleteClient implements application.Store.
+// DeleteClient implements application.Store. What people agreed to goes with it: another
+// client may have the id later.
 func (t *Table) DeleteClient(ctx context.Context, applicationID string) error {
-	for _, statement := range []string{"DELETE FROM application_secrets WHERE application_id = $1", "DELETE FROM application_clients WHERE application_id = $1"} {
+	for _, statement := range []string{"DELETE FROM oidc_consents WHERE client_id IN (SELECT client_id FROM application_clients WHERE application_id = $1)", "DELETE FROM application_secrets WHERE application_id = $1", "DELETE FROM application_clients WHERE application_id = $1"} {
 		if _, err := t.db.Exec(ctx, statement, applicationID); err != nil {
 			return err
 		}

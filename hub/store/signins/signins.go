@@ -81,9 +81,17 @@ var (
 		rows.Col(c, "client_id", &n.ClientID)
 		rows.List(c, "scopes", &n.Scopes)
 		rows.Col(c, "given_at", &n.GivenAt)
+		rows.Col(c, "last_at", &n.LastAt)
 	})
 	selectConsents = consentTable.Select()
-	putConsent     = consentTable.All().Upsert("user_id", "client_id")
+	putConsent     = consentTable.All().Insert("ON CONFLICT (user_id, client_id) DO UPDATE SET scopes = excluded.scopes, given_at = excluded.given_at")
+	loggedIn       = consentTable.All().Insert("ON CONFLICT (user_id, client_id) DO UPDATE SET last_at = excluded.last_at")
+)
+
+// The queries of lists of consents, for a test of their plans.
+var (
+	ConsentsFor = selectConsents + "WHERE client_id = $1 ORDER BY last_at DESC LIMIT $2"
+	ConsentsOf  = selectConsents + "WHERE user_id = $1 ORDER BY client_id LIMIT $2"
 )
 
 // SigninKeys implements oidc.KeyStore.
@@ -192,4 +200,42 @@ func (t *Table) Consent(ctx context.Context, userID, clientID string) (oidc.Cons
 func (t *Table) PutConsent(ctx context.Context, c oidc.Consent) error {
 	_, err := putConsent.ExecOne(ctx, t.db, &c)
 	return err
+}
+
+// LoggedIn implements oidc.ConsentStore.
+func (t *Table) LoggedIn(ctx context.Context, userID, clientID string, at int64) error {
+	_, err := loggedIn.ExecOne(ctx, t.db, &oidc.Consent{UserID: userID, ClientID: clientID, LastAt: at})
+	return err
+}
+
+// Consents implements oidc.ConsentStore.
+func (t *Table) Consents(ctx context.Context, clientID string, limit int) ([]oidc.Consent, error) {
+	return query.All(ctx, t.db, consentTable.Reader(), ConsentsFor, clientID, limit)
+}
+
+// ConsentsOf implements oidc.ConsentStore.
+func (t *Table) ConsentsOf(ctx context.Context, userID string, limit int) ([]oidc.Consent, error) {
+	return query.All(ctx, t.db, consentTable.Reader(), ConsentsOf, userID, limit)
+}
+
+// DeleteConsent implements oidc.ConsentStore.
+func (t *Table) DeleteConsent(ctx context.Context, userID, clientID string) error {
+	_, err := t.db.Exec(ctx, "DELETE FROM oidc_consents WHERE user_id = $1 AND client_id = $2", userID, clientID)
+	return err
+}
+
+// LiveGrants implements oidc.ConsentStore.
+func (t *Table) LiveGrants(ctx context.Context, userIDs []string, clientID string, now int64) (map[oidc.Pair]int64, error) {
+	all := map[oidc.Pair]int64{}
+	err := query.Chunks(userIDs, func(args []any) error {
+		statement := "SELECT client_id, user_id, count(*) FROM oidc_grants WHERE user_id IN (" + query.Placeholders(3, len(args)) + ") AND ends_at > $1 AND ($2 = '' OR client_id = $2) GROUP BY client_id, user_id"
+		return t.db.Each(ctx, statement, append([]any{now, clientID}, args...), func(row query.Scan) error {
+			var p oidc.Pair
+			var n int64
+			err := row(&p.ClientID, &p.UserID, &n)
+			all[p] = n
+			return err
+		})
+	})
+	return all, err
 }

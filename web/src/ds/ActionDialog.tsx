@@ -23,6 +23,9 @@ interface Props {
   check?: () => string | undefined
 }
 
+// In a long form, what is wrong stands below what is seen. Tests have no layout.
+const intoView = (element: HTMLElement | null) => element?.scrollIntoView?.({ block: 'nearest' })
+
 // ActionDialog asks before something is done, and stays with the hub's words
 // when that fails. What was typed is kept. An object that a tool manages can be
 // taken over in a second step, never by accident.
@@ -75,16 +78,20 @@ export function ActionDialog({ title, children, submit, danger, wide, run, takeO
         {children}
       </form>
       {wrong && (
-        <Banner tone="bad" icon={CircleX}>
-          {wrong}
-        </Banner>
+        <div ref={intoView}>
+          <Banner tone="bad" icon={CircleX}>
+            {wrong}
+          </Banner>
+        </div>
       )}
       {problem && (
-        <ErrorPanel title="Not done" error={error} newTab>
-          {problem.prove && <p>It opens in a new tab. Come back here and repeat: what you typed stays.</p>}
-          {owned && <p>Taking over makes people its manager: {problem.managedBy} no longer changes it, and reports a conflict instead.</p>}
-          {problem.managedBy?.startsWith('hub') && <p>The hub made it for a global service or a managed namespace. Change that instead; it cannot be taken over.</p>}
-        </ErrorPanel>
+        <div ref={intoView}>
+          <ErrorPanel title="Not done" error={error} newTab>
+            {problem.prove && <p>It opens in a new tab. Come back here and repeat: what you typed stays.</p>}
+            {owned && <p>Taking over makes people its manager: {problem.managedBy} no longer changes it, and reports a conflict instead.</p>}
+            {problem.managedBy?.startsWith('hub') && <p>The hub made it for a global service or a managed namespace. Change that instead; it cannot be taken over.</p>}
+          </ErrorPanel>
+        </div>
       )}
     </Dialog>
   )

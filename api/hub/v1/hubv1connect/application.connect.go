@@ -39,6 +39,12 @@ const (
 	// ApplicationClientsRotateProcedure is the fully-qualified name of the ApplicationClients's Rotate
 	// RPC.
 	ApplicationClientsRotateProcedure = "/axle.hub.v1.ApplicationClients/Rotate"
+	// ApplicationClientsListLoginsProcedure is the fully-qualified name of the ApplicationClients's
+	// ListLogins RPC.
+	ApplicationClientsListLoginsProcedure = "/axle.hub.v1.ApplicationClients/ListLogins"
+	// ApplicationClientsEndLoginsProcedure is the fully-qualified name of the ApplicationClients's
+	// EndLogins RPC.
+	ApplicationClientsEndLoginsProcedure = "/axle.hub.v1.ApplicationClients/EndLogins"
 )
 
 // ApplicationClientsClient is a client for the axle.hub.v1.ApplicationClients service.
@@ -48,6 +54,11 @@ type ApplicationClientsClient interface {
 	// Rotate gives the client a new secret, and delivers it. The former one stays valid for a
 	// while. Conflict while there is a former one, Invalid for a public client.
 	Rotate(context.Context, *connect.Request[v1.RotateApplicationSecretRequest]) (*connect.Response[v1.ApplicationClient], error)
+	// ListLogins returns the people who logged in last, at most 200.
+	ListLogins(context.Context, *connect.Request[v1.ListApplicationLoginsRequest]) (*connect.Response[v1.ListApplicationLoginsResponse], error)
+	// EndLogins ends all logins of a person there, refresh tokens included, within 10 s, and
+	// notifies an application with back-channel logout.
+	EndLogins(context.Context, *connect.Request[v1.EndApplicationLoginsRequest]) (*connect.Response[v1.EndApplicationLoginsResponse], error)
 }
 
 // NewApplicationClientsClient constructs a client for the axle.hub.v1.ApplicationClients service.
@@ -73,13 +84,27 @@ func NewApplicationClientsClient(httpClient connect.HTTPClient, baseURL string, 
 			connect.WithSchema(applicationClientsMethods.ByName("Rotate")),
 			connect.WithClientOptions(opts...),
 		),
+		listLogins: connect.NewClient[v1.ListApplicationLoginsRequest, v1.ListApplicationLoginsResponse](
+			httpClient,
+			baseURL+ApplicationClientsListLoginsProcedure,
+			connect.WithSchema(applicationClientsMethods.ByName("ListLogins")),
+			connect.WithClientOptions(opts...),
+		),
+		endLogins: connect.NewClient[v1.EndApplicationLoginsRequest, v1.EndApplicationLoginsResponse](
+			httpClient,
+			baseURL+ApplicationClientsEndLoginsProcedure,
+			connect.WithSchema(applicationClientsMethods.ByName("EndLogins")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // applicationClientsClient implements ApplicationClientsClient.
 type applicationClientsClient struct {
-	get    *connect.Client[v1.GetApplicationClientRequest, v1.ApplicationClient]
-	rotate *connect.Client[v1.RotateApplicationSecretRequest, v1.ApplicationClient]
+	get        *connect.Client[v1.GetApplicationClientRequest, v1.ApplicationClient]
+	rotate     *connect.Client[v1.RotateApplicationSecretRequest, v1.ApplicationClient]
+	listLogins *connect.Client[v1.ListApplicationLoginsRequest, v1.ListApplicationLoginsResponse]
+	endLogins  *connect.Client[v1.EndApplicationLoginsRequest, v1.EndApplicationLoginsResponse]
 }
 
 // Get calls axle.hub.v1.ApplicationClients.Get.
@@ -92,6 +117,16 @@ func (c *applicationClientsClient) Rotate(ctx context.Context, req *connect.Requ
 	return c.rotate.CallUnary(ctx, req)
 }
 
+// ListLogins calls axle.hub.v1.ApplicationClients.ListLogins.
+func (c *applicationClientsClient) ListLogins(ctx context.Context, req *connect.Request[v1.ListApplicationLoginsRequest]) (*connect.Response[v1.ListApplicationLoginsResponse], error) {
+	return c.listLogins.CallUnary(ctx, req)
+}
+
+// EndLogins calls axle.hub.v1.ApplicationClients.EndLogins.
+func (c *applicationClientsClient) EndLogins(ctx context.Context, req *connect.Request[v1.EndApplicationLoginsRequest]) (*connect.Response[v1.EndApplicationLoginsResponse], error) {
+	return c.endLogins.CallUnary(ctx, req)
+}
+
 // ApplicationClientsHandler is an implementation of the axle.hub.v1.ApplicationClients service.
 type ApplicationClientsHandler interface {
 	// Get returns the client of an application, without its secrets.
@@ -99,6 +134,11 @@ type ApplicationClientsHandler interface {
 	// Rotate gives the client a new secret, and delivers it. The former one stays valid for a
 	// while. Conflict while there is a former one, Invalid for a public client.
 	Rotate(context.Context, *connect.Request[v1.RotateApplicationSecretRequest]) (*connect.Response[v1.ApplicationClient], error)
+	// ListLogins returns the people who logged in last, at most 200.
+	ListLogins(context.Context, *connect.Request[v1.ListApplicationLoginsRequest]) (*connect.Response[v1.ListApplicationLoginsResponse], error)
+	// EndLogins ends all logins of a person there, refresh tokens included, within 10 s, and
+	// notifies an application with back-channel logout.
+	EndLogins(context.Context, *connect.Request[v1.EndApplicationLoginsRequest]) (*connect.Response[v1.EndApplicationLoginsResponse], error)
 }
 
 // NewApplicationClientsHandler builds an HTTP handler from the service implementation. It returns
@@ -120,12 +160,28 @@ func NewApplicationClientsHandler(svc ApplicationClientsHandler, opts ...connect
 		connect.WithSchema(applicationClientsMethods.ByName("Rotate")),
 		connect.WithHandlerOptions(opts...),
 	)
+	applicationClientsListLoginsHandler := connect.NewUnaryHandler(
+		ApplicationClientsListLoginsProcedure,
+		svc.ListLogins,
+		connect.WithSchema(applicationClientsMethods.ByName("ListLogins")),
+		connect.WithHandlerOptions(opts...),
+	)
+	applicationClientsEndLoginsHandler := connect.NewUnaryHandler(
+		ApplicationClientsEndLoginsProcedure,
+		svc.EndLogins,
+		connect.WithSchema(applicationClientsMethods.ByName("EndLogins")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.ApplicationClients/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ApplicationClientsGetProcedure:
 			applicationClientsGetHandler.ServeHTTP(w, r)
 		case ApplicationClientsRotateProcedure:
 			applicationClientsRotateHandler.ServeHTTP(w, r)
+		case ApplicationClientsListLoginsProcedure:
+			applicationClientsListLoginsHandler.ServeHTTP(w, r)
+		case ApplicationClientsEndLoginsProcedure:
+			applicationClientsEndLoginsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -141,4 +197,12 @@ func (UnimplementedApplicationClientsHandler) Get(context.Context, *connect.Requ
 
 func (UnimplementedApplicationClientsHandler) Rotate(context.Context, *connect.Request[v1.RotateApplicationSecretRequest]) (*connect.Response[v1.ApplicationClient], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.ApplicationClients.Rotate is not implemented"))
+}
+
+func (UnimplementedApplicationClientsHandler) ListLogins(context.Context, *connect.Request[v1.ListApplicationLoginsRequest]) (*connect.Response[v1.ListApplicationLoginsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.ApplicationClients.ListLogins is not implemented"))
+}
+
+func (UnimplementedApplicationClientsHandler) EndLogins(context.Context, *connect.Request[v1.EndApplicationLoginsRequest]) (*connect.Response[v1.EndApplicationLoginsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.ApplicationClients.EndLogins is not implemented"))
 }

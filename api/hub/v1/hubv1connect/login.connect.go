@@ -51,6 +51,10 @@ const (
 	LoginsEndSessionsProcedure = "/axle.hub.v1.Logins/EndSessions"
 	// LoginsUnlinkProcedure is the fully-qualified name of the Logins's Unlink RPC.
 	LoginsUnlinkProcedure = "/axle.hub.v1.Logins/Unlink"
+	// LoginsListApplicationsProcedure is the fully-qualified name of the Logins's ListApplications RPC.
+	LoginsListApplicationsProcedure = "/axle.hub.v1.Logins/ListApplications"
+	// LoginsLeaveApplicationProcedure is the fully-qualified name of the Logins's LeaveApplication RPC.
+	LoginsLeaveApplicationProcedure = "/axle.hub.v1.Logins/LeaveApplication"
 	// ProvidersListProcedure is the fully-qualified name of the Providers's List RPC.
 	ProvidersListProcedure = "/axle.hub.v1.Providers/List"
 	// ProvidersCreateProcedure is the fully-qualified name of the Providers's Create RPC.
@@ -81,6 +85,11 @@ type LoginsClient interface {
 	EndSessions(context.Context, *connect.Request[v1.EndSessionsRequest]) (*connect.Response[v1.EndSessionsResponse], error)
 	// Unlink removes the links between a user and accounts at providers.
 	Unlink(context.Context, *connect.Request[v1.UnlinkRequest]) (*connect.Response[v1.UnlinkResponse], error)
+	// ListApplications returns the applications that the caller agreed to log in to.
+	ListApplications(context.Context, *connect.Request[v1.ListMyApplicationsRequest]) (*connect.Response[v1.ListApplicationLoginsResponse], error)
+	// LeaveApplication ends the caller's logins to one, and forgets what they agreed to: it asks
+	// again the next time.
+	LeaveApplication(context.Context, *connect.Request[v1.LeaveApplicationRequest]) (*connect.Response[v1.EndApplicationLoginsResponse], error)
 }
 
 // NewLoginsClient constructs a client for the axle.hub.v1.Logins service. By default, it uses the
@@ -136,18 +145,32 @@ func NewLoginsClient(httpClient connect.HTTPClient, baseURL string, opts ...conn
 			connect.WithSchema(loginsMethods.ByName("Unlink")),
 			connect.WithClientOptions(opts...),
 		),
+		listApplications: connect.NewClient[v1.ListMyApplicationsRequest, v1.ListApplicationLoginsResponse](
+			httpClient,
+			baseURL+LoginsListApplicationsProcedure,
+			connect.WithSchema(loginsMethods.ByName("ListApplications")),
+			connect.WithClientOptions(opts...),
+		),
+		leaveApplication: connect.NewClient[v1.LeaveApplicationRequest, v1.EndApplicationLoginsResponse](
+			httpClient,
+			baseURL+LoginsLeaveApplicationProcedure,
+			connect.WithSchema(loginsMethods.ByName("LeaveApplication")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // loginsClient implements LoginsClient.
 type loginsClient struct {
-	trade        *connect.Client[v1.TradeCodeRequest, v1.CreatedToken]
-	startDevice  *connect.Client[v1.StartDeviceRequest, v1.StartDeviceResponse]
-	pollDevice   *connect.Client[v1.PollDeviceRequest, v1.PollDeviceResponse]
-	listSessions *connect.Client[v1.ListSessionsRequest, v1.ListSessionsResponse]
-	endSession   *connect.Client[v1.EndSessionRequest, v1.EndSessionResponse]
-	endSessions  *connect.Client[v1.EndSessionsRequest, v1.EndSessionsResponse]
-	unlink       *connect.Client[v1.UnlinkRequest, v1.UnlinkResponse]
+	trade            *connect.Client[v1.TradeCodeRequest, v1.CreatedToken]
+	startDevice      *connect.Client[v1.StartDeviceRequest, v1.StartDeviceResponse]
+	pollDevice       *connect.Client[v1.PollDeviceRequest, v1.PollDeviceResponse]
+	listSessions     *connect.Client[v1.ListSessionsRequest, v1.ListSessionsResponse]
+	endSession       *connect.Client[v1.EndSessionRequest, v1.EndSessionResponse]
+	endSessions      *connect.Client[v1.EndSessionsRequest, v1.EndSessionsResponse]
+	unlink           *connect.Client[v1.UnlinkRequest, v1.UnlinkResponse]
+	listApplications *connect.Client[v1.ListMyApplicationsRequest, v1.ListApplicationLoginsResponse]
+	leaveApplication *connect.Client[v1.LeaveApplicationRequest, v1.EndApplicationLoginsResponse]
 }
 
 // Trade calls axle.hub.v1.Logins.Trade.
@@ -185,6 +208,16 @@ func (c *loginsClient) Unlink(ctx context.Context, req *connect.Request[v1.Unlin
 	return c.unlink.CallUnary(ctx, req)
 }
 
+// ListApplications calls axle.hub.v1.Logins.ListApplications.
+func (c *loginsClient) ListApplications(ctx context.Context, req *connect.Request[v1.ListMyApplicationsRequest]) (*connect.Response[v1.ListApplicationLoginsResponse], error) {
+	return c.listApplications.CallUnary(ctx, req)
+}
+
+// LeaveApplication calls axle.hub.v1.Logins.LeaveApplication.
+func (c *loginsClient) LeaveApplication(ctx context.Context, req *connect.Request[v1.LeaveApplicationRequest]) (*connect.Response[v1.EndApplicationLoginsResponse], error) {
+	return c.leaveApplication.CallUnary(ctx, req)
+}
+
 // LoginsHandler is an implementation of the axle.hub.v1.Logins service.
 type LoginsHandler interface {
 	// Trade exchanges the code that the browser brought back for a token, once.
@@ -203,6 +236,11 @@ type LoginsHandler interface {
 	EndSessions(context.Context, *connect.Request[v1.EndSessionsRequest]) (*connect.Response[v1.EndSessionsResponse], error)
 	// Unlink removes the links between a user and accounts at providers.
 	Unlink(context.Context, *connect.Request[v1.UnlinkRequest]) (*connect.Response[v1.UnlinkResponse], error)
+	// ListApplications returns the applications that the caller agreed to log in to.
+	ListApplications(context.Context, *connect.Request[v1.ListMyApplicationsRequest]) (*connect.Response[v1.ListApplicationLoginsResponse], error)
+	// LeaveApplication ends the caller's logins to one, and forgets what they agreed to: it asks
+	// again the next time.
+	LeaveApplication(context.Context, *connect.Request[v1.LeaveApplicationRequest]) (*connect.Response[v1.EndApplicationLoginsResponse], error)
 }
 
 // NewLoginsHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -254,6 +292,18 @@ func NewLoginsHandler(svc LoginsHandler, opts ...connect.HandlerOption) (string,
 		connect.WithSchema(loginsMethods.ByName("Unlink")),
 		connect.WithHandlerOptions(opts...),
 	)
+	loginsListApplicationsHandler := connect.NewUnaryHandler(
+		LoginsListApplicationsProcedure,
+		svc.ListApplications,
+		connect.WithSchema(loginsMethods.ByName("ListApplications")),
+		connect.WithHandlerOptions(opts...),
+	)
+	loginsLeaveApplicationHandler := connect.NewUnaryHandler(
+		LoginsLeaveApplicationProcedure,
+		svc.LeaveApplication,
+		connect.WithSchema(loginsMethods.ByName("LeaveApplication")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.Logins/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case LoginsTradeProcedure:
@@ -270,6 +320,10 @@ func NewLoginsHandler(svc LoginsHandler, opts ...connect.HandlerOption) (string,
 			loginsEndSessionsHandler.ServeHTTP(w, r)
 		case LoginsUnlinkProcedure:
 			loginsUnlinkHandler.ServeHTTP(w, r)
+		case LoginsListApplicationsProcedure:
+			loginsListApplicationsHandler.ServeHTTP(w, r)
+		case LoginsLeaveApplicationProcedure:
+			loginsLeaveApplicationHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -305,6 +359,14 @@ func (UnimplementedLoginsHandler) EndSessions(context.Context, *connect.Request[
 
 func (UnimplementedLoginsHandler) Unlink(context.Context, *connect.Request[v1.UnlinkRequest]) (*connect.Response[v1.UnlinkResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Logins.Unlink is not implemented"))
+}
+
+func (UnimplementedLoginsHandler) ListApplications(context.Context, *connect.Request[v1.ListMyApplicationsRequest]) (*connect.Response[v1.ListApplicationLoginsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Logins.ListApplications is not implemented"))
+}
+
+func (UnimplementedLoginsHandler) LeaveApplication(context.Context, *connect.Request[v1.LeaveApplicationRequest]) (*connect.Response[v1.EndApplicationLoginsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Logins.LeaveApplication is not implemented"))
 }
 
 // ProvidersClient is a client for the axle.hub.v1.Providers service.

@@ -1,8 +1,14 @@
+import { Plus } from 'lucide-react'
 import { useState } from 'react'
+import { ApplicationDialog } from './ApplicationDialog'
+import { Logins } from './Logins'
 import styles from '../Settings.module.css'
-import { useCall } from '#/api/call'
+import { unary, useCall } from '#/api/call'
 import { type ApplicationSettings, ApplicationClients } from '#/api/gen/hub/v1/application_pb'
 import { type Application, Applications } from '#/api/gen/hub/v1/application_calls_pb'
+import { byConsole, useAgain } from '#/api/manage'
+import { useMaySomewhere } from '#/api/may'
+import { ActionDialog } from '#/ds/ActionDialog'
 import { Button } from '#/ds/Button'
 import { Command, CopyButton } from '#/ds/Copy'
 import { type Col, Listing } from '#/ds/Listing'
@@ -11,6 +17,7 @@ import { PageHeader } from '#/ds/PageHeader'
 import { Panel } from '#/ds/Panel'
 import { Empty, ErrorPanel } from '#/ds/State'
 import { Facts, Muted } from '#/ds/Text'
+import { toast } from '#/ds/toast'
 import { Age } from '#/status/Age'
 
 // people are those who may log in.
@@ -28,17 +35,42 @@ const cols: Col<Application>[] = [
 
 export function Page() {
   const { data, error, refetch } = useCall(Applications.method.list, {})
+  const write = useMaySomewhere('write')
+  const again = useAgain(Applications.method.list)
   const [shown, setShown] = useState('')
+  const [editing, setEditing] = useState<Application | 'new'>()
+  const [deleting, setDeleting] = useState<Application>()
   const one = data?.applications.find((a) => a.name === shown)
-  const details = (a: Application) => (
-    <Button variant="quiet" onClick={() => setShown(a.name === shown ? '' : a.name)} aria-expanded={a.name === shown} aria-label={`Details of ${a.name}`}>
-      Details
-    </Button>
+  const actions = (a: Application) => (
+    <>
+      <Button variant="quiet" onClick={() => setShown(a.name === shown ? '' : a.name)} aria-expanded={a.name === shown} aria-label={`Details of ${a.name}`}>
+        Details
+      </Button>
+      {write.allowed && (
+        <>
+          <Button variant="quiet" onClick={() => setEditing(a)} aria-label={`Edit ${a.name}`}>
+            Edit
+          </Button>
+          <Button variant="quiet" onClick={() => setDeleting(a)} aria-label={`Delete ${a.name}`}>
+            Delete
+          </Button>
+        </>
+      )}
+    </>
   )
   return (
     <>
-      <PageHeader title="Applications">
-        <p>The hub is to sign people in to these applications. Nobody logs in with them yet.</p>
+      <PageHeader
+        title="Applications"
+        actions={
+          write.allowed && (
+            <Button variant="primary" icon={Plus} onClick={() => setEditing('new')}>
+              Add an application
+            </Button>
+          )
+        }
+      >
+        <p>People log in to these applications by the hub: with its sessions, second factors and groups.</p>
       </PageHeader>
       <Panel title="Applications" flush>
         <Listing
@@ -48,7 +80,7 @@ export function Page() {
           error={error}
           retry={() => void refetch()}
           idOf={(a) => a.id}
-          actions={details}
+          actions={actions}
           empty={
             <Empty title="No applications yet">
               <Command command="axle applications apply grafana --project default --cluster edge-1 --namespace monitoring --redirect-uris https://grafana.example.com/cb --groups admins" />
@@ -57,6 +89,24 @@ export function Page() {
         />
       </Panel>
       {one && <Details key={one.id} application={one} />}
+      {one && write.allowed && <Logins key={`logins of ${one.id}`} name={one.name} />}
+      {editing && <ApplicationDialog {...(editing === 'new' ? {} : { application: editing })} onClose={() => setEditing(undefined)} onDone={again} />}
+      {deleting && (
+        <ActionDialog
+          title={`Delete the application ${deleting.name}?`}
+          submit="Delete"
+          danger
+          takeOver
+          onClose={() => setDeleting(undefined)}
+          run={async (takeOver) => {
+            await unary(Applications.method.delete, { name: deleting.name, management: byConsole(takeOver) })
+            await again()
+            toast(`${deleting.name} was deleted`)
+          }}
+        >
+          <p>Nobody logs in to it any more: its client, the Secret on its cluster and all tokens go, and what people agreed to is forgotten. To undo, add it again; it gets another client id and secret.</p>
+        </ActionDialog>
+      )}
     </>
   )
 }
@@ -78,6 +128,7 @@ function Details({ application }: { application: Application }) {
           { label: 'Redirect URIs', value: s?.redirectUris.join(' ') || 'none', wide: true },
         ]}
       />
+      <h3>Replace the secret</h3>
       <Command command={`axle applications rotate ${application.name}`} />
     </Panel>
   )

@@ -1,6 +1,7 @@
 import { LogOut } from 'lucide-react'
 import { useState } from 'react'
 import styles from '../Settings.module.css'
+import { MyApplications } from '../applications/Logins'
 import { unary, useCall } from '#/api/call'
 import { Logins, type Session } from '#/api/gen/hub/v1/login_pb'
 import { useAgain } from '#/api/manage'
@@ -87,6 +88,7 @@ export function Page() {
           actions={end}
         />
       </Panel>
+      <MyApplications />
       {ending && (
         <ActionDialog
           title={ending.current ? 'Log out here?' : 'End this login?'}
