@@ -111,7 +111,7 @@ func TestWhatDestroysAsks(t *testing.T) {
 	found := map[string]bool{}
 	every(t, func(c *cobra.Command, path string) {
 		found[path] = true
-		destroys := slices.Contains([]string{"delete", "destroy", "replace", "revoke", "end", "abort", "approve-prune", "confirm-restore", "uninstall"}, c.Name())
+		destroys := slices.Contains([]string{"delete", "destroy", "replace", "revoke", "end", "abort", "approve-prune", "confirm-restore", "uninstall", "remove"}, c.Name())
 		if c.Flags().Lookup("all") != nil && strings.HasPrefix(path, "services ") {
 			return
 		}

@@ -107,8 +107,8 @@ func awaitSettled(ctx context.Context, a *command.App, client *sdk.Client, reque
 		if sdk.IsNotFound(err) {
 			return true, nil
 		}
-		if m := got.Msg.GetStatus().GetMessage(); err == nil && m != "" {
-			last = m
+		if err == nil && got.Msg.GetMessage() != "" {
+			last = got.Msg.GetMessage()
 			p.Say("service %s: %s", request.GetServiceId(), last)
 		}
 		return false, err

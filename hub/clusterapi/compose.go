@@ -62,6 +62,9 @@ func (t Template) Compose(ctx context.Context, w Wish) (Composed, error) {
 	if err != nil {
 		return out, err
 	}
+	if err := checkPools(values); err != nil {
+		return out, err
+	}
 	if out.Version, _ = values["version"].(string); !kubernetesVersion.MatchString(out.Version) {
 		return out, errcode.New(errcode.Invalid, "variables.version: %.40q is not a version of Kubernetes, such as v1.37.0", out.Version)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // PoolSize is how many machines a node pool is to have: a number, or the bounds of an
@@ -22,6 +23,29 @@ const (
 	poolMin   = "minSize"
 	poolMax   = "maxSize"
 )
+
+// checkPools returns Invalid for node pools that Cluster API's webhooks refuse whatever the schema
+// of the template takes: the cluster would be in the hub, and its service never applied.
+func checkPools(values map[string]any) error {
+	names := map[string]bool{}
+	for i, p := range list(values[nodePools]) {
+		at := fmt.Sprintf("variables.%s.%d.", nodePools, i)
+		name, _ := p["name"].(string)
+		switch {
+		case !rule.Label.Valid(name):
+			return errcode.New(errcode.Invalid, "%sname: %.80q is not the name of a node pool; use up to 63 lower-case letters, digits and dashes", at, name)
+		case names[name]:
+			return errcode.New(errcode.Invalid, "%sname: another node pool is called %s", at, name)
+		}
+		names[name] = true
+		for _, field := range []string{poolCount, poolMin, poolMax} {
+			if n, ok := p[field].(json.Number); ok && strings.HasPrefix(n.String(), "-") {
+				return errcode.New(errcode.Invalid, "%s%s: is less than 0", at, field)
+			}
+		}
+	}
+	return nil
+}
 
 // scale puts the size of one pool into the given variables of a cluster. A number ends the
 // bounds of the pool.

@@ -216,7 +216,7 @@ func TestAWishThatTheTemplateDoesNotTake(t *testing.T) {
 		"name: ":                             {Name: "Edge", Variables: `{"region": "eu"}`},
 		"name: \"" + strings.Repeat("a", 41): {Name: strings.Repeat("a", 41), Variables: `{"region": "eu"}`},
 		"variables.version: \"1.37\"":        {Name: "a", Variables: `{"region": "eu", "version": "1.37"}`},
-		"variables: A pool has at most 8 machines. (check pools of the template)":   {Name: "a", Variables: `{"region": "eu", "nodePools": [{}, {"count": 9}]}`},
+		"variables: A pool has at most 8 machines. (check pools of the template)":   {Name: "a", Variables: `{"region": "eu", "nodePools": [{"name": "a"}, {"name": "b", "count": 9}]}`},
 		"variables.reigon: is not a variable of the template; did you mean region?": {Name: "a", Texts: map[string]string{"reigon": "eu"}},
 		"variables.region: value must be one of":                                    {Name: "a", Variables: `{"region": "mars"}`},
 		"variables: missing property 'region'":                                      {Name: "a"},

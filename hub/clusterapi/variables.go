@@ -117,6 +117,9 @@ func (s *schema) matches(class object) error {
 		if _, pool := s.ofPools[name]; one["required"] == true && !pool && !s.has(name) {
 			return wrong(schemaFile, "properties", "variable %q is required by the ClusterClass in %s and is not here", name, class.Source)
 		}
+		if name == "builtin" || strings.Contains(name, ".") {
+			return wrong(class.Source, "spec.variables", "%.80q is no name that Cluster API takes: builtin is its own, and a dot leads into a variable", name)
+		}
 		takes[name] = true
 	}
 	if !s.has("version") {

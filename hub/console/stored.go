@@ -12,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	described "github.com/axle-cd/axle/api/object"
 	"github.com/axle-cd/axle/hub/console/objectsapi"
+	"github.com/axle-cd/axle/hub/console/readinessapi"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/routes"
@@ -132,6 +133,9 @@ func (s *Server) storedSettings(ctx context.Context, about object) proto.Message
 func (s *Server) matrix(ctx context.Context, name string) (*hubv1.CustomCompatibilityMatrixSettings, error) {
 	settings, err := s.stored().Settings(ctx, described.CustomCompatibilityMatrix, name)
 	matrix, _ := settings.(*hubv1.CustomCompatibilityMatrixSettings)
+	if err == nil && matrix == nil {
+		matrix = readinessapi.Own(name, s.config.Version)
+	}
 	return matrix, err
 }
 
