@@ -214,7 +214,7 @@ func (x *EndApplicationLoginsResponse) GetEnded() int32 {
 // ApplicationLogin is what is known of a person's logins to an application.
 type ApplicationLogin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the application, and what people see; empty when it is gone.
+	// Name of the application, and what people see.
 	Application string `protobuf:"bytes,1,opt,name=application,proto3" json:"application,omitempty"`
 	Title       string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
 	ClientId    string `protobuf:"bytes,3,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`

@@ -62,7 +62,7 @@ func (*ListMyApplicationsRequest) Descriptor() ([]byte, []int) {
 
 type LeaveApplicationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Client id of the application, also of one that is gone.
+	// Client id of the application.
 	ClientId      string `protobuf:"bytes,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
