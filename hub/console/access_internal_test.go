@@ -75,7 +75,7 @@ func TestEveryCallSaysWhoMayMakeIt(t *testing.T) {
 
 // reading are the calls that a token with the scope read may make, by what their names
 // begin with.
-var reading = []string{"LabelValues", "Panels", "Series", "Sources", 
+var reading = []string{"LabelValues", "Panels", "Series", "Sources",
 	"List", "Get", "Watch", "Query", "Search", "Summary", "HeatMap", "NeedsYou", "RecentChanges", "UpgradeStatus", "Status", "WhoAmI", "CanI", "Config", "Enrollment",
 	"AgentManifests", "Read", "LabelValues", "Panels", "Series", "Sources",
 }
