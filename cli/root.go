@@ -69,7 +69,6 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 		login.Command(a), login.Logout(a), login.Contexts(a), login.WhoAmI(a), version(a), completionCommand(a, root),
 		clusters.Command(a), repos.Command(a), services.Command(a), services.GlobalServices(a), rollouts.Command(a), operations.Command(a), metrics.Command(a), services.Namespaces(a), access.Projects(a), notifications.Command(a), repos.Webhooks(a), values.ServiceContexts(a), values.Outputs(a), values.Backends(a), clusters.Agents(a), access.Tokens(a), access.ServiceAccounts(a), access.Federation(a), audit.Command(a), access.Users(a), access.Groups(a), access.Auth(a), login.Sessions(a), access.Providers(a), hub.Command(a), audit.Events(a), apply.Command(a), clusters.Kubectl(a), clusters.Logs(a), docs(),
 	)
-	root.AddCommand(command.Noun("metrics", "Draw and check the dashboards of clusters", []string{"metric"}, metrics.DashboardsCommand(a), metrics.CheckCommand(a)))
 	root.AddCommand(install.Command(a, runner(a)), install.Upgrade(a), install.Preflight(a), install.Uninstall(a), up.Command(a, runner(a)), up.Down(a, runner(a)))
 	root.AddCommand(
 		bundle.Command(a), diff.Command(a, services.Diff(a), apply.Planner(a), services.Asker), export.Get(a), export.Command(a), explain.Command(a),

@@ -63,7 +63,6 @@ type Client struct {
 	Agents              hubv1connect.AgentsClient
 	Hub                 hubv1connect.HubClient
 	ClusterAPI          hubv1connect.ClusterAPIClient
-	Dashboards          hubv1connect.DashboardsClient
 	Operations          hubv1connect.OperationsClient
 	Logins              hubv1connect.LoginsClient
 	Providers           hubv1connect.ProvidersClient
@@ -130,7 +129,6 @@ func New(c Config) (*Client, error) {
 		Operations:      hubv1connect.NewOperationsClient(httpClient, base, options...),
 		Hub:             hubv1connect.NewHubClient(httpClient, base, options...),
 		ClusterAPI:      hubv1connect.NewClusterAPIClient(httpClient, base, options...),
-		Dashboards:      hubv1connect.NewDashboardsClient(httpClient, base, options...),
 		Logins:          hubv1connect.NewLoginsClient(httpClient, base, options...),
 		Providers:       hubv1connect.NewProvidersClient(httpClient, base, options...),
 

@@ -10,11 +10,13 @@ import (
 type observed struct {
 	Observability hubv1connect.ObservabilityClient
 	Metrics       hubv1connect.MetricsClient
+	Dashboards    hubv1connect.DashboardsClient
 }
 
 func newObserved(c connect.HTTPClient, base string, options ...connect.ClientOption) observed {
 	return observed{
 		Observability: hubv1connect.NewObservabilityClient(c, base, options...),
 		Metrics:       hubv1connect.NewMetricsClient(c, base, options...),
+		Dashboards:    hubv1connect.NewDashboardsClient(c, base, options...),
 	}
 }

@@ -1,4 +1,3 @@
-// Package metrics is the command axle metrics: the dashboards of clusters, drawn and checked.
 package metrics
 
 import (
@@ -32,8 +31,7 @@ import (
 // graphsAtOnce are those that the hub draws in one answer.
 const graphsAtOnce = 20
 
-// DashboardsCommand returns the command axle metrics dashboards.
-func DashboardsCommand(a *command.App) *cobra.Command {
+func dashboardsCommand(a *command.App) *cobra.Command {
 	d := drawing{App: a, request: &hubv1.DrawDashboardRequest{}}
 	c := &cobra.Command{
 		Use: "dashboards CLUSTER [[NAMESPACE/]NAME]", Aliases: []string{"dashboard"}, Short: "List the dashboards of a cluster, or draw one", Args: atMostTwo,
@@ -57,7 +55,7 @@ of pods. A graph that fails says why, and the others are drawn.`,
 	flags.StringVar(&d.request.Source, "source", "", "name of the store, if the cluster has several; axle metrics sources shows them")
 	flags.StringVar(&d.since, "since", "", "the range from a duration ago, such as 6h or 7d, until now (default: that of the dashboard)")
 	flags.StringArrayVar(&d.variables, "var", nil, "value of a variable, as NAME=VALUE; may be repeated (default: its first value)")
-	flags.Int32SliceVar(&d.graphs, "graph", nil, "number of a graph, from 1; may be repeated (default: all)")
+	flags.StringArrayVar(&d.numbers, "graph", nil, "number of a graph, from 1; may be repeated (default: all)")
 	return c
 }
 
@@ -75,6 +73,7 @@ type drawing struct {
 	request   *hubv1.DrawDashboardRequest
 	since     string
 	variables []string
+	numbers   []string
 	graphs    []int32
 }
 
@@ -187,6 +186,13 @@ func (d *drawing) draw(ctx context.Context, name string) error {
 	if r.Variables, err = variables(d.variables); err != nil {
 		return err
 	}
+	for _, text := range d.numbers {
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil {
+			return exitcode.Usagef("--graph %q is not the number of a graph", text)
+		}
+		d.graphs = append(d.graphs, int32(n))
+	}
 	if len(d.graphs) == 0 {
 		for n := range r.GetDashboard().GetGraphs() {
 			d.graphs = append(d.graphs, int32(n+1))
@@ -267,12 +273,7 @@ type lineView struct {
 	Legend string            `json:"legend"`
 	Labels map[string]string `json:"labels"`
 	Query  string            `json:"query"`
-	Points []drawnPoint      `json:"points"`
-}
-
-type drawnPoint struct {
-	At    string `json:"at"`
-	Value string `json:"value"`
+	Points []pointView       `json:"points"`
 }
 
 func (d *drawing) show(e entry, r *hubv1.DrawDashboardResponse) error {
@@ -341,12 +342,12 @@ func choices(v variableView) string {
 type lineRow struct{ graph, line, last, low, high, picture, message string }
 
 func lineOf(sent string, s *hubv1.MetricSeries) lineView {
-	l := lineView{Legend: s.GetLegend(), Labels: map[string]string{}, Query: sent, Points: []drawnPoint{}}
+	l := lineView{Legend: s.GetLegend(), Labels: map[string]string{}, Query: sent, Points: []pointView{}}
 	for _, label := range s.GetLabels() {
 		l.Labels[label.GetName()] = label.GetValue()
 	}
 	for i, at := range s.GetTimes() {
-		l.Points = append(l.Points, drawnPoint{fields.Stamp(at), strconv.FormatFloat(s.GetValues()[i], 'g', -1, 64)})
+		l.Points = append(l.Points, pointView{fields.Stamp(at), number(s.GetValues()[i])})
 	}
 	return l
 }
@@ -396,8 +397,7 @@ func picture(values []float64) string {
 	return out.String()
 }
 
-// CheckCommand returns the command axle metrics check.
-func CheckCommand(a *command.App) *cobra.Command {
+func checkCommand(a *command.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "check FILE...", Short: "Check Dashboards in files", Args: command.AtLeast(1),
 		Long: `Check the Dashboards of platform.plural.sh in files: their fields, their variables and their

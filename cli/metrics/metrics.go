@@ -24,7 +24,7 @@ import (
 
 // Command returns the command axle metrics.
 func Command(a *command.App) *cobra.Command {
-	return command.Noun("metrics", "Query the metrics of clusters, and list the stores of their metrics, logs and alerts", []string{"metric"}, queryCommand(a), sourcesCommand(a))
+	return command.Noun("metrics", "Query the metrics of clusters, and list the stores of their metrics, logs and alerts", []string{"metric"}, queryCommand(a), sourcesCommand(a), dashboardsCommand(a), checkCommand(a))
 }
 
 // resultView is an answer as -o json and -o yaml show it.

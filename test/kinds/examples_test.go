@@ -21,6 +21,7 @@ import (
 
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	"github.com/axle-cd/axle/api/kinds"
+	platformv1alpha1 "github.com/axle-cd/axle/api/platform/v1alpha1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 )
 
@@ -203,7 +204,7 @@ func generation(t *testing.T, object map[string]any) int64 {
 func goTypes(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, axlev1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, axlev1alpha1.AddToScheme, platformv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +234,9 @@ func TestTypesKeepExamples(t *testing.T) {
 		for _, left := range variants {
 			f := &filler{t: t, left: left, has: map[string]bool{}}
 			object := map[string]any{"apiVersion": d.api(), "kind": d.kind(), "metadata": map[string]any{"name": "all"}}
-			object["status"] = f.fill("status", "status", d.root().Properties["status"])
+			if status := d.root().Properties["status"]; status != nil {
+				object["status"] = f.fill("status", "status", status)
+			}
 			if spec := d.root().Properties["spec"]; spec != nil {
 				object["spec"] = f.fill("spec", "spec", spec)
 			}

@@ -168,6 +168,7 @@ func TestMetricsThroughTheTunnel(t *testing.T) {
 			t.Errorf("%v", missing)
 		}
 	})
+	t.Run("dashboards", func(t *testing.T) { drawDashboards(t, w, c, tenant, mine, theirs) })
 	t.Run("commands", func(t *testing.T) {
 		out, errs, err := w.command(w.axle, "metrics", "query", "edge", "requests", "-o", "csv")
 		if err != nil || !strings.Contains(out, "4711") || !strings.HasPrefix(out, "SERIES,VALUE,AT\n") {
