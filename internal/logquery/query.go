@@ -96,7 +96,7 @@ func (s Store) sees(namespace string) bool {
 }
 
 var (
-	lokiLabel  = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]{0,199}$`)
+	lokiLabel = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]{0,199}$`)
 	// Names that begin with _ have a grammar of their own in LogsQL, also in quotes.
 	fieldLabel = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.:/-]{0,199}$`)
 )

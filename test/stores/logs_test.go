@@ -179,7 +179,7 @@ func TestQueriesOfVictoriaLogs(t *testing.T) {
 		"a range":        {logquery.Query{Start: began.Add(10 * time.Second), End: began.Add(20 * time.Second)}, []string{`secret of theirs" or *`, "error: timeout"}},
 		"around":         {logquery.Query{Filters: []logquery.Filter{{Op: "|=", Text: "timeout"}}, Before: 1, After: 1}, []string{`secret of theirs" or *`, "error: timeout", "ERROR [31mred"}},
 		"a pod":          {logquery.Query{Matchers: []logquery.Matcher{{Name: "pod", Op: "=~", Value: "web-[1-9]"}}}, nil},
-		"of a workload":  {logquery.Query{Limit: 1, Matchers: []logquery.Matcher{logquery.PodsOf("StatefulSet", "web")}}, []string{"end"}},
+		"of a workload":  {logquery.Query{Limit: 1, Matchers: []logquery.Matcher{{Name: "pod", Op: "=~", Value: logquery.PodsOf("StatefulSet", "web")}}}, []string{"end"}},
 	} {
 		r, err := ask(t.Context(), s.URL(), mine, tc.q)
 		var got []string

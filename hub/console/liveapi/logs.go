@@ -41,11 +41,15 @@ func (a *API) SearchLogs(ctx context.Context, r *connect.Request[hubv1.SearchLog
 			return errcode.New(errcode.NotFound, "service %s/%s has no pods that you may see; axle services tree %s/%s shows its objects", m.GetCluster(), m.GetService(), m.GetCluster(), m.GetService())
 		}
 	}
-	return search.Run(ctx, reader{a.Clusters, q}, func(b podlogs.Batch) error {
+	send := func(b podlogs.Batch) error {
 		watchdog := time.AfterFunc(slowAfter, q.cut)
 		defer watchdog.Stop()
 		return out.Send(batchOf(b))
-	})
+	}
+	if m.GetStore() != nil {
+		return a.Stored(ctx, r.Peer(), m, search, send)
+	}
+	return search.Run(ctx, reader{a.Clusters, q}, send)
 }
 
 func (q Query) cut() {
@@ -58,12 +62,14 @@ func (q Query) cut() {
 func searchOf(m *hubv1.SearchLogsRequest) (s podlogs.Search, err error) {
 	workload := m.GetNamespace() != "" || m.GetKind() != "" || m.GetName() != ""
 	switch {
-	case m.GetService() == "" && (m.GetNamespace() == "" || m.GetKind() == "" || m.GetName() == ""), m.GetService() != "" && workload:
-		return s, errcode.New(errcode.Invalid, "name either a service, or a workload with its namespace, its kind and its name")
 	case m.GetTailLines() < 0 || m.GetTailLines() > podlogs.MaxTail:
 		return s, errcode.New(errcode.Invalid, "tail_lines is %d; ask for 1 to %d lines, or 0 for all", m.GetTailLines(), podlogs.MaxTail)
 	case m.GetSince() < 0 || m.GetUntil() < 0:
 		return s, errcode.New(errcode.Invalid, "since and until are microseconds since 1970 UTC, or 0 for no bound")
+	case m.GetStore() != nil && m.GetService() == "" && m.GetKind() == "" && m.GetName() == "":
+		workload = false
+	case m.GetService() == "" && (m.GetNamespace() == "" || m.GetKind() == "" || m.GetName() == ""), m.GetService() != "" && workload:
+		return s, errcode.New(errcode.Invalid, "name either a service, or a workload with its namespace, its kind and its name")
 	}
 	s = podlogs.Search{Pods: m.GetPods(), Containers: m.GetContainers(), Follow: m.GetFollow(), Previous: m.GetPrevious(), Tail: int(m.GetTailLines())}
 	if workload {
