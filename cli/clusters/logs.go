@@ -18,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -55,6 +56,9 @@ on standard error; what was written meanwhile comes when it is up again, and not
 comes twice. Lines that come faster than they are taken are dropped and counted. The
 command ends when nothing can be written any more, or when it is interrupted.
 
+A LogTail of platform.plural.sh is read like the workload that it names, and a LogFilter
+asks the cluster's store of logs.
+
 At most 50 containers are read at once: first those of pods that are not ready, then the
 newest. A line of more than 16 KiB is cut, with a mark; control characters and terminal
 sequences are taken out.
@@ -68,6 +72,7 @@ change of the clock left out or repeated is refused.`,
   axle logs edge-1/shop/Deployment/web --container proxy --since 1h --timestamps
   axle logs edge-1/web --store any --since 72h --grep panic
   axle logs edge-1 --store any --query '{app="web"} |= "error"' --follow
+  axle logs edge-1/shop/LogFilter/errors --since 24h
   axle logs edge-1/web --previous -o json | jq -r .text`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.read(args[0], c.Flags().Changed("tail"), time.Now()); err != nil {
@@ -91,8 +96,8 @@ change of the clock left out or repeated is refused.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.cluster, "cluster", "", "cluster, if the argument is only SERVICE")
-	flags.StringSliceVarP(&f.request.Containers, "container", "c", nil, "only this container, which may be an init container (default: all but init containers that have succeeded)")
-	flags.StringSliceVar(&f.request.Pods, "pod", nil, "only this pod")
+	flagvalue.ListP(flags, &f.request.Containers, "container", "c", "only this container, which may be an init container (default: all but init containers that have succeeded)")
+	flagvalue.List(flags, &f.request.Pods, "pod", "only this pod; separate several with commas")
 	flags.BoolVarP(&f.request.Follow, "follow", "f", false, "keep printing what the containers write, also of pods that start later")
 	flags.Int64Var(&f.tail, "tail", 100, "how many lines of each container, from its end; -1 for all (default with --grep: all)")
 	flags.DurationVar(&f.since, "since", 0, "only lines since a duration ago, such as 1h")

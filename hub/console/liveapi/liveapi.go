@@ -76,7 +76,7 @@ type API struct {
 	// Tree returns the objects of a service, read as the caller.
 	Tree func(ctx context.Context, source string, of *hubv1.ServiceRef) (*ownertree.Tree, error)
 	// Stored reads a store of logs for SearchLogs.
-	Stored func(ctx context.Context, peer connect.Peer, m *hubv1.SearchLogsRequest, s podlogs.Search, send func(podlogs.Batch) error) error
+	Stored func(ctx context.Context, peer connect.Peer, name string, m *hubv1.SearchLogsRequest, s podlogs.Search, send func(podlogs.Batch) error) error
 	// CAPEM is the authority that signs the hub's certificate.
 	CAPEM string
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/axle-cd/axle/internal/podlogs"
 )
 
-// SearchStore reads a store of logs in place of pods, for ClusterAPI/SearchLogs.
-func (a *API) SearchStore(ctx context.Context, peer connect.Peer, m *hubv1.SearchLogsRequest, s podlogs.Search, send func(podlogs.Batch) error) error {
+// SearchStore reads a store of logs in place of pods, for ClusterAPI/SearchLogs. Errors of
+// the query have the name of who wrote it.
+func (a *API) SearchStore(ctx context.Context, peer connect.Peer, name string, m *hubv1.SearchLogsRequest, s podlogs.Search, send func(podlogs.Batch) error) error {
 	if s.Previous {
 		return errcode.New(errcode.Invalid, "a store has all runs of a container: leave out previous")
 	}
-	q := logquery.Query{Name: "the query", Start: s.Since, End: s.Until, Limit: s.Tail, Before: s.Filter.Before, After: s.Filter.After}
+	q := logquery.Query{Name: name, Start: s.Since, End: s.Until, Limit: s.Tail, Before: s.Filter.Before, After: s.Filter.After}
 	ask, err := a.Ask(ctx, peer, m.GetCluster(), m.GetStore().GetName(), "")
 	if err != nil {
 		return err
@@ -27,7 +28,7 @@ func (a *API) SearchStore(ctx context.Context, peer connect.Peer, m *hubv1.Searc
 		return err
 	}
 	if text := m.GetStore().GetQuery(); text != "" {
-		if q.Matchers, q.Filters, err = logquery.ParseLogQL("the query", text, target.Source.Type); err != nil {
+		if q.Matchers, q.Filters, err = logquery.ParseLogQL(name, text, target.Source.Type); err != nil {
 			return err
 		}
 	}
