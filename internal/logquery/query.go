@@ -17,7 +17,7 @@ const (
 	// MaxLimit is how many lines an answer has at most.
 	MaxLimit = 50_000
 	// maxText bounds a text of a query, and maxParts the number of its matchers and filters.
-	maxText  = 1_000
+	maxText  = 4_000
 	maxParts = 30
 	// maxContext bounds the lines around a match.
 	maxContext = 50
