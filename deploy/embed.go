@@ -32,4 +32,6 @@ var Clusters embed.FS
 //go:embed crds/deployments.plural.sh_agentconfigurations.yaml
 //go:embed crds/deployments.plural.sh_customhealths.yaml
 //go:embed crds/platform.plural.sh_dashboards.yaml
+//go:embed crds/platform.plural.sh_logfilters.yaml
+//go:embed crds/platform.plural.sh_logtails.yaml
 var Agent embed.FS

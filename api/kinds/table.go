@@ -109,6 +109,8 @@ var All = append([]Kind{
 	{Group: Deployments, Name: "AgentRun", Level: Stored, SchemaOnly: true, NotOurs: true, Cluster: true, Says: "No coding agent runs: agents do not run coding agents yet."},
 
 	{Group: Platform, Name: "Dashboard", Level: Full, Cluster: true, Says: "Graphs of an application, from the metrics of its cluster."},
+	{Group: Platform, Name: "LogFilter", Level: Full, Cluster: true, Says: "A query for the store of logs of its cluster."},
+	{Group: Platform, Name: "LogTail", Level: Full, Cluster: true, Says: "The end of the logs of a workload in its namespace."},
 
 	{Group: Axle, Name: "Repository", Level: Full, Says: "A repository of the hub of any type, with all options."},
 	{Group: Axle, Name: "Webhook", Level: Full, Says: "A webhook of the hub, with its secret in a Secret."},

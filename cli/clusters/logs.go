@@ -18,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -33,6 +34,7 @@ type logFlags struct {
 	since                  time.Duration
 	sinceTime, untilTime   string
 	grep                   string
+	store, query           string
 	invert                 bool
 	before, after, around  int32
 	timestamps, localTimes bool
@@ -42,7 +44,7 @@ type logFlags struct {
 func Logs(a *command.App) *cobra.Command {
 	var f logFlags
 	c := &cobra.Command{
-		Use: "logs CLUSTER/SERVICE | CLUSTER/NAMESPACE/KIND/NAME", Short: "Show the logs of a service or a workload", Args: command.Exactly(1),
+		Use: "logs CLUSTER/SERVICE|CLUSTER/NAMESPACE/KIND/NAME", Short: "Show the logs of a service or a workload", Args: command.Exactly(1),
 		Long: `Show the logs of all containers of a service's pods, or of one Deployment,
 StatefulSet, DaemonSet, Job, CronJob or Pod, merged by their times. They are read from
 the cluster now, through the hub and the agent, with your name and your rights there:
@@ -53,6 +55,9 @@ With --follow, pods that start later are read too. A tunnel that goes down is on
 on standard error; what was written meanwhile comes when it is up again, and nothing
 comes twice. Lines that come faster than they are taken are dropped and counted. The
 command ends when nothing can be written any more, or when it is interrupted.
+
+A LogTail of platform.plural.sh is read like the workload that it names, and a LogFilter
+asks the cluster's store of logs.
 
 At most 50 containers are read at once: first those of pods that are not ready, then the
 newest. A line of more than 16 KiB is cut, with a mark; control characters and terminal
@@ -65,6 +70,9 @@ change of the clock left out or repeated is refused.`,
   axle logs edge-1/web --follow --tail 20
   axle logs edge-1/web --since 1h --grep 'timeout|refused' -C 3
   axle logs edge-1/shop/Deployment/web --container proxy --since 1h --timestamps
+  axle logs edge-1/web --store any --since 72h --grep panic
+  axle logs edge-1 --store any --query '{app="web"} |= "error"' --follow
+  axle logs edge-1/shop/LogFilter/errors --since 24h
   axle logs edge-1/web --previous -o json | jq -r .text`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.read(args[0], c.Flags().Changed("tail"), time.Now()); err != nil {
@@ -88,8 +96,8 @@ change of the clock left out or repeated is refused.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.cluster, "cluster", "", "cluster, if the argument is only SERVICE")
-	flags.StringSliceVarP(&f.request.Containers, "container", "c", nil, "only this container, which may be an init container (default: all but init containers that have succeeded)")
-	flags.StringSliceVar(&f.request.Pods, "pod", nil, "only this pod")
+	flagvalue.ListP(flags, &f.request.Containers, "container", "c", "only this container, which may be an init container (default: all but init containers that have succeeded)")
+	flagvalue.List(flags, &f.request.Pods, "pod", "only this pod; separate several with commas")
 	flags.BoolVarP(&f.request.Follow, "follow", "f", false, "keep printing what the containers write, also of pods that start later")
 	flags.Int64Var(&f.tail, "tail", 100, "how many lines of each container, from its end; -1 for all (default with --grep: all)")
 	flags.DurationVar(&f.since, "since", 0, "only lines since a duration ago, such as 1h")
@@ -101,6 +109,8 @@ change of the clock left out or repeated is refused.`,
 	flags.Int32VarP(&f.before, "before-context", "B", 0, "how many lines of the container to show before each match")
 	flags.Int32VarP(&f.around, "context-lines", "C", 0, "how many lines of the container to show around each match")
 	flags.BoolVar(&f.request.Previous, "previous", false, "the logs of the run before, of a container that restarted")
+	flags.StringVar(&f.store, "store", "", "read a store of logs of the cluster, VictoriaLogs or Loki, in place of the pods, also what these do not keep: its name, or any for the only one")
+	flags.StringVar(&f.query, "query", "", "with --store: matchers and filters of LogQL, such as '{app=\"web\"} |= \"error\"'")
 	flags.BoolVar(&f.timestamps, "timestamps", false, "begin each line with its time")
 	flags.BoolVar(&f.localTimes, "local", false, "times in the local time zone, with its offset; implies --timestamps")
 	return c
@@ -109,8 +119,16 @@ change of the clock left out or repeated is refused.`,
 // read makes the request of the flags.
 func (f *logFlags) read(argument string, tailGiven bool, now time.Time) error {
 	m := &f.request
+	if f.store != "" {
+		m.Store = &hubv1.LogStore{Name: f.store, Query: f.query}
+		if f.store == "any" {
+			m.Store.Name = ""
+		}
+	}
 	if parts := strings.Split(argument, "/"); len(parts) == 4 && !slices.Contains(parts, "") {
 		m.Cluster, m.Namespace, m.Kind, m.Name = parts[0], parts[1], parts[2], parts[3]
+	} else if f.store != "" && len(parts) == 1 && f.cluster == "" {
+		m.Cluster = argument
 	} else if len(parts) > 2 {
 		return exitcode.Usagef("%q is neither CLUSTER/SERVICE nor CLUSTER/NAMESPACE/KIND/NAME", argument)
 	} else {
@@ -125,6 +143,8 @@ func (f *logFlags) read(argument string, tailGiven bool, now time.Time) error {
 		return exitcode.Usagef("--tail is a number of lines, or -1 for all; --since is a duration such as 1h")
 	case f.since > 0 && f.sinceTime != "":
 		return exitcode.Usagef("give one of --since and --since-time")
+	case f.store == "" && f.query != "":
+		return exitcode.Usagef("--query goes with --store; --grep filters the lines of pods")
 	case f.grep == "" && (f.invert || f.before+f.after+f.around > 0):
 		return exitcode.Usagef("-v, -A, -B and -C go with --grep")
 	}

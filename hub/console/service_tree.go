@@ -97,5 +97,6 @@ func (s *Server) live() *liveapi.API {
 			tree, _, err := s.tree(ctx, source, of)
 			return tree, err
 		},
+		Stored: s.observe().SearchStore,
 	}
 }

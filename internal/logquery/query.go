@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/axle-cd/axle/internal/cost"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/telemetry"
 )
@@ -16,7 +17,7 @@ const (
 	// MaxLimit is how many lines an answer has at most.
 	MaxLimit = 50_000
 	// maxText bounds a text of a query, and maxParts the number of its matchers and filters.
-	maxText  = 1_000
+	maxText  = 4_000
 	maxParts = 30
 	// maxContext bounds the lines around a match.
 	maxContext = 50
@@ -138,7 +139,7 @@ func (q Query) check(s Store) error {
 			return invalid("%.20q is no operator of a matcher", m.Op)
 		}
 		if strings.HasSuffix(m.Op, "~") {
-			if _, err := regexp.Compile(m.Value); err != nil {
+			if _, err := cost.Compile(m.Value); err != nil {
 				return invalid("the value of %s is no regular expression of RE2: %v", m.Name, err)
 			}
 		}
@@ -151,7 +152,7 @@ func (q Query) check(s Store) error {
 			return invalid("%.20q is no filter of lines", f.Op)
 		}
 		if strings.HasSuffix(f.Op, "~") {
-			if _, err := regexp.Compile(f.Text); err != nil {
+			if _, err := cost.Compile(f.Text); err != nil {
 				return invalid("%.80q is no regular expression of RE2: %v", f.Text, err)
 			}
 		}

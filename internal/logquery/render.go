@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -150,13 +151,13 @@ func (q Query) logQL(s Store) string {
 	return text
 }
 
-// PodsOf is a matcher of the names of a workload's pods, also of those that are gone.
-func PodsOf(kind, name string) Matcher {
+// PodsOf is a regular expression of the names of a workload's pods, also of those that are gone.
+func PodsOf(kind, name string) string {
 	quoted := regexp.QuoteMeta(name)
 	const random = "[a-z0-9]{5}"
 	switch kind {
 	case "Pod":
-		return Matcher{"pod", "=", name}
+		return quoted
 	case "Deployment":
 		quoted += "-[a-z0-9]{1,12}-" + random
 	case "StatefulSet":
@@ -168,5 +169,16 @@ func PodsOf(kind, name string) Matcher {
 	default:
 		quoted += "-" + random
 	}
-	return Matcher{"pod", "=~", quoted}
+	return quoted
+}
+
+// OneOf is a regular expression for one of some texts; empty for none.
+func OneOf(texts []string) string {
+	quoted := make([]string, 0, len(texts))
+	for _, t := range texts {
+		if q := regexp.QuoteMeta(t); !slices.Contains(quoted, q) {
+			quoted = append(quoted, q)
+		}
+	}
+	return strings.Join(quoted, "|")
 }

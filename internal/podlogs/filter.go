@@ -1,8 +1,7 @@
 package podlogs
 
 import (
-	"regexp"
-
+	"github.com/axle-cd/axle/internal/cost"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -20,7 +19,7 @@ const (
 // Filter says which lines are sent.
 type Filter struct {
 	// Match is what a line has, Exclude what it has not; nil asks for nothing.
-	Match, Exclude *regexp.Regexp
+	Match, Exclude *cost.Pattern
 	// Before and After are how many lines of the same container come with a match.
 	Before, After int
 }
@@ -33,7 +32,7 @@ func NewFilter(match, exclude string, before, after int) (f Filter, err error) {
 	f.Before, f.After = before, after
 	for _, p := range []struct {
 		name, text string
-		to         **regexp.Regexp
+		to         **cost.Pattern
 	}{{"match", match, &f.Match}, {"exclude", exclude, &f.Exclude}} {
 		if p.text == "" {
 			continue
@@ -41,8 +40,12 @@ func NewFilter(match, exclude string, before, after int) (f Filter, err error) {
 		if len(p.text) > maxPattern {
 			return f, errcode.New(errcode.Invalid, "%s has %d bytes; an expression has at most %d", p.name, len(p.text), maxPattern)
 		}
-		if *p.to, err = regexp.Compile(p.text); err != nil {
+		if *p.to, err = cost.Compile(p.text); err != nil {
 			return f, errcode.New(errcode.Invalid, "%s is no regular expression of RE2: %w", p.name, err)
+		}
+		// The hub matches each line, and many lines come.
+		if steps := (*p.to).Steps(maxLine); steps > cost.Budget {
+			return f, errcode.New(errcode.Invalid, "%s is too dear: a line of %d bytes takes %d steps of at most %d; use fewer or shorter repetitions", p.name, maxLine, steps, cost.Budget)
 		}
 	}
 	return f, nil

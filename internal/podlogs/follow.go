@@ -77,9 +77,11 @@ func (r *search) tail(ctx context.Context, fail context.CancelCauseFunc, l *log)
 		wait.Reset()
 		return l.sieve.take(line)
 	}
-	q := asked{follow: true, since: r.Since, tail: r.Tail}
-	if !r.Filter.empty() {
-		q.tail = 0
+	// What was written since the logs were read first has no bound, but for one that could
+	// not be read.
+	q := asked{follow: true, since: r.Since}
+	if l.torn && r.Filter.empty() {
+		q.tail = r.Tail
 	}
 	for ctx.Err() == nil {
 		status, known, changed := r.state(l)

@@ -128,8 +128,14 @@ func stampOf(raw []byte) (time.Time, []byte) {
 // progress bar does, what stands at its end is left.
 func Clean(text string) string {
 	text = strings.TrimRight(text, "\r\n")
-	if at := strings.LastIndexByte(text, '\r'); at >= 0 {
-		text = text[at+1:]
+	if strings.IndexByte(text, '\r') >= 0 {
+		parts := strings.Split(text, "\r")
+		for i := len(parts) - 1; i >= 0; i-- {
+			// The last one may do nothing but empty the line.
+			if text = plain.Text(parts[i], 0); text != "" {
+				break
+			}
+		}
 	}
 	text = plain.Text(text, 0)
 	if strings.ContainsRune(text, '\n') {

@@ -35,6 +35,29 @@ type Batch struct {
 // resumed, gap, refused, left_out.
 type Notice struct{ Code, Text string }
 
+// Outlet sends lines that come by themselves, as a store's do: dropped and counted when
+// they come too fast.
+type Outlet struct{ o *outlet }
+
+// NewOutlet returns an Outlet for one Run.
+func NewOutlet() Outlet { return Outlet{newOutlet()} }
+
+// Run calls read, which gives lines, and sends them until read returns.
+func (o Outlet) Run(ctx context.Context, read func(line func(Line)) error, send func(Batch) error) error {
+	done := make(chan struct{})
+	var err error
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer close(done)
+		err = read(o.o.line)
+	}()
+	if problem := o.o.run(ctx, done, send); problem != nil {
+		return problem // read ends with its source, which the caller closes
+	}
+	return err
+}
+
 // outlet holds what waits to be sent. Its writer is one goroutine.
 type outlet struct {
 	mu    sync.Mutex

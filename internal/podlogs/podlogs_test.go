@@ -30,7 +30,9 @@ type cluster struct {
 	asked  []url.Values
 	// flood is what comes to those who follow.
 	flood string
-	open  chan string
+	// ends are how many reads of a log that follow end at once, and what is written then.
+	ends map[string][]string
+	open chan string
 }
 
 func podJSON(name, more string, containers ...string) string {
@@ -109,8 +111,17 @@ func (c *cluster) Logs(ctx context.Context, path string, each func([]byte) error
 		if err := each([]byte(c.flood)); err != nil {
 			return err
 		}
+		c.mu.Lock()
+		more := c.ends[of]
+		if len(more) > 0 {
+			c.logs[of], c.ends[of] = more[0], more[1:]
+		}
+		c.mu.Unlock()
 		if c.open != nil {
 			c.open <- of
+		}
+		if len(more) > 0 {
+			return nil
 		}
 		<-ctx.Done()
 		return ctx.Err()
@@ -267,6 +278,50 @@ func TestFollowReadsPodsThatStart(t *testing.T) {
 	}
 }
 
+// TestFollowedLogsEndAndGoOn has what public reports say of tools that follow (test/field/logs).
+func TestFollowedLogsEndAndGoOn(t *testing.T) {
+	t.Parallel()
+	running := podJSON("a", "", "main")
+	over := strings.Replace(running, `"state":{"running":{}}`, `"state":{"terminated":{"exitCode":1}}`, 1)
+	again := strings.Replace(strings.Replace(running, `"ready":true`, `"ready":true,"restartCount":1`, 1), `"5"`, `"6"`, 1)
+	done := strings.Replace(over, `"phase":"Running"`, `"phase":"Succeeded"`, 1)
+	for name, tc := range map[string]struct {
+		ends   []string
+		events []string
+		want   string
+		// over says that the search ends by itself.
+		over bool
+	}{
+		"a proxy ended the stream":     {[]string{at(1, "one") + at(1, "one") + at(2, "two")}, nil, "one one two", false},
+		"the container restarts":       {[]string{at(3, "three")}, []string{"MODIFIED " + over, "MODIFIED " + again}, "one one three", false},
+		"it has done its work":         {[]string{at(1, "one") + at(1, "one")}, []string{"MODIFIED " + done}, "one one", true},
+		"the pod is deleted meanwhile": {[]string{at(1, "one") + at(1, "one")}, []string{"DELETED " + over}, "one one", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &cluster{pods: []string{running}, logs: map[string]string{"a main": at(1, "one") + at(1, "one")}, events: make(chan string, 8), ends: map[string][]string{"a main": tc.ends}}
+			for _, e := range tc.events {
+				c.events <- e
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var got []string
+			err := podlogs.Search{Workloads: []podlogs.Workload{{Namespace: "shop", Kind: "Pod", Name: "a"}}, Follow: true}.Run(ctx, c, func(b podlogs.Batch) error {
+				for _, l := range b.Lines {
+					got = append(got, l.Text)
+				}
+				if !tc.over && strings.Join(got, " ") == tc.want {
+					cancel()
+				}
+				return nil
+			})
+			if want := map[bool]error{true: nil, false: context.Canceled}[tc.over]; err != want || strings.Join(got, " ") != tc.want {
+				t.Errorf("%v: %q", err, got)
+			}
+		})
+	}
+}
+
 // TestFloodsAreCounted: who takes lines slower than they come gets the number of those
 // that were dropped, and what waits is bounded.
 func TestFloodsAreCounted(t *testing.T) {
@@ -304,7 +359,7 @@ func TestLinesAreHarmless(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 5<<20)
 	c := &cluster{pods: []string{podJSON("a", "", "main")}, logs: map[string]string{"a main": at(1, "\x1b[31mred\x1b[0m \x1b]0;title\apart") + at(2, "bad \xff\xfe utf") +
-		at(3, "10%\r50%\r100%") + at(4, "a\u202eb\x00c\td") + at(5, long) + at(6, "last")}}
+		at(3, "10%\r50%\r100%\r\x1b[K") + at(4, "a\u202eb\x00c\td") + at(5, long) + at(6, "last")}}
 	var lines []podlogs.Line
 	if err := (podlogs.Search{Workloads: web}).Run(t.Context(), c, func(b podlogs.Batch) error { lines = append(lines, b.Lines...); return nil }); err != nil {
 		t.Fatal(err)

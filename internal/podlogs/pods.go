@@ -100,7 +100,7 @@ type containerStatus struct {
 func (p *pod) over() bool { return p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" }
 
 func (p *pod) ready() bool {
-	return !slices.ContainsFunc(p.Status.ContainerStatuses, func(c containerStatus) bool { return !c.Ready })
+	return p.Status.Phase == "Succeeded" || !slices.ContainsFunc(p.Status.ContainerStatuses, func(c containerStatus) bool { return !c.Ready })
 }
 
 func (p *pod) status(container string) (containerStatus, bool) {

@@ -219,13 +219,13 @@ func TestPagesReadLogs(t *testing.T) {
 		}
 	}
 
-	// Ten follow, the eleventh is refused, and has a place once one has gone.
+	// Sixty follow, one more is refused, and has a place once one has gone.
 	follower := w.with(w.token("read"))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	first, leave := context.WithCancel(ctx)
-	ended, following := make(chan error, 10), make(chan struct{}, 10)
-	for i := range 10 {
+	ended, following := make(chan error, 60), make(chan struct{}, 60)
+	for i := range 60 {
 		ctx := ctx
 		if i == 0 {
 			ctx = first
@@ -243,7 +243,7 @@ func TestPagesReadLogs(t *testing.T) {
 			ended <- err
 		}()
 	}
-	for range 10 {
+	for range 60 {
 		select {
 		case <-following:
 		case err := <-ended:
@@ -251,7 +251,7 @@ func TestPagesReadLogs(t *testing.T) {
 		}
 	}
 	if _, err := read(t.Context(), follower, &hubv1.ReadClusterLogsRequest{Follow: true}, "line-200"); connect.CodeOf(err) != connect.CodeResourceExhausted {
-		t.Errorf("the eleventh: %v", err)
+		t.Errorf("one more: %v", err)
 	}
 	leave()
 	<-ended

@@ -104,6 +104,9 @@ var evasions = []string{
 	`{options="x"} options(concurrency=2)`,
 	`{namespace="mine"} |= ip("10.0.0.0/8")`,
 	`{namespace="theirs",}`,
+	`{}`,
+	`{tenant!="mine"}`,
+	`{namespace="in(*)"}`,
 }
 
 // TestNobodySeesOthersLogs: what a tenant writes is refused, or finds lines of their
@@ -171,6 +174,8 @@ func TestQueriesOfVictoriaLogs(t *testing.T) {
 	}{
 		"contains":       {filter("|=", "rror: t"), []string{"error: timeout"}},
 		"a quote":        {filter("|=", `theirs" or`), []string{`secret of theirs" or *`}},
+		"brackets":       {filter("|~", `\[31m`), []string{"ERROR [31mred"}},
+		"a function":     {logquery.Query{Matchers: []logquery.Matcher{{Name: "pod", Op: "=", Value: "in.example.com"}}, Filters: []logquery.Filter{{Op: "!=", Text: "range(1,2)"}}}, nil},
 		"matches":        {filter("|~", "(?i)^error"), []string{"error: timeout", "ERROR [31mred"}},
 		"contains not":   {filter("!=", "e"), []string{"ERROR [31mred"}[:0]},
 		"matches not":    {filter("!~", "[ ]"), []string{"begin", "end"}},
@@ -179,7 +184,7 @@ func TestQueriesOfVictoriaLogs(t *testing.T) {
 		"a range":        {logquery.Query{Start: began.Add(10 * time.Second), End: began.Add(20 * time.Second)}, []string{`secret of theirs" or *`, "error: timeout"}},
 		"around":         {logquery.Query{Filters: []logquery.Filter{{Op: "|=", Text: "timeout"}}, Before: 1, After: 1}, []string{`secret of theirs" or *`, "error: timeout", "ERROR [31mred"}},
 		"a pod":          {logquery.Query{Matchers: []logquery.Matcher{{Name: "pod", Op: "=~", Value: "web-[1-9]"}}}, nil},
-		"of a workload":  {logquery.Query{Limit: 1, Matchers: []logquery.Matcher{logquery.PodsOf("StatefulSet", "web")}}, []string{"end"}},
+		"of a workload":  {logquery.Query{Limit: 1, Matchers: []logquery.Matcher{{Name: "pod", Op: "=~", Value: logquery.PodsOf("StatefulSet", "web")}}}, []string{"end"}},
 	} {
 		r, err := ask(t.Context(), s.URL(), mine, tc.q)
 		var got []string

@@ -957,8 +957,11 @@ type SearchLogsRequest struct {
 	Match   string `protobuf:"bytes,13,opt,name=match,proto3" json:"match,omitempty"`
 	Exclude string `protobuf:"bytes,14,opt,name=exclude,proto3" json:"exclude,omitempty"`
 	// How many lines of the same container are sent around each match.
-	Before        int32 `protobuf:"varint,15,opt,name=before,proto3" json:"before,omitempty"`
-	After         int32 `protobuf:"varint,16,opt,name=after,proto3" json:"after,omitempty"`
+	Before int32 `protobuf:"varint,15,opt,name=before,proto3" json:"before,omitempty"`
+	After  int32 `protobuf:"varint,16,opt,name=after,proto3" json:"after,omitempty"`
+	// Reads a store of logs in place of the pods, also what they do not keep any more.
+	// Then a namespace may stand alone, or nothing: all that the caller sees.
+	Store         *LogStore `protobuf:"bytes,17,opt,name=store,proto3" json:"store,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1105,6 +1108,68 @@ func (x *SearchLogsRequest) GetAfter() int32 {
 	return 0
 }
 
+func (x *SearchLogsRequest) GetStore() *LogStore {
+	if x != nil {
+		return x.Store
+	}
+	return nil
+}
+
+// LogStore is a VictoriaLogs or Loki of the cluster.
+type LogStore struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the source; empty is the only one.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Matchers and filters of LogQL, as a LogFilter has them.
+	Query         string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogStore) Reset() {
+	*x = LogStore{}
+	mi := &file_hub_v1_proxy_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogStore) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogStore) ProtoMessage() {}
+
+func (x *LogStore) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_proxy_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogStore.ProtoReflect.Descriptor instead.
+func (*LogStore) Descriptor() ([]byte, []int) {
+	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *LogStore) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LogStore) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
 type SearchLogsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lines []*LogLine             `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
@@ -1119,7 +1184,7 @@ type SearchLogsResponse struct {
 
 func (x *SearchLogsResponse) Reset() {
 	*x = SearchLogsResponse{}
-	mi := &file_hub_v1_proxy_proto_msgTypes[14]
+	mi := &file_hub_v1_proxy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1131,7 +1196,7 @@ func (x *SearchLogsResponse) String() string {
 func (*SearchLogsResponse) ProtoMessage() {}
 
 func (x *SearchLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_proxy_proto_msgTypes[14]
+	mi := &file_hub_v1_proxy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1144,7 +1209,7 @@ func (x *SearchLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchLogsResponse.ProtoReflect.Descriptor instead.
 func (*SearchLogsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{14}
+	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SearchLogsResponse) GetLines() []*LogLine {
@@ -1194,7 +1259,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_hub_v1_proxy_proto_msgTypes[15]
+	mi := &file_hub_v1_proxy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1206,7 +1271,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_proxy_proto_msgTypes[15]
+	mi := &file_hub_v1_proxy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1219,7 +1284,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{15}
+	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LogLine) GetTime() string {
@@ -1282,7 +1347,7 @@ type LogNotice struct {
 
 func (x *LogNotice) Reset() {
 	*x = LogNotice{}
-	mi := &file_hub_v1_proxy_proto_msgTypes[16]
+	mi := &file_hub_v1_proxy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1294,7 +1359,7 @@ func (x *LogNotice) String() string {
 func (*LogNotice) ProtoMessage() {}
 
 func (x *LogNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_proxy_proto_msgTypes[16]
+	mi := &file_hub_v1_proxy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1307,7 +1372,7 @@ func (x *LogNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogNotice.ProtoReflect.Descriptor instead.
 func (*LogNotice) Descriptor() ([]byte, []int) {
-	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{16}
+	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LogNotice) GetCode() string {
@@ -1335,7 +1400,7 @@ type LogSource struct {
 
 func (x *LogSource) Reset() {
 	*x = LogSource{}
-	mi := &file_hub_v1_proxy_proto_msgTypes[17]
+	mi := &file_hub_v1_proxy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1412,7 @@ func (x *LogSource) String() string {
 func (*LogSource) ProtoMessage() {}
 
 func (x *LogSource) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_proxy_proto_msgTypes[17]
+	mi := &file_hub_v1_proxy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1425,7 @@ func (x *LogSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogSource.ProtoReflect.Descriptor instead.
 func (*LogSource) Descriptor() ([]byte, []int) {
-	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{17}
+	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LogSource) GetNamespace() string {
@@ -1454,7 +1519,7 @@ const file_hub_v1_proxy_proto_rawDesc = "" +
 	"tail_lines\x18\a \x01(\x03R\ttailLines\x12#\n" +
 	"\rsince_seconds\x18\b \x01(\x03R\fsinceSeconds\"#\n" +
 	"\vClusterLogs\x12\x14\n" +
-	"\x05lines\x18\x01 \x01(\tR\x05lines\"\x9e\x03\n" +
+	"\x05lines\x18\x01 \x01(\tR\x05lines\"\xcb\x03\n" +
 	"\x11SearchLogsRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x1c\n" +
@@ -1475,7 +1540,11 @@ const file_hub_v1_proxy_proto_rawDesc = "" +
 	"\x05match\x18\r \x01(\tR\x05match\x12\x18\n" +
 	"\aexclude\x18\x0e \x01(\tR\aexclude\x12\x16\n" +
 	"\x06before\x18\x0f \x01(\x05R\x06before\x12\x14\n" +
-	"\x05after\x18\x10 \x01(\x05R\x05after\"\xbe\x01\n" +
+	"\x05after\x18\x10 \x01(\x05R\x05after\x12+\n" +
+	"\x05store\x18\x11 \x01(\v2\x15.axle.hub.v1.LogStoreR\x05store\"4\n" +
+	"\bLogStore\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05query\x18\x02 \x01(\tR\x05query\"\xbe\x01\n" +
 	"\x12SearchLogsResponse\x12*\n" +
 	"\x05lines\x18\x01 \x03(\v2\x14.axle.hub.v1.LogLineR\x05lines\x12\x18\n" +
 	"\adropped\x18\x02 \x01(\x03R\adropped\x120\n" +
@@ -1519,7 +1588,7 @@ func file_hub_v1_proxy_proto_rawDescGZIP() []byte {
 	return file_hub_v1_proxy_proto_rawDescData
 }
 
-var file_hub_v1_proxy_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_hub_v1_proxy_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_hub_v1_proxy_proto_goTypes = []any{
 	(*CreateClusterCredentialRequest)(nil), // 0: axle.hub.v1.CreateClusterCredentialRequest
 	(*ClusterCredential)(nil),              // 1: axle.hub.v1.ClusterCredential
@@ -1535,37 +1604,39 @@ var file_hub_v1_proxy_proto_goTypes = []any{
 	(*ReadClusterLogsRequest)(nil),         // 11: axle.hub.v1.ReadClusterLogsRequest
 	(*ClusterLogs)(nil),                    // 12: axle.hub.v1.ClusterLogs
 	(*SearchLogsRequest)(nil),              // 13: axle.hub.v1.SearchLogsRequest
-	(*SearchLogsResponse)(nil),             // 14: axle.hub.v1.SearchLogsResponse
-	(*LogLine)(nil),                        // 15: axle.hub.v1.LogLine
-	(*LogNotice)(nil),                      // 16: axle.hub.v1.LogNotice
-	(*LogSource)(nil),                      // 17: axle.hub.v1.LogSource
+	(*LogStore)(nil),                       // 14: axle.hub.v1.LogStore
+	(*SearchLogsResponse)(nil),             // 15: axle.hub.v1.SearchLogsResponse
+	(*LogLine)(nil),                        // 16: axle.hub.v1.LogLine
+	(*LogNotice)(nil),                      // 17: axle.hub.v1.LogNotice
+	(*LogSource)(nil),                      // 18: axle.hub.v1.LogSource
 }
 var file_hub_v1_proxy_proto_depIdxs = []int32{
 	4,  // 0: axle.hub.v1.ListClusterObjectsRequest.objects:type_name -> axle.hub.v1.ClusterObjects
 	4,  // 1: axle.hub.v1.WatchClusterObjectsRequest.objects:type_name -> axle.hub.v1.ClusterObjects
 	4,  // 2: axle.hub.v1.WriteClusterObjectRequest.objects:type_name -> axle.hub.v1.ClusterObjects
-	15, // 3: axle.hub.v1.SearchLogsResponse.lines:type_name -> axle.hub.v1.LogLine
-	16, // 4: axle.hub.v1.SearchLogsResponse.notices:type_name -> axle.hub.v1.LogNotice
-	17, // 5: axle.hub.v1.SearchLogsResponse.sources:type_name -> axle.hub.v1.LogSource
-	0,  // 6: axle.hub.v1.ClusterAPI.CreateCredential:input_type -> axle.hub.v1.CreateClusterCredentialRequest
-	2,  // 7: axle.hub.v1.ClusterAPI.CreateTicket:input_type -> axle.hub.v1.CreateClusterTicketRequest
-	5,  // 8: axle.hub.v1.ClusterAPI.ListObjects:input_type -> axle.hub.v1.ListClusterObjectsRequest
-	7,  // 9: axle.hub.v1.ClusterAPI.WatchObjects:input_type -> axle.hub.v1.WatchClusterObjectsRequest
-	9,  // 10: axle.hub.v1.ClusterAPI.WriteObject:input_type -> axle.hub.v1.WriteClusterObjectRequest
-	11, // 11: axle.hub.v1.ClusterAPI.ReadLogs:input_type -> axle.hub.v1.ReadClusterLogsRequest
-	13, // 12: axle.hub.v1.ClusterAPI.SearchLogs:input_type -> axle.hub.v1.SearchLogsRequest
-	1,  // 13: axle.hub.v1.ClusterAPI.CreateCredential:output_type -> axle.hub.v1.ClusterCredential
-	3,  // 14: axle.hub.v1.ClusterAPI.CreateTicket:output_type -> axle.hub.v1.ClusterTicket
-	6,  // 15: axle.hub.v1.ClusterAPI.ListObjects:output_type -> axle.hub.v1.ListClusterObjectsResponse
-	8,  // 16: axle.hub.v1.ClusterAPI.WatchObjects:output_type -> axle.hub.v1.ClusterObjectEvent
-	10, // 17: axle.hub.v1.ClusterAPI.WriteObject:output_type -> axle.hub.v1.WriteClusterObjectResponse
-	12, // 18: axle.hub.v1.ClusterAPI.ReadLogs:output_type -> axle.hub.v1.ClusterLogs
-	14, // 19: axle.hub.v1.ClusterAPI.SearchLogs:output_type -> axle.hub.v1.SearchLogsResponse
-	13, // [13:20] is the sub-list for method output_type
-	6,  // [6:13] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	14, // 3: axle.hub.v1.SearchLogsRequest.store:type_name -> axle.hub.v1.LogStore
+	16, // 4: axle.hub.v1.SearchLogsResponse.lines:type_name -> axle.hub.v1.LogLine
+	17, // 5: axle.hub.v1.SearchLogsResponse.notices:type_name -> axle.hub.v1.LogNotice
+	18, // 6: axle.hub.v1.SearchLogsResponse.sources:type_name -> axle.hub.v1.LogSource
+	0,  // 7: axle.hub.v1.ClusterAPI.CreateCredential:input_type -> axle.hub.v1.CreateClusterCredentialRequest
+	2,  // 8: axle.hub.v1.ClusterAPI.CreateTicket:input_type -> axle.hub.v1.CreateClusterTicketRequest
+	5,  // 9: axle.hub.v1.ClusterAPI.ListObjects:input_type -> axle.hub.v1.ListClusterObjectsRequest
+	7,  // 10: axle.hub.v1.ClusterAPI.WatchObjects:input_type -> axle.hub.v1.WatchClusterObjectsRequest
+	9,  // 11: axle.hub.v1.ClusterAPI.WriteObject:input_type -> axle.hub.v1.WriteClusterObjectRequest
+	11, // 12: axle.hub.v1.ClusterAPI.ReadLogs:input_type -> axle.hub.v1.ReadClusterLogsRequest
+	13, // 13: axle.hub.v1.ClusterAPI.SearchLogs:input_type -> axle.hub.v1.SearchLogsRequest
+	1,  // 14: axle.hub.v1.ClusterAPI.CreateCredential:output_type -> axle.hub.v1.ClusterCredential
+	3,  // 15: axle.hub.v1.ClusterAPI.CreateTicket:output_type -> axle.hub.v1.ClusterTicket
+	6,  // 16: axle.hub.v1.ClusterAPI.ListObjects:output_type -> axle.hub.v1.ListClusterObjectsResponse
+	8,  // 17: axle.hub.v1.ClusterAPI.WatchObjects:output_type -> axle.hub.v1.ClusterObjectEvent
+	10, // 18: axle.hub.v1.ClusterAPI.WriteObject:output_type -> axle.hub.v1.WriteClusterObjectResponse
+	12, // 19: axle.hub.v1.ClusterAPI.ReadLogs:output_type -> axle.hub.v1.ClusterLogs
+	15, // 20: axle.hub.v1.ClusterAPI.SearchLogs:output_type -> axle.hub.v1.SearchLogsResponse
+	14, // [14:21] is the sub-list for method output_type
+	7,  // [7:14] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_proxy_proto_init() }
@@ -1579,7 +1650,7 @@ func file_hub_v1_proxy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_proxy_proto_rawDesc), len(file_hub_v1_proxy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

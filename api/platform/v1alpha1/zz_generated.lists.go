@@ -13,6 +13,8 @@ import (
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&Dashboard{}, &DashboardList{},
+		&LogFilter{}, &LogFilterList{},
+		&LogTail{}, &LogTailList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
@@ -34,3 +36,37 @@ type DashboardList struct {
 
 // DeepCopyObject implements runtime.Object.
 func (in *DashboardList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *LogFilter) DeepCopy() *LogFilter { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *LogFilter) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// LogFilterList is a list of LogFilter.
+type LogFilterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// Items of the list.
+	Items []LogFilter `json:"items"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (in *LogFilterList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *LogTail) DeepCopy() *LogTail { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *LogTail) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// LogTailList is a list of LogTail.
+type LogTailList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// Items of the list.
+	Items []LogTail `json:"items"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (in *LogTailList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }

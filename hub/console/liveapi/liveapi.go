@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/ownertree"
+	"github.com/axle-cd/axle/internal/podlogs"
 )
 
 // Clusters makes requests to clusters as the caller; it identifies clusters by
@@ -74,6 +75,8 @@ type API struct {
 	URL, TicketPath string
 	// Tree returns the objects of a service, read as the caller.
 	Tree func(ctx context.Context, source string, of *hubv1.ServiceRef) (*ownertree.Tree, error)
+	// Stored reads a store of logs for SearchLogs.
+	Stored func(ctx context.Context, peer connect.Peer, name string, m *hubv1.SearchLogsRequest, s podlogs.Search, send func(podlogs.Batch) error) error
 	// CAPEM is the authority that signs the hub's certificate.
 	CAPEM string
 }

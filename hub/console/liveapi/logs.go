@@ -2,11 +2,16 @@ package liveapi
 
 import (
 	"context"
+	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/bounded"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/ownertree"
@@ -32,6 +37,16 @@ func (a *API) SearchLogs(ctx context.Context, r *connect.Request[hubv1.SearchLog
 	if err := out.Send(nil); err != nil {
 		return err
 	}
+	name := "the query"
+	if wanted := strings.ToLower(m.GetKind()); wanted == "logfilter" || wanted == "logtail" {
+		name = m.GetKind() + " " + m.GetNamespace() + "/" + m.GetName()
+		if m, err = a.declared(ctx, q, m); err != nil {
+			return err
+		}
+		if search, err = searchOf(m); err != nil {
+			return err
+		}
+	}
 	if m.GetService() != "" {
 		tree, err := a.Tree(ctx, r.Peer().Addr, &hubv1.ServiceRef{Cluster: m.GetCluster(), Name: m.GetService()})
 		if err != nil {
@@ -41,11 +56,15 @@ func (a *API) SearchLogs(ctx context.Context, r *connect.Request[hubv1.SearchLog
 			return errcode.New(errcode.NotFound, "service %s/%s has no pods that you may see; axle services tree %s/%s shows its objects", m.GetCluster(), m.GetService(), m.GetCluster(), m.GetService())
 		}
 	}
-	return search.Run(ctx, reader{a.Clusters, q}, func(b podlogs.Batch) error {
+	send := func(b podlogs.Batch) error {
 		watchdog := time.AfterFunc(slowAfter, q.cut)
 		defer watchdog.Stop()
 		return out.Send(batchOf(b))
-	})
+	}
+	if m.GetStore() != nil {
+		return a.Stored(ctx, r.Peer(), name, m, search, send)
+	}
+	return search.Run(ctx, reader{a.Clusters, q}, send)
 }
 
 func (q Query) cut() {
@@ -58,15 +77,17 @@ func (q Query) cut() {
 func searchOf(m *hubv1.SearchLogsRequest) (s podlogs.Search, err error) {
 	workload := m.GetNamespace() != "" || m.GetKind() != "" || m.GetName() != ""
 	switch {
-	case m.GetService() == "" && (m.GetNamespace() == "" || m.GetKind() == "" || m.GetName() == ""), m.GetService() != "" && workload:
-		return s, errcode.New(errcode.Invalid, "name either a service, or a workload with its namespace, its kind and its name")
 	case m.GetTailLines() < 0 || m.GetTailLines() > podlogs.MaxTail:
 		return s, errcode.New(errcode.Invalid, "tail_lines is %d; ask for 1 to %d lines, or 0 for all", m.GetTailLines(), podlogs.MaxTail)
 	case m.GetSince() < 0 || m.GetUntil() < 0:
 		return s, errcode.New(errcode.Invalid, "since and until are microseconds since 1970 UTC, or 0 for no bound")
+	case m.GetStore() != nil && m.GetService() == "" && m.GetKind() == "" && m.GetName() == "":
+		workload = false
+	case m.GetService() == "" && (m.GetNamespace() == "" || m.GetKind() == "" || m.GetName() == ""), m.GetService() != "" && workload:
+		return s, errcode.New(errcode.Invalid, "name either a service, or a workload with its namespace, its kind and its name")
 	}
 	s = podlogs.Search{Pods: m.GetPods(), Containers: m.GetContainers(), Follow: m.GetFollow(), Previous: m.GetPrevious(), Tail: int(m.GetTailLines())}
-	if workload {
+	if kind := strings.ToLower(m.GetKind()); workload && kind != "logfilter" && kind != "logtail" {
 		kind, err := podlogs.KindOf(m.GetKind())
 		if err != nil {
 			return s, err
@@ -81,6 +102,68 @@ func searchOf(m *hubv1.SearchLogsRequest) (s podlogs.Search, err error) {
 	}
 	s.Filter, err = podlogs.NewFilter(m.GetMatch(), m.GetExclude(), int(m.GetBefore()), int(m.GetAfter()))
 	return s, err
+}
+
+// declared reads a LogFilter or a LogTail as the caller, and returns what it asks for beside
+// what the caller does.
+func (a *API) declared(ctx context.Context, q Query, m *hubv1.SearchLogsRequest) (*hubv1.SearchLogsRequest, error) {
+	kind := strings.ToLower(m.GetKind())
+	q.Path = "/apis/platform.plural.sh/v1alpha1/namespaces/" + url.PathEscape(m.GetNamespace()) + "/" + kind + "s/" + url.PathEscape(m.GetName())
+	answer, err := a.Clusters.Do(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	var object struct {
+		Spec struct {
+			Query  string
+			Labels []struct{ Name, Value string }
+
+			Target, Container string
+			Limit             int64
+			Follow            bool
+		}
+	}
+	if err := bounded.JSON(answer.Text, &object, bounded.Most(len(answer.Text))); err != nil {
+		return nil, errcode.New(errcode.Unavailable, "the cluster's answer is not JSON: %w", err)
+	}
+	spec, out := object.Spec, proto.CloneOf(m)
+	if kind == "logtail" {
+		var of string
+		if out.Kind, of, _ = strings.Cut(spec.Target, "/"); of == "" {
+			return nil, errcode.New(errcode.Unprocessable, "LogTail %s/%s: %.100q is no workload, such as deployment/web", m.GetNamespace(), m.GetName(), spec.Target)
+		}
+		out.Name = of
+		if spec.Container != "" && len(out.Containers) == 0 {
+			out.Containers = []string{spec.Container}
+		}
+		if out.TailLines == 0 {
+			out.TailLines = min(max(spec.Limit, 0), podlogs.MaxTail)
+		}
+		out.Follow = out.Follow || spec.Follow
+		return out, nil
+	}
+	// The labels are further matchers of the query.
+	query := strings.TrimSpace(spec.Query)
+	if query == "" {
+		query = "{}"
+	}
+	for _, l := range spec.Labels {
+		rest, ok := strings.CutPrefix(query, "{")
+		if !ok {
+			break // it is refused as it is
+		}
+		comma := ","
+		if strings.HasPrefix(strings.TrimSpace(rest), "}") {
+			comma = ""
+		}
+		query = "{" + l.Name + "=" + strconv.Quote(l.Value) + comma + rest
+	}
+	if out.Store == nil {
+		out.Store = &hubv1.LogStore{}
+	}
+	out.Store.Query = query
+	out.Kind, out.Name, out.Namespace = "", "", ""
+	return out, nil
 }
 
 // workloadsOf are the nearest objects of a tree whose pods can be found, also those that

@@ -19,11 +19,15 @@ interface Props {
   names: string[]
   wrap: boolean
   times: boolean
+  // Shows what stands around a line.
+  onContext?: ((line: Line) => void) | undefined
+  // The line in the middle of a view that does not grow.
+  still?: number
 }
 
 // LogView shows lines as they are: text nodes, never markup. It follows the end
 // until the person scrolls away from it.
-export function LogView({ label, lines, version, names, wrap, times }: Props) {
+export function LogView({ label, lines, version, names, wrap, times, onContext, still }: Props) {
   const box = useRef<HTMLDivElement>(null)
   const size = useSize(box)
   const [top, setTop] = useState(0)
@@ -35,7 +39,8 @@ export function LogView({ label, lines, version, names, wrap, times }: Props) {
     const element = box.current
     if (!element) return
     moving.current = true
-    element.scrollTop = element.scrollHeight
+    const at = still === undefined ? -1 : lines.findIndex((l) => l.id === still)
+    element.scrollTop = at < 0 ? element.scrollHeight : Math.max(0, at * height - element.clientHeight / 2)
     setTop(element.scrollTop)
   }
   useLayoutEffect(() => {
@@ -71,7 +76,12 @@ export function LogView({ label, lines, version, names, wrap, times }: Props) {
         <div className={styles.rows} style={wrap ? undefined : { height: lines.length * height }}>
           <div style={wrap ? undefined : { transform: `translateY(${first * height}px)` }}>
             {shown.map((line) => (
-              <div key={line.id} className={styles.line} data-level={line.level}>
+              <div key={line.id} className={styles.line} data-level={line.level} data-here={line.id === still || undefined}>
+                {onContext && (
+                  <button type="button" className={styles.context} aria-label={`Lines around ${line.time.slice(11, 23)}`} title="Lines around this one" onClick={() => onContext(line)}>
+                    ±
+                  </button>
+                )}
                 {many1 && (
                   <span className={styles.gutter} style={{ '--hue': String((line.source * 137) % 360) } as React.CSSProperties} title={names[line.source]}>
                     {names[line.source]}

@@ -1,4 +1,4 @@
-import { Download, RotateCw } from 'lucide-react'
+import { Download, Link2, RotateCw } from 'lucide-react'
 import { useEffect, useMemo, useState } from 'react'
 import { KubeError } from '../kube/KubeError'
 import type { Place } from '../kube/calls'
@@ -7,9 +7,11 @@ import { useParameter } from '../list/scope'
 import { whyEmpty } from '../object/state'
 import { containersOf, defaultContainer, usePods } from '../object/usePods'
 import { LogView } from './LogView'
+import { linesAround, linkOf, rangeOf } from './around'
+import { type RangeRequest, useRange } from './useRange'
 import styles from './Logs.module.css'
 import { capacity, regexOf } from './buffer'
-import { levels, type Level } from './line'
+import { type Level, type Line, levels } from './line'
 import { type Range, type Source, useTails } from './useTails'
 import { save } from '../object/save'
 import { useKeys } from '#/app/useKeys'
@@ -38,10 +40,13 @@ export function LogsTab({ place, object }: { place: Place; object: KubeObject })
   if (error) return <KubeError title="Can't list its pods" error={error} retry={() => void refetch()} />
   if (loading) return <SkeletonLines lines={8} />
   if (pods.length === 0) return <Empty title="No pods, so no logs">{object.kind === 'CronJob' ? 'Its jobs have no pods any more, or none ran yet.' : 'Nothing runs: it is scaled to 0, or its pods could not be created. Its events say why.'}</Empty>
-  return <Logs place={place} pods={pods} more={more} own={object.kind === 'Pod'} />
+  return <Logs place={place} object={object} pods={pods} more={more} own={object.kind === 'Pod'} />
 }
 
-function Logs({ place, pods, more, own }: { place: Place; pods: KubeObject[]; more: boolean; own: boolean }) {
+function Logs({ place, object, pods, more, own }: { place: Place; object: KubeObject; pods: KubeObject[]; more: boolean; own: boolean }) {
+  const [from, setFrom] = useParameter('from')
+  const [to, setTo] = useParameter('to')
+  const [around, setAround] = useState<Line>()
   const [podText, setPods] = useParameter('pods')
   const [containerText, setContainers] = useParameter('c')
   const [since, setSince] = useParameter('since')
@@ -60,9 +65,22 @@ function Logs({ place, pods, more, own }: { place: Place; pods: KubeObject[]; mo
   const allContainers = [...new Set(pods.flatMap(containersOf))]
   const containers = containerText ? containerText.split(',').filter((c) => allContainers.includes(c)) : allContainers
   const all: Source[] = pods.filter((p) => wantedPods.includes(p.metadata.name)).flatMap((p) => containersOf(p).filter((c) => containers.includes(c)).map((container) => ({ pod: p.metadata.name, container })))
-  const sources = all.slice(0, maxSources)
   const { range } = ranges[since] ?? ranges['']!
-  const { buffer, version, states, retry } = useTails({ cluster: place.cluster, namespace: place.namespace ?? '' }, sources, { previous, range })
+  const fixed = rangeOf(from, to)
+  const request: RangeRequest | undefined = fixed && {
+    cluster: place.cluster,
+    namespace: place.namespace ?? '',
+    kind: object.kind ?? '',
+    name: object.metadata.name,
+    pods: podText ? wantedPods : [],
+    containers: containerText ? containers : [],
+    previous,
+    ...fixed,
+  }
+  const live = useTails({ cluster: place.cluster, namespace: place.namespace ?? '' }, fixed ? [] : all.slice(0, maxSources), { previous, range })
+  const ranged = useRange(request)
+  const sources = fixed ? ranged.sources : all.slice(0, maxSources)
+  const { buffer, version, states, retry } = fixed ? ranged : live
 
   useKeys('Logs', [{ keys: 'p', does: 'the previous run, or this one', run: () => setPrevious(previous ? '' : '1') }])
   const chosen = useMemo(() => new Set<Level>(levelText ? (levelText.split(',') as Level[]) : levels), [levelText])
@@ -72,8 +90,8 @@ function Logs({ place, pods, more, own }: { place: Place; pods: KubeObject[]; mo
   useEffect(() => {
     buffer.setFilter({ match: regexOf(match).regex, not: regexOf(not).regex, levels: chosen, sources: new Set(sources.map((_, i) => i)) })
     bump((n) => n + 1)
-    // oxlint-disable-next-line react/exhaustive-deps -- sources change with the buffer
-  }, [buffer, match, not, chosen])
+    // oxlint-disable-next-line react/exhaustive-deps -- the number of sources is what changes of them within a buffer
+  }, [buffer, match, not, chosen, sources.length])
 
   const labels = sources.map((s) => (own ? s.container : allContainers.length > 1 ? `${short(s.pod)} ${s.container}` : short(s.pod)))
   const toggle = (list: string[], item: string, whole: string[], set: (text: string) => void) => {
@@ -94,11 +112,30 @@ function Logs({ place, pods, more, own }: { place: Place; pods: KubeObject[]; mo
           <TextField label="Hide lines with" type="search" placeholder="regular expression" value={not} onChange={setNot} problem={excluded.problem} spellCheck={false} />
         </div>
         <div className={styles.select}>
-          <Select label="Range" value={since} onChange={setSince} options={Object.entries(ranges).map(([value, { label }]) => ({ value, label }))} />
+          <Select label="Range" value={fixed ? 'fixed' : since} onChange={(value) => {
+              if (value === 'fixed') return
+              setFrom('')
+              setTo('')
+              setSince(value)
+            }} options={[...(fixed ? [{ value: 'fixed', label: `${utc(from)} – ${utc(to)}` }] : []), ...Object.entries(ranges).map(([value, { label }]) => ({ value, label }))]} />
         </div>
         <Checkbox label="Previous run" checked={previous} onChange={(on) => setPrevious(on ? '1' : '')} />
         <Checkbox label="Wrap" checked={wrap} onChange={(on) => setWrap(on ? '1' : '')} />
         <Checkbox label="Times" checked={times} onChange={(on) => setTimes(on ? '' : '0')} />
+        {!fixed && (
+          <Button
+            icon={Link2}
+            disabled={buffer.visible().length === 0}
+            onClick={() => {
+              const times = linkOf(buffer.visible())
+              if (!times) return
+              setFrom(times.from)
+              setTo(times.to)
+            }}
+          >
+            Keep this range
+          </Button>
+        )}
         <Button icon={Download} disabled={buffer.size === 0} onClick={() => save(`${buffer.visible().map((l) => `${l.time} ${labels[l.source]} ${l.text}`).join('\n')}\n`, filename, 'text/plain')}>
           Download
         </Button>
@@ -140,27 +177,47 @@ function Logs({ place, pods, more, own }: { place: Place; pods: KubeObject[]; mo
           })}
         </Empty>
       ) : (
-        <LogView label={`Log of ${labels.join(', ') || (defaultContainer(pods[0]!) ?? '')}`} lines={buffer.visible()} version={version} names={labels} wrap={wrap} times={times} />
+        <LogView label={`Log of ${labels.join(', ') || (defaultContainer(pods[0]!) ?? '')}`} lines={buffer.visible()} version={version} names={labels} wrap={wrap} times={times} onContext={match || not ? setAround : undefined} />
+      )}
+      {around && (
+        <section className={styles.around} aria-label="Lines around a match">
+          <p className={styles.foot}>
+            <span>What {labels[around.source]} wrote around {around.time.slice(11, 23)} UTC</span>
+            <Button onClick={() => setAround(undefined)}>Close</Button>
+          </p>
+          <LogView label="Lines around a match" lines={linesAround(buffer.all(), around)} version={around.id} names={labels} wrap={wrap} times={times} still={around.id} />
+        </section>
       )}
       <Foot
         states={states}
         text={[
+          fixed ? 'times in UTC' : '',
+          ...(fixed ? ranged.notices : []),
           `${many(buffer.visible().length, 'line')}${buffer.visible().length === buffer.size ? '' : ` of ${count(buffer.size)}`}`,
           buffer.dropped ? `${count(buffer.dropped)} older ones fell out: at most ${count(capacity)} are kept` : '',
-          all.length > sources.length ? `${sources.length} of ${all.length} containers: choose fewer pods for the others` : '',
-          !podText && names.length > maxPods ? `the ${maxPods} newest of ${names.length}${more ? ' or more' : ''} pods: choose others above` : '',
+          !fixed && all.length > sources.length ? `${sources.length} of ${all.length} containers: choose fewer pods for the others` : '',
+          !fixed && !podText && names.length > maxPods ? `the ${maxPods} newest of ${names.length}${more ? ' or more' : ''} pods: choose others above` : '',
         ]}
         previous={previous}
+        fixed={fixed !== undefined}
       />
     </div>
   )
 }
 
-function Foot({ states, text, previous }: { states: ReturnType<typeof useTails>['states']; text: string[]; previous: boolean }) {
+const utc = (time: string) => new Date(time).toISOString().slice(5, 19).replace('T', ' ')
+
+function Foot({ states, text, previous, fixed }: { states: ReturnType<typeof useTails>['states']; text: string[]; previous: boolean; fixed: boolean }) {
   const heard = Math.max(0, ...states.map((s) => s.heard))
   const age = useTicking(() => (heard ? ageOf(heard, Date.now()) : ''))
   const words = new Set(states.map((s) => s.word))
-  const state = previous
+  const state = fixed
+    ? words.has('ended')
+      ? 'the whole range'
+      : words.has('failed')
+        ? 'not read to its end'
+        : 'reading'
+    : previous
     ? 'previous run'
     : words.has('following')
       ? words.has('polling')

@@ -76,6 +76,18 @@ export class LogBuffer {
     this.version++
   }
 
+  // add appends lines that come in the order of their times.
+  add(lines: Omit<Line, 'id'>[]): void {
+    if (lines.length === 0) return
+    for (const l of lines) {
+      const line = { ...l, id: this.next++ }
+      this.lines.push(line)
+      if (this.filter && passes(line, this.filter)) this.shown.push(line)
+    }
+    this.trim()
+    this.version++
+  }
+
   private trim(): void {
     const over = this.lines.length - this.max
     if (over <= 0 || (over < slack && this.max > slack)) return

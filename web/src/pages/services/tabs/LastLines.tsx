@@ -10,6 +10,7 @@ import { Panel } from '#/ds/Panel'
 import { Muted, count, many } from '#/ds/Text'
 import { getObject } from '#/pages/k8s/kube/calls'
 import type { KubeObject } from '#/pages/k8s/kube/object'
+import { timesAround } from '#/pages/k8s/logs/around'
 
 const gvr = { group: '', version: 'v1', resource: 'pods' }
 
@@ -34,7 +35,7 @@ export function LastLines({ cluster, pods }: { cluster: string; pods: Component[
         {all.slice(0, maxShown).map((f) => (
           <li key={`${f.object.metadata.uid} ${f.container}`}>
             <p className={styles.head}>
-              <Go to={objectHref(cluster, f.pod, 'logs')}>
+              <Go to={logsHref(cluster, f)}>
                 {f.pod.name} {f.container}
               </Go>
               <Muted>
@@ -50,6 +51,12 @@ export function LastLines({ cluster, pods }: { cluster: string; pods: Component[
       {more > 0 && <p className={styles.note}>{count(more)} more {more === 1 ? 'fails' : 'fail'}; the list below has them.</p>}
     </Panel>
   )
+}
+
+// logsHref leads to the log at the time of the failure: what this container wrote before it.
+function logsHref(cluster: string, f: Failing & { pod: Component }): string {
+  const times = timesAround(f.endedAt)
+  return `${objectHref(cluster, f.pod, 'logs')}?c=${encodeURIComponent(f.container)}${f.previous ? '&previous=1' : ''}${times && `&${times}`}`
 }
 
 function End({ cluster, pod, object, of }: { cluster: string; pod: Component; object: KubeObject; of: Failing }) {

@@ -31,6 +31,8 @@ export interface Failing {
   restarts: number
   // How the run ended, or that it is not ready.
   why: string
+  // When the run ended; empty for one that goes on.
+  endedAt: string
 }
 
 // failingContainers are those of a pod that ended badly, or run without being ready. One that never
@@ -38,10 +40,10 @@ export interface Failing {
 export function failingContainers(pod: KubeObject, degraded: boolean): Failing[] {
   return containerStatuses(pod).flatMap((c): Failing[] => {
     const here = { container: c.name, restarts: c.restartCount ?? 0 }
-    if (bad(c.state)) return [{ ...here, previous: false, why: `ended: ${endOf(c.state)}` }]
+    if (bad(c.state)) return [{ ...here, previous: false, why: `ended: ${endOf(c.state)}`, endedAt: c.state?.['terminated']?.finishedAt ?? '' }]
     // It restarts again and again: what there is to read is what it wrote before it ended.
-    if (bad(c.lastState) && !c.ready) return [{ ...here, previous: true, why: `previous run: ${endOf(c.lastState)}` }]
-    if (degraded && c.state?.['running'] && !c.ready) return [{ ...here, previous: false, why: 'running, not ready' }]
+    if (bad(c.lastState) && !c.ready) return [{ ...here, previous: true, why: `previous run: ${endOf(c.lastState)}`, endedAt: c.lastState?.['terminated']?.finishedAt ?? '' }]
+    if (degraded && c.state?.['running'] && !c.ready) return [{ ...here, previous: false, why: 'running, not ready', endedAt: '' }]
     return []
   })
 }
