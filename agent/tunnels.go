@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/clusterapi"
 	"github.com/axle-cd/axle/agent/hubclient"
+	"github.com/axle-cd/axle/agent/observe"
 	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/agent/readiness"
 	"github.com/axle-cd/axle/agent/tunnel"
@@ -57,7 +59,7 @@ func (a *Agent) newTunnel(s *session, loop *poll.Loop, owned readiness.Inventory
 		return nil, err
 	}
 	t.Tunnel, err = tunnel.New(tunnel.Config{
-		Streams: streams{proxy, readiness.New(a.kube.REST, owned, a.pools), made}, Proxy: cmp.Or(a.cfg.Proxy.Mode, authproxy.Full),
+		Streams: streams{proxy, readiness.New(a.kube.REST, owned, a.pools), made, observe.New(a.kube.REST, a.pools)}, Proxy: cmp.Or(a.cfg.Proxy.Mode, authproxy.Full),
 		Dial: s.dial(t.dialer), Version: buildinfo.Version, Clock: a.cfg.Clock, Log: a.cfg.Log,
 		Hint: func(h *agentv1.TunnelHint) { a.hinted(s, loop, h) },
 	})
@@ -79,8 +81,9 @@ func (a *Agent) newTunnel(s *session, loop *poll.Loop, owned readiness.Inventory
 // streams serves the hub's requests: those for the API server, and those for the agent.
 type streams struct {
 	*authproxy.Proxy
-	checker *readiness.Checker
-	made    *clusterapi.Clusters
+	checker  *readiness.Checker
+	made     *clusterapi.Clusters
+	observer *observe.Observer
 }
 
 // ServeStream implements tunnel.Handler.
@@ -92,12 +95,37 @@ func (s streams) ServeStream(ctx context.Context, stream *tunnel.Stream) {
 			return s.made.Kubeconfig(ctx, caller, credential.GetServiceId())
 		})
 		return
+	case stream.Head().GetObserve() != nil:
+		s.observe(ctx, stream, stream.Head().GetObserve())
+		return
 	case question == nil:
 		s.Proxy.ServeStream(ctx, stream)
 		return
 	}
 	s.Answer(ctx, stream, func(ctx context.Context, caller authproxy.Caller) (proto.Message, error) {
 		return s.checker.Report(ctx, readiness.Viewer{User: caller.User, Groups: caller.Groups, Allowed: caller.Allowed}, question.GetTo())
+	})
+}
+
+// observe answers a question about metrics, logs and alerts.
+func (s streams) observe(ctx context.Context, stream *tunnel.Stream, q *agentv1.ObserveQuestion) {
+	viewer := func(c authproxy.Caller) observe.Viewer {
+		return observe.Viewer{User: c.User, Groups: c.Groups, Allowed: c.Allowed}
+	}
+	if request := q.GetRequest(); request != nil {
+		s.Pass(ctx, stream, func(ctx context.Context, c authproxy.Caller) (*http.Response, error) {
+			return s.observer.Get(ctx, viewer(c), request)
+		})
+		return
+	}
+	s.Answer(ctx, stream, func(ctx context.Context, c authproxy.Caller) (proto.Message, error) {
+		switch {
+		case q.GetNamespaces() != nil:
+			return s.observer.Namespaces(ctx, viewer(c))
+		case q.GetServices() != nil:
+			return s.observer.Services(ctx)
+		}
+		return nil, errcode.New(errcode.Unprocessable, "this agent does not know the question about metrics and logs; upgrade it")
 	})
 }
 

@@ -49,7 +49,7 @@ func runbookOf(alert string) string {
 // does not serve, and each is explained to who is woken by it.
 func TestAlertRulesAskForWhatTheHubServes(t *testing.T) {
 	served := servedMetrics(t)
-	groups, problems := rulefmt.ParseFile("../deploy/alerts/axle.rules.yaml", false, model.UTF8Validation, parser.NewParser(parser.Options{}), nil)
+	groups, problems := rulefmt.ParseFile("../deploy/alerts/axle.rules.yaml", false, model.UTF8Validation, nil)
 	for _, problem := range problems {
 		t.Error(problem)
 	}
@@ -96,7 +96,7 @@ func TestAlertRulesAskForWhatTheHubServes(t *testing.T) {
 // its labels.
 func asks(t *testing.T, name, query string, served map[string]string) map[string]bool {
 	t.Helper()
-	expression, err := parser.NewParser(parser.Options{}).ParseExpr(query)
+	expression, err := parser.ParseExpr(query)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

@@ -28,7 +28,7 @@ func newConsole(h *Hub, previews *preview.Previews) (*console.Server, error) {
 		return nil, err
 	}
 	return console.New(console.Config{
-		Identity: h.callers.Identity, Accounts: h.callers.Accounts, AgentKeys: h.callers.AgentKeys, Trusts: h.callers.Trusts, Fleet: h.fleet, Index: h.index, Streams: h.streams, Globals: h.globals, Rollouts: h.rollouts, Operations: h.operations, Namespaces: h.namespaces, Notifier: h.notifier, Objects: h.objects, Applications: h.applications, Made: h.clusters, Cache: h.cache, Previews: previews, Agents: h.agents, Webhooks: gitcache.Webhooks{WebhookStore: h.store}, Values: h.values, Movable: h.values, ValueSetByName: h.store.ValueSetByName, WebhookPath: webhook.Path,
+		Identity: h.callers.Identity, Accounts: h.callers.Accounts, AgentKeys: h.callers.AgentKeys, Trusts: h.callers.Trusts, Fleet: h.fleet, Index: h.index, Streams: h.streams, Globals: h.globals, Rollouts: h.rollouts, Operations: h.operations, Namespaces: h.namespaces, Notifier: h.notifier, Objects: h.objects, Applications: h.applications, Observer: h.observer, Made: h.clusters, Cache: h.cache, Previews: previews, Agents: h.agents, Webhooks: gitcache.Webhooks{WebhookStore: h.store}, Values: h.values, Movable: h.values, ValueSetByName: h.store.ValueSetByName, WebhookPath: webhook.Path,
 		Feed: h.feed, Lives: h.store, Audit: h.audit, People: &login.Trials{Server: h.login},
 		Events: func(ctx context.Context, cluster, service string, after int64, limit int, r identity.Reach) ([]event.Entry, error) {
 			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Service: service, After: after, Limit: limit, Reach: &r})

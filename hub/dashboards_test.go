@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
-	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/axle-cd/axle/test/pages"
 )
@@ -100,7 +99,7 @@ func TestTheAlertsPage(t *testing.T) {
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	groups, problems := rulefmt.ParseFile(file, false, model.UTF8Validation, parser.NewParser(parser.Options{}), nil)
+	groups, problems := rulefmt.ParseFile(file, false, model.UTF8Validation, nil)
 	if groups == nil || len(problems) > 0 {
 		t.Fatal(problems)
 	}

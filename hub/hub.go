@@ -36,6 +36,7 @@ import (
 	"github.com/axle-cd/axle/hub/login/declared"
 	"github.com/axle-cd/axle/hub/notify"
 	"github.com/axle-cd/axle/hub/objects"
+	"github.com/axle-cd/axle/hub/observe"
 	"github.com/axle-cd/axle/hub/oidc"
 	"github.com/axle-cd/axle/hub/operations"
 	"github.com/axle-cd/axle/hub/preview/refs"
@@ -89,6 +90,7 @@ type Hub struct {
 	operations   *operations.Operations
 	objects      *objects.Objects
 	applications *application.Applications
+	observer     *observe.Observer
 	clusters     *clusterapi.Clusters
 	replicas     *replicas
 	backups      *backup.Keeper
@@ -239,6 +241,9 @@ func makeActors(h *Hub, key []byte) (err error) {
 	}
 	h.operations = newOperations(h)
 	if h.applications, err = newApplications(h, key); err != nil {
+		return err
+	}
+	if h.observer, err = newObserver(h); err != nil {
 		return err
 	}
 	if h.objects, err = newObjects(h); err != nil {

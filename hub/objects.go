@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/objects"
+	"github.com/axle-cd/axle/hub/observe"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -28,7 +29,7 @@ func newObjects(h *Hub) (*objects.Objects, error) {
 		},
 		Checks:   map[string]objects.Check{templateKind: from.checkTemplate, described.CustomCompatibilityMatrix.Name: checkMatrix},
 		Prepares: map[string]objects.Prepare{templateKind: templates{from, h.store}.pin},
-		Parts:    map[string]objects.Part{application.Kind: h.applications},
+		Parts:    map[string]objects.Part{application.Kind: h.applications, observe.Kind: h.observer},
 	})
 }
 

@@ -13,6 +13,7 @@ type typed struct {
 	ClusterTemplates            hubv1connect.ClusterTemplatesClient
 	CustomCompatibilityMatrices hubv1connect.CustomCompatibilityMatricesClient
 	Applications                hubv1connect.ApplicationsClient
+	TelemetrySources            hubv1connect.TelemetrySourcesClient
 }
 
 func newTyped(c connect.HTTPClient, base string, options ...connect.ClientOption) typed {
@@ -20,5 +21,6 @@ func newTyped(c connect.HTTPClient, base string, options ...connect.ClientOption
 		ClusterTemplates:            hubv1connect.NewClusterTemplatesClient(c, base, options...),
 		CustomCompatibilityMatrices: hubv1connect.NewCustomCompatibilityMatricesClient(c, base, options...),
 		Applications:                hubv1connect.NewApplicationsClient(c, base, options...),
+		TelemetrySources:            hubv1connect.NewTelemetrySourcesClient(c, base, options...),
 	}
 }

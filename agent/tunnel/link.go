@@ -161,8 +161,8 @@ func (l *link) Control(_ context.Context, r *connect.Request[agentv1.ControlRequ
 // protocolVersion is the version of the protocol in the connection: from 2 on the
 // head of a request without a body may be in a header, from 3 on such a request may
 // be one frame, from 4 on the agent itself answers questions about readiness, from 5 on
-// about credentials of clusters that it makes.
-const protocolVersion = 5
+// about credentials of clusters that it makes, from 6 on about metrics, logs and alerts.
+const protocolVersion = 6
 
 // maxSpread bounds how long a hub may ask an agent to wait.
 const maxSpread = 10 * time.Minute

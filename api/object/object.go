@@ -183,7 +183,7 @@ const (
 // it names. They are deleted in the reverse order.
 var All = []Kind{
 	HubSettings, Project, ProjectLimits, User, ServiceAccount, Group,
-	Repository, Cluster, ClusterTemplate, CustomCompatibilityMatrix, Application, ServiceContext, Outputs, ManagedNamespace, GlobalService, ServiceDeployment,
+	Repository, Cluster, ClusterTemplate, CustomCompatibilityMatrix, Application, TelemetrySource, ServiceContext, Outputs, ManagedNamespace, GlobalService, ServiceDeployment,
 	GroupMembership, AccessBinding, AdminGrant, LoginProvider, FederationTrust,
 	Webhook, NotificationSink, NotificationRouter, AgentUpgrade,
 }

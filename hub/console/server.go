@@ -42,6 +42,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity/federation"
 	"github.com/axle-cd/axle/hub/notify"
 	"github.com/axle-cd/axle/hub/objects"
+	"github.com/axle-cd/axle/hub/observe"
 	"github.com/axle-cd/axle/hub/operations"
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/hub/preview"
@@ -99,6 +100,8 @@ type Config struct {
 	Objects *objects.Objects
 	// Applications are the clients of the identity provider.
 	Applications *application.Applications
+	// Observer reads the metrics, logs and alerts of clusters; nil reads none.
+	Observer *observe.Observer
 	// Made makes clusters from templates.
 	Made     *clusterapi.Clusters
 	Cache    *gitcache.Cache
@@ -235,6 +238,7 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.ManagedNamespacesHandler](s, records, hubv1connect.NewManagedNamespacesHandler, &globalsapi.Namespaces{API: templates, Managed: s.config.Namespaces}))
 	s.registerNotifications(mux, records)
 	s.registerStored(mux, records)
+	s.registerObserve(mux, records)
 	mux.Handle(handle[hubv1connect.ContextsHandler](s, records, hubv1connect.NewContextsHandler, &contexts{s}))
 	mux.Handle(handle[hubv1connect.OutputsHandler](s, records, hubv1connect.NewOutputsHandler, &outputs{s}))
 	mux.Handle(handle[hubv1connect.BackendsHandler](s, records, hubv1connect.NewBackendsHandler, &backends{s}))

@@ -23,6 +23,7 @@ import (
 func withActions(actions map[string]identity.Action) map[string]identity.Action {
 	maps.Copy(actions, notificationActions)
 	maps.Copy(actions, applicationActions)
+	maps.Copy(actions, observeActions)
 	for _, k := range described.Stored() {
 		for _, method := range []string{k.Calls.List, k.Calls.Get} {
 			actions[objectsapi.Procedure(k, method)] = identity.ActionRead
@@ -39,6 +40,7 @@ func withActions(actions map[string]identity.Action) map[string]identity.Action 
 func withFinders(finders map[string]finder) map[string]finder {
 	maps.Copy(finders, notificationScopes)
 	maps.Copy(finders, applicationScopes)
+	maps.Copy(finders, observeScopes)
 	for _, k := range described.Stored() {
 		finders[objectsapi.Procedure(k, k.Calls.List)], finders[objectsapi.Procedure(k, k.Calls.Get)] = anywhere, anywhere
 		if k.Storage.InProject {

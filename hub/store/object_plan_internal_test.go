@@ -33,6 +33,8 @@ func TestObjectsAreFoundByAnIndex(t *testing.T) {
 			"former secrets":         {applications.Former, []any{"", 20}, "application_secrets_former"},
 			"references of one":      {objects.OfObject, []any{"o"}, "object_references"},
 			"what refers to one":     {objects.Users, []any{"t", 5}, "object_references_target"},
+			"those of a kind there":  {objects.Naming, []any{"k", "t", 5}, "object_references_target"},
+			"a secret of one":        {objects.SecretOf, []any{"o"}, "object_secrets"},
 			"how many refer to it":   {objects.UsersAre, []any{"t"}, "object_references_target"},
 		} {
 			if plan := planOf(t, s, q.query, q.args); !strings.Contains(plan, q.index) || strings.Contains(plan, "SCAN objects") || strings.Contains(plan, "Seq Scan") {

@@ -27,14 +27,17 @@ const (
 	// protocolVersion is the version of the protocol inside the connection:
 	// from 2 on the head of a request without a body may come in a header, from
 	// 3 on such a request may be one frame, from 4 on the agent itself answers
-	// questions about readiness, from 5 on about credentials of clusters that it makes.
-	protocolVersion = 5
+	// questions about readiness, from 5 on about credentials of clusters that it makes,
+	// from 6 on about metrics, logs and alerts.
+	protocolVersion = 6
 	// inlineSince is the version that introduced heads in headers.
 	inlineSince = 2
 	// readinessSince is the version from which on agents answer a ReadinessQuestion.
 	readinessSince = 4
 	// credentialSince is the version from which on agents answer a CredentialQuestion.
 	credentialSince = 5
+	// observeSince is the version from which on agents answer an ObserveQuestion.
+	observeSince = 6
 	// modeHeader is sent by agents that do not want a tunnel with this request.
 	modeHeader = "Axle-Tunnel"
 	modeOff    = "off"
@@ -156,6 +159,7 @@ func (t *Tunnels) hello(ctx context.Context, c *connection, unanswered *pendingR
 	c.inline = answer.GetHello().GetProtocolVersion() >= inlineSince
 	c.readiness = answer.GetHello().GetProtocolVersion() >= readinessSince
 	c.credential = answer.GetHello().GetProtocolVersion() >= credentialSince
+	c.observe = answer.GetHello().GetProtocolVersion() >= observeSince
 	if answer.GetHello().GetProtocolVersion() >= unarySince {
 		c.pending = unanswered
 	}

@@ -45,8 +45,9 @@ type connection struct {
 	// inline is set when the agent accepts heads in headers.
 	inline bool
 	// readiness is set when the agent answers a ReadinessQuestion, credential when it answers
-	// a CredentialQuestion; another one would take it for a request to its API server.
-	readiness, credential bool
+	// a CredentialQuestion, observe an ObserveQuestion; another one would take it for a request
+	// to its API server.
+	readiness, credential, observe bool
 	// pending are the requests of one frame; nil when the agent does not support
 	// them.
 	pending *pendingRequests
@@ -68,6 +69,8 @@ func (c *connection) cannot(head *agentv1.StreamHead) string {
 		return "readiness"
 	case head.GetCredential() != nil && !c.credential:
 		return "credentials of clusters"
+	case head.GetObserve() != nil && !c.observe:
+		return "metrics, logs and alerts"
 	}
 	return ""
 }

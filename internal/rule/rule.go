@@ -93,6 +93,10 @@ var (
 	Priorities = []string{"LOW", "MEDIUM", "HIGH"}
 	// SigningAlgorithms sign the tokens of applications.
 	SigningAlgorithms = []string{"RS256", "ES256"}
+	// TelemetryTypes, TelemetrySchemes and TelemetryAuth are those of telemetry sources.
+	TelemetryTypes   = []string{"prometheus", "alertmanager", "victorialogs", "loki"}
+	TelemetrySchemes = []string{"http", "https"}
+	TelemetryAuth    = []string{"none", "basic", "bearer"}
 	// UsuallyFalse are the conditions of Cluster API whose truth means that something goes on;
 	// the others are to be true.
 	UsuallyFalse = []string{"Deleting", "Paused", "RollingOut", "ScalingUp", "ScalingDown", "Remediating"}

@@ -519,7 +519,10 @@ type StreamHead struct {
 	// Asks the agent, from version 5 of the protocol on, for the credential of a
 	// cluster that a service of its own makes. The answer's body is a
 	// CredentialAnswer; request_uri is only for records.
-	Credential    *CredentialQuestion `protobuf:"bytes,10,opt,name=credential,proto3" json:"credential,omitempty"`
+	Credential *CredentialQuestion `protobuf:"bytes,10,opt,name=credential,proto3" json:"credential,omitempty"`
+	// Asks the agent, from version 6 of the protocol on, about metrics, logs and
+	// alerts; request_uri is only for records.
+	Observe       *ObserveQuestion `protobuf:"bytes,11,opt,name=observe,proto3" json:"observe,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -620,6 +623,13 @@ func (x *StreamHead) GetReadiness() *ReadinessQuestion {
 func (x *StreamHead) GetCredential() *CredentialQuestion {
 	if x != nil {
 		return x.Credential
+	}
+	return nil
+}
+
+func (x *StreamHead) GetObserve() *ObserveQuestion {
+	if x != nil {
+		return x.Observe
 	}
 	return nil
 }
@@ -885,7 +895,7 @@ var File_agent_v1_tunnel_proto protoreflect.FileDescriptor
 
 const file_agent_v1_tunnel_proto_rawDesc = "" +
 	"\n" +
-	"\x15agent/v1/tunnel.proto\x12\raxle.agent.v1\x1a\x14agent/v1/agent.proto\x1a\x18agent/v1/readiness.proto\"\xe9\x01\n" +
+	"\x15agent/v1/tunnel.proto\x12\raxle.agent.v1\x1a\x14agent/v1/agent.proto\x1a\x16agent/v1/observe.proto\x1a\x18agent/v1/readiness.proto\"\xe9\x01\n" +
 	"\x0eControlRequest\x122\n" +
 	"\x05hello\x18\x01 \x01(\v2\x1a.axle.agent.v1.TunnelHelloH\x00R\x05hello\x12/\n" +
 	"\x04ping\x18\x02 \x01(\v2\x19.axle.agent.v1.TunnelPingH\x00R\x04ping\x12/\n" +
@@ -915,7 +925,7 @@ const file_agent_v1_tunnel_proto_rawDesc = "" +
 	"\rspread_micros\x18\x03 \x01(\x03R\fspreadMicros\"K\n" +
 	"\fTunnelGoAway\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12#\n" +
-	"\rspread_micros\x18\x02 \x01(\x03R\fspreadMicros\"\xbd\x03\n" +
+	"\rspread_micros\x18\x02 \x01(\x03R\fspreadMicros\"\xf7\x03\n" +
 	"\n" +
 	"StreamHead\x129\n" +
 	"\bidentity\x18\x01 \x01(\v2\x1d.axle.agent.v1.StreamIdentityR\bidentity\x12\x16\n" +
@@ -932,7 +942,8 @@ const file_agent_v1_tunnel_proto_rawDesc = "" +
 	"\n" +
 	"credential\x18\n" +
 	" \x01(\v2!.axle.agent.v1.CredentialQuestionR\n" +
-	"credential\"3\n" +
+	"credential\x128\n" +
+	"\aobserve\x18\v \x01(\v2\x1e.axle.agent.v1.ObserveQuestionR\aobserve\"3\n" +
 	"\x12CredentialQuestion\x12\x1d\n" +
 	"\n" +
 	"service_id\x18\x01 \x01(\tR\tserviceId\"2\n" +
@@ -981,6 +992,7 @@ var file_agent_v1_tunnel_proto_goTypes = []any{
 	(*StreamAnswer)(nil),       // 11: axle.agent.v1.StreamAnswer
 	(*Position)(nil),           // 12: axle.agent.v1.Position
 	(*ReadinessQuestion)(nil),  // 13: axle.agent.v1.ReadinessQuestion
+	(*ObserveQuestion)(nil),    // 14: axle.agent.v1.ObserveQuestion
 }
 var file_agent_v1_tunnel_proto_depIdxs = []int32{
 	2,  // 0: axle.agent.v1.ControlRequest.hello:type_name -> axle.agent.v1.TunnelHello
@@ -994,14 +1006,15 @@ var file_agent_v1_tunnel_proto_depIdxs = []int32{
 	10, // 8: axle.agent.v1.StreamHead.headers:type_name -> axle.agent.v1.StreamHeader
 	13, // 9: axle.agent.v1.StreamHead.readiness:type_name -> axle.agent.v1.ReadinessQuestion
 	7,  // 10: axle.agent.v1.StreamHead.credential:type_name -> axle.agent.v1.CredentialQuestion
-	10, // 11: axle.agent.v1.StreamAnswer.headers:type_name -> axle.agent.v1.StreamHeader
-	0,  // 12: axle.agent.v1.TunnelService.Control:input_type -> axle.agent.v1.ControlRequest
-	1,  // 13: axle.agent.v1.TunnelService.Control:output_type -> axle.agent.v1.ControlResponse
-	13, // [13:14] is the sub-list for method output_type
-	12, // [12:13] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	14, // 11: axle.agent.v1.StreamHead.observe:type_name -> axle.agent.v1.ObserveQuestion
+	10, // 12: axle.agent.v1.StreamAnswer.headers:type_name -> axle.agent.v1.StreamHeader
+	0,  // 13: axle.agent.v1.TunnelService.Control:input_type -> axle.agent.v1.ControlRequest
+	1,  // 14: axle.agent.v1.TunnelService.Control:output_type -> axle.agent.v1.ControlResponse
+	14, // [14:15] is the sub-list for method output_type
+	13, // [13:14] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_tunnel_proto_init() }
@@ -1010,6 +1023,7 @@ func file_agent_v1_tunnel_proto_init() {
 		return
 	}
 	file_agent_v1_agent_proto_init()
+	file_agent_v1_observe_proto_init()
 	file_agent_v1_readiness_proto_init()
 	file_agent_v1_tunnel_proto_msgTypes[0].OneofWrappers = []any{
 		(*ControlRequest_Hello)(nil),

@@ -27,6 +27,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ReferenceGrant{}, &ReferenceGrantList{},
 		&RegistrationToken{}, &RegistrationTokenList{},
 		&Repository{}, &RepositoryList{},
+		&TelemetrySource{}, &TelemetrySourceList{},
 		&User{}, &UserList{},
 		&Webhook{}, &WebhookList{},
 	)
@@ -288,6 +289,23 @@ type RepositoryList struct {
 
 // DeepCopyObject implements runtime.Object.
 func (in *RepositoryList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// DeepCopy returns a copy that shares nothing.
+func (in *TelemetrySource) DeepCopy() *TelemetrySource { return deepcopy.Of(in) }
+
+// DeepCopyObject implements runtime.Object.
+func (in *TelemetrySource) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
+
+// TelemetrySourceList is a list of TelemetrySource.
+type TelemetrySourceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// Items of the list.
+	Items []TelemetrySource `json:"items"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (in *TelemetrySourceList) DeepCopyObject() runtime.Object { return deepcopy.Of(in) }
 
 // DeepCopy returns a copy that shares nothing.
 func (in *User) DeepCopy() *User { return deepcopy.Of(in) }

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
-	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
 )
 
@@ -60,7 +59,7 @@ func Draw(ctx context.Context, text []byte, from storage.Queryable, w Window) ([
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, fmt.Errorf("no dashboard: %w", err)
 	}
-	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 5e6, Timeout: time.Minute, LookbackDelta: 5 * w.Scrape / 2, Parser: parser.NewParser(parser.Options{})})
+	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 5e6, Timeout: time.Minute, LookbackDelta: 5 * w.Scrape / 2})
 	defer engine.Close() //nolint:errcheck // it holds nothing
 	rows := 0
 	for _, p := range d.Panels {

@@ -70,6 +70,8 @@ var (
 	Members  = "SELECT count(*) FROM objects WHERE kind = $1 AND project_id = $2 AND project_id <> ''"
 	OfObject = selectReferences + "WHERE object_id = $1 ORDER BY field, position"
 	Users    = selectObjects + "WHERE id IN (SELECT object_id FROM object_references WHERE target_id = $1) ORDER BY kind, name LIMIT $2"
+	Naming   = selectObjects + "WHERE kind = $1 AND id IN (SELECT object_id FROM object_references WHERE target_id = $2) ORDER BY name LIMIT $3"
+	SecretOf = "SELECT sealed FROM object_secrets WHERE object_id = $1"
 	UsersAre = "SELECT count(DISTINCT object_id) FROM object_references WHERE target_id = $1"
 )
 
@@ -162,6 +164,27 @@ func (t *Table) PutReferences(ctx context.Context, objectID string, all []object
 		return err
 	}
 	_, err := insertReferences.Exec(ctx, t.db, all)
+	return err
+}
+
+// ObjectsNaming returns the objects of a kind that refer to a target, in order of names.
+func (t *Table) ObjectsNaming(ctx context.Context, kind, targetID string, limit int) ([]objects.Object, error) {
+	return query.All(ctx, t.db, objectTable.Reader(), Naming, kind, targetID, limit)
+}
+
+// ObjectSecret returns what is sealed for an object; empty for nothing.
+func (t *Table) ObjectSecret(ctx context.Context, objectID string) (string, error) {
+	sealed, _, err := query.One(ctx, t.db, query.Value[string], SecretOf, objectID)
+	return sealed, err
+}
+
+// PutObjectSecret replaces what is sealed for an object; empty deletes it.
+func (t *Table) PutObjectSecret(ctx context.Context, objectID, sealed string) error {
+	if sealed == "" {
+		_, err := t.db.Exec(ctx, "DELETE FROM object_secrets WHERE object_id = $1", objectID)
+		return err
+	}
+	_, err := t.db.Exec(ctx, "INSERT INTO object_secrets (object_id, sealed) VALUES ($1, $2) ON CONFLICT (object_id) DO UPDATE SET sealed = excluded.sealed", objectID, sealed)
 	return err
 }
 

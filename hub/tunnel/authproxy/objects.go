@@ -49,6 +49,8 @@ type Asking struct {
 	Readiness string
 	// Credential is the service about whose cluster the agent itself is asked.
 	Credential string
+	// observe is what the agent itself is asked about metrics, logs and alerts.
+	observe *agentv1.ObserveQuestion
 	// Cut unblocks a write to the caller; it may be nil.
 	Cut func()
 }
@@ -72,6 +74,7 @@ func NewPages(p *Proxy) *Pages { return &Pages{p} }
 // exchange is one request whose answer is successful. end must be called.
 type exchange struct {
 	body     io.Reader
+	answer   *agentv1.StreamAnswer
 	warnings []string
 	live     *live
 	end      func(*error)
@@ -105,6 +108,7 @@ func (g *Pages) ask(ctx context.Context, q Asking) (*exchange, error) {
 	if q.Credential != "" {
 		a.head.Credential = &agentv1.CredentialQuestion{ServiceId: q.Credential}
 	}
+	a.head.Observe = q.observe
 	if len(q.Body) > 0 {
 		a.head.Headers = append(a.head.Headers, &agentv1.StreamHeader{Name: "Content-Type", Values: []string{q.ContentType}})
 	}
@@ -159,13 +163,15 @@ func (g *Pages) opened(ctx context.Context, a *parsedRequest, q Asking) (*exchan
 	}
 	if err == nil {
 		t.status = int(answer.GetStatus())
-		err = a.hint(refusal(answer, s))
+		if header(answer, passed) == "" {
+			err = a.hint(refusal(answer, s))
+		}
 	}
 	if err != nil {
 		end(&err)
 		return nil, err
 	}
-	return &exchange{body: counted{s, t}, warnings: warnings(answer), live: l, end: end}, nil
+	return &exchange{body: counted{s, t}, answer: answer, warnings: warnings(answer), live: l, end: end}, nil
 }
 
 // warning is the form of an API server's warning: code, agent and a quoted text.
