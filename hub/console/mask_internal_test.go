@@ -26,6 +26,7 @@ var unrecorded = []string{
 	// The proxy records these.
 	"ClusterAPI/ReadLogs", "ClusterAPI/WriteObject",
 	"ClusterAPI/ListObjects", "ClusterAPI/WatchObjects", "Logins/ListSessions",
+	"ClusterAlerts/List", "ClusterAlerts/Worst", "ClusterAlerts/Links",
 	"Fleet/Summary", "Fleet/HeatMap", "Fleet/NeedsYou", "Fleet/RecentChanges", "Fleet/QueryClusters", "Fleet/QueryServices", "Fleet/Search", "Fleet/Watch", "Fleet/SetTopics",
 }
 
