@@ -255,7 +255,9 @@ func (t *Target) alert(sent sentAlert, state, since string) Alert {
 	}
 	sum := sha256.New()
 	for _, l := range a.Labels {
-		fmt.Fprintf(sum, "%q=%q\n", l.Name, l.Value)
+		if !slices.Contains(replicaLabels, l.Name) {
+			fmt.Fprintf(sum, "%q=%q\n", l.Name, l.Value)
+		}
 	}
 	a.ID = hex.EncodeToString(sum.Sum(nil)[:8])
 	return a
@@ -287,6 +289,9 @@ func (to *Alerts) add(a Alert) {
 	}
 	to.Alerts = append(to.Alerts, a)
 }
+
+// replicaLabels tell apart the halves of a pair of Prometheus that have the same alerts.
+var replicaLabels = []string{"prometheus_replica", "thanos_ruler_replica", "__replica__"}
 
 // contains says whether all of some labels, in order of their names, are in others.
 func contains(all, some []Label) bool {
@@ -351,6 +356,13 @@ func urgency(a Alert) int {
 		at += len(severities)
 	}
 	return at
+}
+
+// NeedsPerson says whether somebody should look at an alert that nobody looked for: not at one
+// that is silenced, nor at one that always fires so that it is seen when it does not, such as a
+// watchdog, whose severity is none.
+func (a Alert) NeedsPerson() bool {
+	return a.State == AlertFiring && !slices.Contains([]string{"low", "info", "none"}, a.Severity)
 }
 
 // sortAlerts has the most urgent first, and the newest of equal ones.

@@ -168,3 +168,26 @@ func TestMoreAlertsThanAreShown(t *testing.T) {
 		t.Errorf("%d alerts, %d cut, %v, %v", len(found.Alerts), found.Cut, found.Notices, err)
 	}
 }
+
+// A pair of Prometheus sends each alert twice, told apart by one label; another label makes
+// another alert.
+func TestAlertsOfPairsAreOne(t *testing.T) {
+	body := `[
+		{"labels": {"alertname": "A", "namespace": "shop", "prometheus_replica": "prometheus-0"}, "startsAt": "2026-11-01T10:00:05Z"},
+		{"labels": {"alertname": "A", "namespace": "shop", "prometheus_replica": "prometheus-1"}, "startsAt": "2026-11-01T10:00:00Z"},
+		{"labels": {"alertname": "A", "namespace": "shop", "replica": "1"}},
+		{"labels": {"alertname": "Watchdog", "severity": "none"}}]`
+	agents := &directAgents{sees: observe.Namespaces{All: true}, answers: map[telemetry.Type]string{telemetry.Alertmanager: body}}
+	found, err := alertObserver(t, agents).Alerts(t.Context(), observe.Caller{}, observe.Cluster{ID: "clu_1", Name: "edge-1"})
+	if err != nil || len(found.Alerts) != 3 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	if began := time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC).UnixMicro(); found.Alerts[0].Since != began {
+		t.Errorf("it began at %d, want %d", found.Alerts[0].Since, began)
+	}
+	for _, a := range found.Alerts {
+		if a.NeedsPerson() == (a.Name == "Watchdog") {
+			t.Errorf("%s needs a person: %t", a.Name, a.NeedsPerson())
+		}
+	}
+}

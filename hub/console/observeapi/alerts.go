@@ -65,7 +65,7 @@ func (a *Alerts) Worst(ctx context.Context, r *connect.Request[hubv1.WorstAlerts
 			continue // the cluster's page says why
 		}
 		for _, one := range answer.Alerts.Alerts {
-			if one.State == observe.AlertFiring {
+			if one.NeedsPerson() {
 				worst = append(worst, observe.ClusterAlert{Cluster: answer.Cluster.Name, Alert: one})
 			}
 		}
