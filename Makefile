@@ -124,7 +124,7 @@ generate-code: $(INSTALLED) ## the part of make generate that is compiled: proto
 	$(BUF) generate
 	$(UPDATE) ./internal/removals -run '^TestTableOfRemovalsIsCurrent$$' -update
 	$(UPDATE) ./test/kinds/lists -run '^(TestTypesOfKindsAreCurrent|TestListsAreCurrent|TestClientsOfKindsAreCurrent)$$' -update
-	$(TOOL) controller-gen crd:allowDangerousTypes=true paths=./api/v1alpha1/... paths=./api/axle/... output:crd:dir=deploy/crds
+	$(TOOL) controller-gen crd:allowDangerousTypes=true paths=./api/v1alpha1/... paths=./api/axle/... paths=./api/platform/... output:crd:dir=deploy/crds
 	gofmt -w $$(git ls-files '*.go')
 
 # Files that git knows may be gone.

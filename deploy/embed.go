@@ -31,4 +31,5 @@ var Clusters embed.FS
 //go:embed agent/least-privilege.yaml
 //go:embed crds/deployments.plural.sh_agentconfigurations.yaml
 //go:embed crds/deployments.plural.sh_customhealths.yaml
+//go:embed crds/platform.plural.sh_dashboards.yaml
 var Agent embed.FS

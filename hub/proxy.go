@@ -100,6 +100,6 @@ func (p pages) Logs(ctx context.Context, q liveapi.Query, each func(lines []byte
 func asking(q liveapi.Query) authproxy.Asking {
 	return authproxy.Asking{
 		Caller: q.Caller, Source: q.Source, Handle: q.Handle, URI: q.Path, Table: q.Table,
-		Method: q.Method, ContentType: q.ContentType, Body: q.Body, Readiness: q.Readiness, Credential: q.Credential, Cut: q.Cut,
+		Method: q.Method, ContentType: q.ContentType, Body: q.Body, Readiness: q.Readiness, Credential: q.Credential, Cut: q.Cut, Paced: q.Paced,
 	}
 }

@@ -15,6 +15,8 @@ const (
 	Deployments = "deployments.plural.sh"
 	// Axle is the group for what those kinds cannot express.
 	Axle = "axle-cd.github.io"
+	// Platform is the group of what applications bring into the clusters of agents.
+	Platform = "platform.plural.sh"
 )
 
 // Level is the level of support of a kind.

@@ -108,6 +108,8 @@ var All = append([]Kind{
 	{Group: Deployments, Name: "AgentRuntime", Level: Stored, SchemaOnly: true, NotOurs: true, Cluster: true, Says: "No coding agent runs: agents do not run coding agents yet."},
 	{Group: Deployments, Name: "AgentRun", Level: Stored, SchemaOnly: true, NotOurs: true, Cluster: true, Says: "No coding agent runs: agents do not run coding agents yet."},
 
+	{Group: Platform, Name: "Dashboard", Level: Full, Cluster: true, Says: "Graphs of an application, from the metrics of its cluster."},
+
 	{Group: Axle, Name: "Repository", Level: Full, Says: "A repository of the hub of any type, with all options."},
 	{Group: Axle, Name: "Webhook", Level: Full, Says: "A webhook of the hub, with its secret in a Secret."},
 	{Group: Axle, Name: "ClusterRegistration", Level: Full, Says: "A cluster of the hub before its agent exists, made from a template or by somebody else."},

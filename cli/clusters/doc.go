@@ -1,7 +1,7 @@
 // Package clusters makes the commands about clusters and what reaches into them:
 // axle clusters, agents, kubectl and logs.
 //
-// Kubeconfig files are written by cli/kubeconfig, logs are read by cli/podlogs. It
+// Kubeconfig files are written by cli/kubeconfig, the hub reads logs. It
 // does not render or apply what services declare, the agent does. Package cli calls
 // it.
 //

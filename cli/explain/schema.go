@@ -68,9 +68,14 @@ type definition struct {
 	raw  map[string]any
 }
 
-// find returns the definition of a kind, whatever the case of its name.
+// find returns the definition of a kind, whatever the case of its name. Of two with one name,
+// it is the one that acts.
 func find(name string) (*definition, error) {
-	i := slices.IndexFunc(kinds.All, func(k kinds.Kind) bool { return strings.EqualFold(k.Name, name) })
+	named := func(k kinds.Kind) bool { return strings.EqualFold(k.Name, name) }
+	i := slices.IndexFunc(kinds.All, func(k kinds.Kind) bool { return named(k) && k.Level == kinds.Full })
+	if i < 0 {
+		i = slices.IndexFunc(kinds.All, named)
+	}
 	if i < 0 {
 		return nil, exitcode.Usagef("%.80q is not a kind; axle explain lists them", name)
 	}

@@ -171,6 +171,7 @@ var access = withActions(map[string]identity.Action{
 	hubv1connect.FleetSetTopicsProcedure:              identity.ActionRead,
 	hubv1connect.ClusterAPIWriteObjectProcedure:       identity.ActionRead, // the cluster decides about writes
 	hubv1connect.ClusterAPIReadLogsProcedure:          identity.ActionRead,
+	hubv1connect.ClusterAPISearchLogsProcedure:        identity.ActionRead,
 	hubv1connect.HubStatusProcedure:                   identity.ActionRead,
 	hubv1connect.HubConfirmRestoreProcedure:           identity.ActionAdmin,
 	hubv1connect.HubAtRiskProcedure:                   identity.ActionAdmin,

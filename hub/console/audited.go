@@ -37,7 +37,8 @@ var readOnly = struct{ prefixes, names []string }{
 	[]string{
 		"Sessions/WhoAmI", "Services/Config", "Agents/UpgradeStatus", "Hub/Status", "Audit/Verify", "Audit/Checkpoints", "Access/CanI", "Logins/PollDevice", "Clusters/Enrollment",
 		// The proxy records these as the requests to the cluster that they are.
-		"ClusterAPI/WriteObject", "ClusterAPI/ReadLogs", "Observability/Sources", "Metrics/Query", "Metrics/Series", "Metrics/LabelValues", "Metrics/Panels", "ClusterAlerts/Worst", "ClusterAlerts/Links",
+		"ClusterAPI/WriteObject", "ClusterAPI/ReadLogs", "ClusterAPI/SearchLogs",
+		"Observability/Sources", "Metrics/Query", "Metrics/Series", "Metrics/LabelValues", "Metrics/Panels", "ClusterAlerts/Worst", "ClusterAlerts/Links",
 		"Fleet/Summary", "Fleet/HeatMap", "Fleet/NeedsYou", "Fleet/RecentChanges", "Fleet/QueryClusters", "Fleet/QueryServices", "Fleet/Search", "Fleet/SetTopics",
 	},
 }

@@ -31,7 +31,7 @@ const (
 
 // streams are the calls whose answers go on for as long as the caller wants.
 var streams = map[string]bool{
-	hubv1connect.FleetWatchProcedure: true, hubv1connect.ClusterAPIWatchObjectsProcedure: true, hubv1connect.ClusterAPIReadLogsProcedure: true,
+	hubv1connect.FleetWatchProcedure: true, hubv1connect.ClusterAPIWatchObjectsProcedure: true, hubv1connect.ClusterAPIReadLogsProcedure: true, hubv1connect.ClusterAPISearchLogsProcedure: true,
 }
 
 // Open reports whether a path is a call that needs no identity.

@@ -38,9 +38,13 @@ var (
 	}
 )
 
+func (s *Server) observe() *observeapi.API {
+	return &observeapi.API{Observer: s.config.Observer, Find: s.config.Fleet.ClusterNamed, Caller: caller}
+}
+
 // registerObserve adds the services about the metrics, logs and alerts of clusters.
 func (s *Server) registerObserve(mux routes.Adder, records *recorder) {
-	api := &observeapi.API{Observer: s.config.Observer, Find: s.config.Fleet.ClusterNamed, Caller: caller}
+	api := s.observe()
 	mux.Handle(handle[hubv1connect.ObservabilityHandler](s, records, hubv1connect.NewObservabilityHandler, api))
 	mux.Handle(handle[hubv1connect.MetricsHandler](s, records, hubv1connect.NewMetricsHandler, api))
 	mux.Handle(handle[hubv1connect.ClusterAlertsHandler](s, records, hubv1connect.NewClusterAlertsHandler, &observeapi.Alerts{API: api, Reachable: s.reachable}))

@@ -24,7 +24,7 @@ var unrecorded = []string{
 	"Sessions/List", "Sessions/WhoAmI", "Tokens/List", "Users/Get", "Users/List", "Webhooks/List",
 	"Clusters/Enrollment", "Clusters/GetTemplateVariables", "Operations/Get", "Operations/List", "Operations/ListTargets",
 	// The proxy records these.
-	"ClusterAPI/ReadLogs", "ClusterAPI/WriteObject",
+	"ClusterAPI/ReadLogs", "ClusterAPI/SearchLogs", "ClusterAPI/WriteObject",
 	"ClusterAPI/ListObjects", "ClusterAPI/WatchObjects", "Logins/ListSessions",
 	"ClusterAlerts/List", "ClusterAlerts/Worst", "ClusterAlerts/Links",
 	"Fleet/Summary", "Fleet/HeatMap", "Fleet/NeedsYou", "Fleet/RecentChanges", "Fleet/QueryClusters", "Fleet/QueryServices", "Fleet/Search", "Fleet/Watch", "Fleet/SetTopics",

@@ -87,6 +87,15 @@ func ofUsedCluster(ctx context.Context, s *Server, action identity.Action, messa
 	return one(s.clusterPermission(ctx, action, message.(interface{ GetCluster() string }).GetCluster()))
 }
 
+// ofSearchedLogs requires using the cluster, and reading the service if one is named.
+func ofSearchedLogs(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+	m := message.(*hubv1.SearchLogsRequest)
+	if m.GetService() != "" {
+		return ofServiceTree(ctx, s, action, &hubv1.GetServiceTreeRequest{Ref: &hubv1.ServiceRef{Cluster: m.GetCluster(), Name: m.GetService()}})
+	}
+	return ofUsedCluster(ctx, s, action, message)
+}
+
 func inProject(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	return one(s.projectPermission(ctx, action, message.(interface{ GetProject() string }).GetProject()))
 }

@@ -106,6 +106,7 @@ var scopes = withFinders(map[string]finder{
 	hubv1connect.ClusterAPIWatchObjectsProcedure:     ofUsedCluster,
 	hubv1connect.ClusterAPIWriteObjectProcedure:      ofUsedCluster,
 	hubv1connect.ClusterAPIReadLogsProcedure:         ofUsedCluster,
+	hubv1connect.ClusterAPISearchLogsProcedure:       ofSearchedLogs,
 
 	hubv1connect.FleetSummaryProcedure:       anywhere,
 	hubv1connect.FleetHeatMapProcedure:       anywhere,

@@ -10,6 +10,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/console/liveapi"
 	"github.com/axle-cd/axle/hub/console/packed"
+	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/ownertree"
@@ -42,26 +43,37 @@ func ofServiceTree(ctx context.Context, s *Server, action identity.Action, messa
 // GetTree reads the cluster as the caller. Each list that it reads is recorded
 // as the caller's.
 func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServiceTreeRequest]) (*connect.Response[hubv1.ServiceTree], error) {
-	v, err := s.config.Fleet.Service(ctx, ref(r.Msg.GetRef()))
+	tree, v, err := s.tree(ctx, r.Peer().Addr, r.Msg.GetRef())
 	if err != nil {
 		return nil, err
+	}
+	out := &hubv1.ServiceTree{Failing: tree.Failing, Notes: tree.Notes, ReportedAt: v.ReportedAt, Objects: packed.Nodes(tree.Roots)}
+	plain.Message(out, packed.Plain)
+	return connect.NewResponse(out), nil
+}
+
+// tree finds what the objects of a service own, as the caller.
+func (s *Server) tree(ctx context.Context, source string, of *hubv1.ServiceRef) (*ownertree.Tree, fleet.ServiceView, error) {
+	v, err := s.config.Fleet.Service(ctx, ref(of))
+	if err != nil {
+		return nil, v, err
 	}
 	roots, cut, err := packed.Roots(v.Status.Components)
 	if err != nil {
-		return nil, fmt.Errorf("service %s: %w", v.ID, err)
+		return nil, v, fmt.Errorf("service %s: %w", v.ID, err)
 	}
 	cluster, err := s.live().Cluster(ctx, v.Cluster)
 	if err != nil {
-		return nil, err
+		return nil, v, err
 	}
 	held, err := s.trees.Wait(ctx, caller(ctx).Sharing())
 	if err != nil {
-		return nil, err
+		return nil, v, err
 	}
 	defer held.Leave()
 	reading, cancel := context.WithTimeout(ctx, treeTimeout)
 	defer cancel()
-	ask := liveapi.Query{Caller: caller(ctx), Source: address.Host(r.Peer().Addr), Handle: cluster.Handle}
+	ask := liveapi.Query{Caller: caller(ctx), Source: address.Host(source), Handle: cluster.Handle}
 	tree, err := ownertree.Grow(reading, roots, func(ctx context.Context, path string) ([]byte, error) {
 		q := ask
 		q.Path = path
@@ -69,19 +81,22 @@ func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServ
 		return answer.Text, err
 	})
 	if err != nil {
-		return nil, err
+		return nil, v, err
 	}
 	if cut {
 		tree.Notes = append(tree.Notes, fmt.Sprintf("the agent reported only the %d worst of %d objects", len(roots), v.Status.Counts.Total))
 	}
-	out := &hubv1.ServiceTree{Failing: tree.Failing, Notes: tree.Notes, ReportedAt: v.ReportedAt, Objects: packed.Nodes(tree.Roots)}
-	plain.Message(out, packed.Plain)
-	return connect.NewResponse(out), nil
+	return tree, v, nil
 }
 
 // live answers calls about the live state of clusters.
 func (s *Server) live() *liveapi.API {
 	return &liveapi.API{
 		Clusters: s.config.Live, Find: s.config.Fleet.ClusterNamed, Caller: caller, URL: s.config.ClustersURL, TicketPath: s.config.TicketPath, CAPEM: s.config.CAPEM,
+		Tree: func(ctx context.Context, source string, of *hubv1.ServiceRef) (*ownertree.Tree, error) {
+			tree, _, err := s.tree(ctx, source, of)
+			return tree, err
+		},
+		Stored: s.observe().SearchStore,
 	}
 }

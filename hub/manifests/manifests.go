@@ -25,7 +25,7 @@ const (
 
 // definitionFiles are the CRDs of the kinds that an agent reads in its cluster, and no
 // others: a cluster gets no kind that nobody acts on there.
-var definitionFiles = []string{"crds/deployments.plural.sh_agentconfigurations.yaml", "crds/deployments.plural.sh_customhealths.yaml"}
+var definitionFiles = []string{"crds/deployments.plural.sh_agentconfigurations.yaml", "crds/deployments.plural.sh_customhealths.yaml", "crds/platform.plural.sh_dashboards.yaml"}
 
 // Agent are the values of the agent's manifests. All except CAPEM, PollInterval, Args
 // and the options are required.

@@ -33,7 +33,7 @@ func TestAgentManifestsAreWholeObjects(t *testing.T) {
 			t.Errorf("secret holds %v", object.Data)
 		}
 	}
-	if got := strings.Join(kinds, " "); got != "Namespace ServiceAccount ClusterRoleBinding ClusterRoleBinding ClusterRole ClusterRoleBinding ClusterRoleBinding ClusterRoleBinding Secret Deployment CustomResourceDefinition CustomResourceDefinition" {
+	if got := strings.Join(kinds, " "); got != "Namespace ServiceAccount ClusterRoleBinding ClusterRoleBinding ClusterRole ClusterRoleBinding ClusterRoleBinding ClusterRoleBinding Secret Deployment CustomResourceDefinition CustomResourceDefinition CustomResourceDefinition" {
 		t.Errorf("kinds: %s", got)
 	}
 }

@@ -36,6 +36,11 @@ func (d document) other(err error) error {
 	return &Other{cmp.Or(kind, "-"), name, d.where, err}
 }
 
+// ofCluster is the error for an object of the cluster of an agent.
+func (d document) ofCluster() error {
+	return &Other{d.meta.Kind, d.meta.Name, d.where, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)}
+}
+
 func (d document) apiGroup() string {
 	group, _, _ := strings.Cut(d.meta.APIVersion, "/")
 	return group

@@ -226,6 +226,9 @@ func (d document) item(values Values) (*Item, error) {
 	if d.holdsValues() {
 		return nil, nil
 	}
+	if k, ok := kinds.Of(d.apiGroup(), d.meta.Kind); ok && k.Group == kinds.Platform {
+		return nil, d.ofCluster()
+	}
 	ours := d.meta.APIVersion == axlev1alpha1.GroupVersion.String()
 	if !ours && d.meta.APIVersion != v1alpha1.GroupVersion.String() {
 		return nil, d.other(errcode.New(errcode.Invalid, "%s: %s %s %q is not in %s or %s; apply it to a cluster through a service's repository", d.where, d.meta.APIVersion, d.meta.Kind, d.meta.Name, v1alpha1.GroupVersion, axlev1alpha1.GroupVersion))
@@ -268,7 +271,7 @@ func (d document) item(values Values) (*Item, error) {
 	case "ManagedNamespace":
 		return d.namespace(values)
 	case "AgentConfiguration", "CustomHealth":
-		return nil, &Other{d.meta.Kind, d.meta.Name, d.where, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)}
+		return nil, d.ofCluster()
 	default:
 		return own{d}.described(values)
 	}

@@ -42,14 +42,22 @@ func (d *definition) page() string       { return pageOf(d.row()) }
 func (d *definition) row() kinds.Kind    { k, _ := kinds.Of(d.Spec.Group, d.kind()); return k }
 
 // example returns the file of its example.
-func (d *definition) example() string { return "examples/kinds/" + strings.ToLower(d.kind()) + ".yaml" }
+func (d *definition) example() string { return "examples/kinds/" + fileOf(d.row()) + ".yaml" }
+
+// fileOf names the files of a kind. Another group has a Dashboard too.
+func fileOf(k kinds.Kind) string {
+	if k.Group == kinds.Platform {
+		return "platform-" + strings.ToLower(k.Name)
+	}
+	return strings.ToLower(k.Name)
+}
 
 // pageOf returns the file of a kind's page. All schema-only kinds share one.
 func pageOf(k kinds.Kind) string {
 	if k.SchemaOnly {
 		return "schema-only.md"
 	}
-	return strings.ToLower(k.Name) + ".md"
+	return fileOf(k) + ".md"
 }
 
 func (d *definition) columns() []string {

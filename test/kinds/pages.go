@@ -41,6 +41,8 @@ func Pages(root string) (map[string]string, error) {
 // levelOf describes the level of a kind on its page.
 func levelOf(k kinds.Kind) string {
 	switch {
+	case k.Group == kinds.Platform:
+		return "**full**, read in the cluster of an agent when somebody asks for it. " + k.Says
 	case k.Level == kinds.Full && k.Cluster:
 		return "**full**, read by the agent of the cluster. " + k.Says
 	case k.Level == kinds.Full && manifest.ForOperator(k.Name):
@@ -202,7 +204,7 @@ func yes(b bool) string {
 // index lists all kinds with their levels.
 func index(all []*definition) string {
 	var b strings.Builder
-	for _, group := range []string{kinds.Deployments, kinds.Axle} {
+	for _, group := range []string{kinds.Deployments, kinds.Axle, kinds.Platform} {
 		fmt.Fprintf(&b, "\n## %s\n\n| kind | scope | for | short name | level | |\n|---|---|---|---|---|---|\n", group)
 		for _, d := range all {
 			if d.Spec.Group != group {

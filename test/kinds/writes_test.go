@@ -19,7 +19,7 @@ var reads = []string{
 	"Agents/UpgradeStatus", "Hub/Status", "Hub/AtRisk", "ClusterAPI/WatchObjects", "Clusters/AgentManifests",
 	"NotificationSinks/Test", // sends a message, and leaves nothing behind in the hub,
 	// These change nothing in the hub: the cluster's objects are declared by services.
-	"Clusters/Enrollment", "Clusters/Readiness", "Clusters/AdminKubeconfig", "ClusterAPI/WriteObject", "ClusterAPI/ReadLogs",
+	"Clusters/Enrollment", "Clusters/Readiness", "Clusters/AdminKubeconfig", "ClusterAPI/WriteObject", "ClusterAPI/ReadLogs", "ClusterAPI/SearchLogs",
 	"Fleet/Summary", "Fleet/HeatMap", "Fleet/NeedsYou", "Fleet/RecentChanges", "Fleet/QueryClusters", "Fleet/QueryServices", "Fleet/Search", "Fleet/Watch", "Fleet/SetTopics",
 }
 

@@ -927,6 +927,528 @@ func (x *ClusterLogs) GetLines() string {
 	return ""
 }
 
+// SearchLogsRequest names a service, or a workload by namespace, kind and name.
+type SearchLogsRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Cluster string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// A service of the cluster.
+	Service   string `protobuf:"bytes,2,opt,name=service,proto3" json:"service,omitempty"`
+	Namespace string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Job or CronJob.
+	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// Only these pods; the way to choose among more than are read at once.
+	Pods []string `protobuf:"bytes,6,rep,name=pods,proto3" json:"pods,omitempty"`
+	// Only these containers, which may be init containers. Empty is all that are
+	// not, and init containers that have not succeeded.
+	Containers []string `protobuf:"bytes,7,rep,name=containers,proto3" json:"containers,omitempty"`
+	// Goes on until it is cancelled, with pods that start later, or until nothing
+	// can be written any more.
+	Follow bool `protobuf:"varint,8,opt,name=follow,proto3" json:"follow,omitempty"`
+	// The runs before the present ones, of containers that restarted.
+	Previous bool `protobuf:"varint,9,opt,name=previous,proto3" json:"previous,omitempty"`
+	// The last lines of each container, after match and exclude; 0 is all, the
+	// maximum 50,000.
+	TailLines int64 `protobuf:"varint,10,opt,name=tail_lines,json=tailLines,proto3" json:"tail_lines,omitempty"`
+	// Lines from this time on, and up to and including that one; 0 is no bound.
+	Since int64 `protobuf:"varint,11,opt,name=since,proto3" json:"since,omitempty"`
+	Until int64 `protobuf:"varint,12,opt,name=until,proto3" json:"until,omitempty"`
+	// Regular expressions of RE2: a line must match the first, and not the second.
+	Match   string `protobuf:"bytes,13,opt,name=match,proto3" json:"match,omitempty"`
+	Exclude string `protobuf:"bytes,14,opt,name=exclude,proto3" json:"exclude,omitempty"`
+	// How many lines of the same container are sent around each match.
+	Before int32 `protobuf:"varint,15,opt,name=before,proto3" json:"before,omitempty"`
+	After  int32 `protobuf:"varint,16,opt,name=after,proto3" json:"after,omitempty"`
+	// Reads a store of logs in place of the pods, also what they do not keep any more.
+	// Then a namespace may stand alone, or nothing: all that the caller sees.
+	Store         *LogStore `protobuf:"bytes,17,opt,name=store,proto3" json:"store,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchLogsRequest) Reset() {
+	*x = SearchLogsRequest{}
+	mi := &file_hub_v1_proxy_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchLogsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchLogsRequest) ProtoMessage() {}
+
+func (x *SearchLogsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_proxy_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchLogsRequest.ProtoReflect.Descriptor instead.
+func (*SearchLogsRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *SearchLogsRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *SearchLogsRequest) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
+func (x *SearchLogsRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *SearchLogsRequest) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *SearchLogsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SearchLogsRequest) GetPods() []string {
+	if x != nil {
+		return x.Pods
+	}
+	return nil
+}
+
+func (x *SearchLogsRequest) GetContainers() []string {
+	if x != nil {
+		return x.Containers
+	}
+	return nil
+}
+
+func (x *SearchLogsRequest) GetFollow() bool {
+	if x != nil {
+		return x.Follow
+	}
+	return false
+}
+
+func (x *SearchLogsRequest) GetPrevious() bool {
+	if x != nil {
+		return x.Previous
+	}
+	return false
+}
+
+func (x *SearchLogsRequest) GetTailLines() int64 {
+	if x != nil {
+		return x.TailLines
+	}
+	return 0
+}
+
+func (x *SearchLogsRequest) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *SearchLogsRequest) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+func (x *SearchLogsRequest) GetMatch() string {
+	if x != nil {
+		return x.Match
+	}
+	return ""
+}
+
+func (x *SearchLogsRequest) GetExclude() string {
+	if x != nil {
+		return x.Exclude
+	}
+	return ""
+}
+
+func (x *SearchLogsRequest) GetBefore() int32 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *SearchLogsRequest) GetAfter() int32 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *SearchLogsRequest) GetStore() *LogStore {
+	if x != nil {
+		return x.Store
+	}
+	return nil
+}
+
+// LogStore is a VictoriaLogs or Loki of the cluster.
+type LogStore struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the source; empty is the only one.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Matchers and filters of LogQL, as a LogFilter has them.
+	Query         string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogStore) Reset() {
+	*x = LogStore{}
+	mi := &file_hub_v1_proxy_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogStore) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogStore) ProtoMessage() {}
+
+func (x *LogStore) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_proxy_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogStore.ProtoReflect.Descriptor instead.
+func (*LogStore) Descriptor() ([]byte, []int) {
+	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *LogStore) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LogStore) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+type SearchLogsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Lines []*LogLine             `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
+	// Lines that came faster than they were taken since the last message; they are lost.
+	Dropped int64        `protobuf:"varint,2,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	Notices []*LogNotice `protobuf:"bytes,3,rep,name=notices,proto3" json:"notices,omitempty"`
+	// The containers that are read from now on; empty is no change.
+	Sources       []*LogSource `protobuf:"bytes,4,rep,name=sources,proto3" json:"sources,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchLogsResponse) Reset() {
+	*x = SearchLogsResponse{}
+	mi := &file_hub_v1_proxy_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchLogsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchLogsResponse) ProtoMessage() {}
+
+func (x *SearchLogsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_proxy_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchLogsResponse.ProtoReflect.Descriptor instead.
+func (*SearchLogsResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *SearchLogsResponse) GetLines() []*LogLine {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+func (x *SearchLogsResponse) GetDropped() int64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
+func (x *SearchLogsResponse) GetNotices() []*LogNotice {
+	if x != nil {
+		return x.Notices
+	}
+	return nil
+}
+
+func (x *SearchLogsResponse) GetSources() []*LogSource {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+type LogLine struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// RFC 3339 in UTC with nanoseconds; empty for a line without a time.
+	Time      string `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Pod       string `protobuf:"bytes,3,opt,name=pod,proto3" json:"pod,omitempty"`
+	Container string `protobuf:"bytes,4,opt,name=container,proto3" json:"container,omitempty"`
+	// Valid UTF-8 without control characters.
+	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	// How many bytes were cut off its end.
+	CutBytes int64 `protobuf:"varint,6,opt,name=cut_bytes,json=cutBytes,proto3" json:"cut_bytes,omitempty"`
+	// It does not match, and stands around a line that does.
+	Context       bool `protobuf:"varint,7,opt,name=context,proto3" json:"context,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogLine) Reset() {
+	*x = LogLine{}
+	mi := &file_hub_v1_proxy_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogLine) ProtoMessage() {}
+
+func (x *LogLine) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_proxy_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
+func (*LogLine) Descriptor() ([]byte, []int) {
+	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *LogLine) GetTime() string {
+	if x != nil {
+		return x.Time
+	}
+	return ""
+}
+
+func (x *LogLine) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *LogLine) GetPod() string {
+	if x != nil {
+		return x.Pod
+	}
+	return ""
+}
+
+func (x *LogLine) GetContainer() string {
+	if x != nil {
+		return x.Container
+	}
+	return ""
+}
+
+func (x *LogLine) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *LogLine) GetCutBytes() int64 {
+	if x != nil {
+		return x.CutBytes
+	}
+	return 0
+}
+
+func (x *LogLine) GetContext() bool {
+	if x != nil {
+		return x.Context
+	}
+	return false
+}
+
+type LogNotice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// capped, waiting, interrupted, resumed, gap, refused or left_out.
+	Code          string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
+	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogNotice) Reset() {
+	*x = LogNotice{}
+	mi := &file_hub_v1_proxy_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogNotice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogNotice) ProtoMessage() {}
+
+func (x *LogNotice) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_proxy_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogNotice.ProtoReflect.Descriptor instead.
+func (*LogNotice) Descriptor() ([]byte, []int) {
+	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *LogNotice) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *LogNotice) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+type LogSource struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Namespace     string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Pod           string                 `protobuf:"bytes,2,opt,name=pod,proto3" json:"pod,omitempty"`
+	Container     string                 `protobuf:"bytes,3,opt,name=container,proto3" json:"container,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogSource) Reset() {
+	*x = LogSource{}
+	mi := &file_hub_v1_proxy_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogSource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogSource) ProtoMessage() {}
+
+func (x *LogSource) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_proxy_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogSource.ProtoReflect.Descriptor instead.
+func (*LogSource) Descriptor() ([]byte, []int) {
+	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *LogSource) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *LogSource) GetPod() string {
+	if x != nil {
+		return x.Pod
+	}
+	return ""
+}
+
+func (x *LogSource) GetContainer() string {
+	if x != nil {
+		return x.Container
+	}
+	return ""
+}
+
 var File_hub_v1_proxy_proto protoreflect.FileDescriptor
 
 const file_hub_v1_proxy_proto_rawDesc = "" +
@@ -997,7 +1519,52 @@ const file_hub_v1_proxy_proto_rawDesc = "" +
 	"tail_lines\x18\a \x01(\x03R\ttailLines\x12#\n" +
 	"\rsince_seconds\x18\b \x01(\x03R\fsinceSeconds\"#\n" +
 	"\vClusterLogs\x12\x14\n" +
-	"\x05lines\x18\x01 \x01(\tR\x05lines2\xab\x04\n" +
+	"\x05lines\x18\x01 \x01(\tR\x05lines\"\xcb\x03\n" +
+	"\x11SearchLogsRequest\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
+	"\aservice\x18\x02 \x01(\tR\aservice\x12\x1c\n" +
+	"\tnamespace\x18\x03 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\x12\x12\n" +
+	"\x04pods\x18\x06 \x03(\tR\x04pods\x12\x1e\n" +
+	"\n" +
+	"containers\x18\a \x03(\tR\n" +
+	"containers\x12\x16\n" +
+	"\x06follow\x18\b \x01(\bR\x06follow\x12\x1a\n" +
+	"\bprevious\x18\t \x01(\bR\bprevious\x12\x1d\n" +
+	"\n" +
+	"tail_lines\x18\n" +
+	" \x01(\x03R\ttailLines\x12\x14\n" +
+	"\x05since\x18\v \x01(\x03R\x05since\x12\x14\n" +
+	"\x05until\x18\f \x01(\x03R\x05until\x12\x14\n" +
+	"\x05match\x18\r \x01(\tR\x05match\x12\x18\n" +
+	"\aexclude\x18\x0e \x01(\tR\aexclude\x12\x16\n" +
+	"\x06before\x18\x0f \x01(\x05R\x06before\x12\x14\n" +
+	"\x05after\x18\x10 \x01(\x05R\x05after\x12+\n" +
+	"\x05store\x18\x11 \x01(\v2\x15.axle.hub.v1.LogStoreR\x05store\"4\n" +
+	"\bLogStore\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05query\x18\x02 \x01(\tR\x05query\"\xbe\x01\n" +
+	"\x12SearchLogsResponse\x12*\n" +
+	"\x05lines\x18\x01 \x03(\v2\x14.axle.hub.v1.LogLineR\x05lines\x12\x18\n" +
+	"\adropped\x18\x02 \x01(\x03R\adropped\x120\n" +
+	"\anotices\x18\x03 \x03(\v2\x16.axle.hub.v1.LogNoticeR\anotices\x120\n" +
+	"\asources\x18\x04 \x03(\v2\x16.axle.hub.v1.LogSourceR\asources\"\xb6\x01\n" +
+	"\aLogLine\x12\x12\n" +
+	"\x04time\x18\x01 \x01(\tR\x04time\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x10\n" +
+	"\x03pod\x18\x03 \x01(\tR\x03pod\x12\x1c\n" +
+	"\tcontainer\x18\x04 \x01(\tR\tcontainer\x12\x12\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text\x12\x1b\n" +
+	"\tcut_bytes\x18\x06 \x01(\x03R\bcutBytes\x12\x18\n" +
+	"\acontext\x18\a \x01(\bR\acontext\"3\n" +
+	"\tLogNotice\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\tR\x04code\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"Y\n" +
+	"\tLogSource\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
+	"\x03pod\x18\x02 \x01(\tR\x03pod\x12\x1c\n" +
+	"\tcontainer\x18\x03 \x01(\tR\tcontainer2\xfc\x04\n" +
 	"\n" +
 	"ClusterAPI\x12_\n" +
 	"\x10CreateCredential\x12+.axle.hub.v1.CreateClusterCredentialRequest\x1a\x1e.axle.hub.v1.ClusterCredential\x12S\n" +
@@ -1005,7 +1572,9 @@ const file_hub_v1_proxy_proto_rawDesc = "" +
 	"\vListObjects\x12&.axle.hub.v1.ListClusterObjectsRequest\x1a'.axle.hub.v1.ListClusterObjectsResponse\x12Z\n" +
 	"\fWatchObjects\x12'.axle.hub.v1.WatchClusterObjectsRequest\x1a\x1f.axle.hub.v1.ClusterObjectEvent0\x01\x12^\n" +
 	"\vWriteObject\x12&.axle.hub.v1.WriteClusterObjectRequest\x1a'.axle.hub.v1.WriteClusterObjectResponse\x12K\n" +
-	"\bReadLogs\x12#.axle.hub.v1.ReadClusterLogsRequest\x1a\x18.axle.hub.v1.ClusterLogs0\x01B*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
+	"\bReadLogs\x12#.axle.hub.v1.ReadClusterLogsRequest\x1a\x18.axle.hub.v1.ClusterLogs0\x01\x12O\n" +
+	"\n" +
+	"SearchLogs\x12\x1e.axle.hub.v1.SearchLogsRequest\x1a\x1f.axle.hub.v1.SearchLogsResponse0\x01B*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
 
 var (
 	file_hub_v1_proxy_proto_rawDescOnce sync.Once
@@ -1019,7 +1588,7 @@ func file_hub_v1_proxy_proto_rawDescGZIP() []byte {
 	return file_hub_v1_proxy_proto_rawDescData
 }
 
-var file_hub_v1_proxy_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_hub_v1_proxy_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_hub_v1_proxy_proto_goTypes = []any{
 	(*CreateClusterCredentialRequest)(nil), // 0: axle.hub.v1.CreateClusterCredentialRequest
 	(*ClusterCredential)(nil),              // 1: axle.hub.v1.ClusterCredential
@@ -1034,28 +1603,40 @@ var file_hub_v1_proxy_proto_goTypes = []any{
 	(*WriteClusterObjectResponse)(nil),     // 10: axle.hub.v1.WriteClusterObjectResponse
 	(*ReadClusterLogsRequest)(nil),         // 11: axle.hub.v1.ReadClusterLogsRequest
 	(*ClusterLogs)(nil),                    // 12: axle.hub.v1.ClusterLogs
+	(*SearchLogsRequest)(nil),              // 13: axle.hub.v1.SearchLogsRequest
+	(*LogStore)(nil),                       // 14: axle.hub.v1.LogStore
+	(*SearchLogsResponse)(nil),             // 15: axle.hub.v1.SearchLogsResponse
+	(*LogLine)(nil),                        // 16: axle.hub.v1.LogLine
+	(*LogNotice)(nil),                      // 17: axle.hub.v1.LogNotice
+	(*LogSource)(nil),                      // 18: axle.hub.v1.LogSource
 }
 var file_hub_v1_proxy_proto_depIdxs = []int32{
 	4,  // 0: axle.hub.v1.ListClusterObjectsRequest.objects:type_name -> axle.hub.v1.ClusterObjects
 	4,  // 1: axle.hub.v1.WatchClusterObjectsRequest.objects:type_name -> axle.hub.v1.ClusterObjects
 	4,  // 2: axle.hub.v1.WriteClusterObjectRequest.objects:type_name -> axle.hub.v1.ClusterObjects
-	0,  // 3: axle.hub.v1.ClusterAPI.CreateCredential:input_type -> axle.hub.v1.CreateClusterCredentialRequest
-	2,  // 4: axle.hub.v1.ClusterAPI.CreateTicket:input_type -> axle.hub.v1.CreateClusterTicketRequest
-	5,  // 5: axle.hub.v1.ClusterAPI.ListObjects:input_type -> axle.hub.v1.ListClusterObjectsRequest
-	7,  // 6: axle.hub.v1.ClusterAPI.WatchObjects:input_type -> axle.hub.v1.WatchClusterObjectsRequest
-	9,  // 7: axle.hub.v1.ClusterAPI.WriteObject:input_type -> axle.hub.v1.WriteClusterObjectRequest
-	11, // 8: axle.hub.v1.ClusterAPI.ReadLogs:input_type -> axle.hub.v1.ReadClusterLogsRequest
-	1,  // 9: axle.hub.v1.ClusterAPI.CreateCredential:output_type -> axle.hub.v1.ClusterCredential
-	3,  // 10: axle.hub.v1.ClusterAPI.CreateTicket:output_type -> axle.hub.v1.ClusterTicket
-	6,  // 11: axle.hub.v1.ClusterAPI.ListObjects:output_type -> axle.hub.v1.ListClusterObjectsResponse
-	8,  // 12: axle.hub.v1.ClusterAPI.WatchObjects:output_type -> axle.hub.v1.ClusterObjectEvent
-	10, // 13: axle.hub.v1.ClusterAPI.WriteObject:output_type -> axle.hub.v1.WriteClusterObjectResponse
-	12, // 14: axle.hub.v1.ClusterAPI.ReadLogs:output_type -> axle.hub.v1.ClusterLogs
-	9,  // [9:15] is the sub-list for method output_type
-	3,  // [3:9] is the sub-list for method input_type
-	3,  // [3:3] is the sub-list for extension type_name
-	3,  // [3:3] is the sub-list for extension extendee
-	0,  // [0:3] is the sub-list for field type_name
+	14, // 3: axle.hub.v1.SearchLogsRequest.store:type_name -> axle.hub.v1.LogStore
+	16, // 4: axle.hub.v1.SearchLogsResponse.lines:type_name -> axle.hub.v1.LogLine
+	17, // 5: axle.hub.v1.SearchLogsResponse.notices:type_name -> axle.hub.v1.LogNotice
+	18, // 6: axle.hub.v1.SearchLogsResponse.sources:type_name -> axle.hub.v1.LogSource
+	0,  // 7: axle.hub.v1.ClusterAPI.CreateCredential:input_type -> axle.hub.v1.CreateClusterCredentialRequest
+	2,  // 8: axle.hub.v1.ClusterAPI.CreateTicket:input_type -> axle.hub.v1.CreateClusterTicketRequest
+	5,  // 9: axle.hub.v1.ClusterAPI.ListObjects:input_type -> axle.hub.v1.ListClusterObjectsRequest
+	7,  // 10: axle.hub.v1.ClusterAPI.WatchObjects:input_type -> axle.hub.v1.WatchClusterObjectsRequest
+	9,  // 11: axle.hub.v1.ClusterAPI.WriteObject:input_type -> axle.hub.v1.WriteClusterObjectRequest
+	11, // 12: axle.hub.v1.ClusterAPI.ReadLogs:input_type -> axle.hub.v1.ReadClusterLogsRequest
+	13, // 13: axle.hub.v1.ClusterAPI.SearchLogs:input_type -> axle.hub.v1.SearchLogsRequest
+	1,  // 14: axle.hub.v1.ClusterAPI.CreateCredential:output_type -> axle.hub.v1.ClusterCredential
+	3,  // 15: axle.hub.v1.ClusterAPI.CreateTicket:output_type -> axle.hub.v1.ClusterTicket
+	6,  // 16: axle.hub.v1.ClusterAPI.ListObjects:output_type -> axle.hub.v1.ListClusterObjectsResponse
+	8,  // 17: axle.hub.v1.ClusterAPI.WatchObjects:output_type -> axle.hub.v1.ClusterObjectEvent
+	10, // 18: axle.hub.v1.ClusterAPI.WriteObject:output_type -> axle.hub.v1.WriteClusterObjectResponse
+	12, // 19: axle.hub.v1.ClusterAPI.ReadLogs:output_type -> axle.hub.v1.ClusterLogs
+	15, // 20: axle.hub.v1.ClusterAPI.SearchLogs:output_type -> axle.hub.v1.SearchLogsResponse
+	14, // [14:21] is the sub-list for method output_type
+	7,  // [7:14] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_proxy_proto_init() }
@@ -1069,7 +1650,7 @@ func file_hub_v1_proxy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_proxy_proto_rawDesc), len(file_hub_v1_proxy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -15,6 +15,8 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/ownertree"
+	"github.com/axle-cd/axle/internal/podlogs"
 )
 
 // Clusters makes requests to clusters as the caller; it identifies clusters by
@@ -50,6 +52,9 @@ type Query struct {
 	Credential string
 	// Cut unblocks a write to the caller; nil cannot.
 	Cut func()
+	// Paced is for a log that others are merged with: who takes it may wait for them, and
+	// looks by itself whether the caller reads.
+	Paced bool
 }
 
 // Answer is a cluster's successful answer.
@@ -68,6 +73,10 @@ type API struct {
 	// URL is the prefix of a cluster's handle in a kubeconfig's server URL;
 	// TicketPath accepts WebSockets with tickets.
 	URL, TicketPath string
+	// Tree returns the objects of a service, read as the caller.
+	Tree func(ctx context.Context, source string, of *hubv1.ServiceRef) (*ownertree.Tree, error)
+	// Stored reads a store of logs for SearchLogs.
+	Stored func(ctx context.Context, peer connect.Peer, m *hubv1.SearchLogsRequest, s podlogs.Search, send func(podlogs.Batch) error) error
 	// CAPEM is the authority that signs the hub's certificate.
 	CAPEM string
 }

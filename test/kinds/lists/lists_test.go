@@ -79,7 +79,7 @@ func kinds(t *testing.T, folder string) []string {
 }
 
 func TestListsAreCurrent(t *testing.T) {
-	for _, folder := range []string{"../../../api/v1alpha1", "../../../api/axle/v1alpha1"} {
+	for _, folder := range []string{"../../../api/v1alpha1", "../../../api/axle/v1alpha1", "../../../api/platform/v1alpha1"} {
 		var known, lists strings.Builder
 		for _, name := range kinds(t, folder) {
 			fmt.Fprintf(&known, "\n\t\t&%[1]s{}, &%[1]sList{},", name)

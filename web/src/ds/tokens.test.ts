@@ -7,7 +7,7 @@ function block(start: string): Record<string, string> {
   const from = css.indexOf(start)
   expect(from, `${start} is in tokens.css`).toBeGreaterThanOrEqual(0)
   const text = css.slice(from, css.indexOf('}', from))
-  return Object.fromEntries([...text.matchAll(/--([a-z-]+):\s*(#[0-9a-f]{6})/g)].map((m) => [m[1]!, m[2]!]))
+  return Object.fromEntries([...text.matchAll(/--([a-z-]+[0-9]?):\s*(#[0-9a-f]{6})/g)].map((m) => [m[1]!, m[2]!]))
 }
 
 function light(colour: string): number {
@@ -38,6 +38,11 @@ describe.each(Object.entries(themes))('the %s theme', (_, colours) => {
     }
   })
 
+  it('has lines of graphs of at least 4.5:1 on all three surfaces', () => {
+    for (const surface of surfaces) for (const line of Object.keys(colours).filter((n) => n.startsWith('line-'))) expect(contrast(colours[line]!, colours[surface]!), `${line} on ${surface}`).toBeGreaterThanOrEqual(4.5)
+    expect(Object.keys(colours).filter((n) => n.startsWith('line-'))).toHaveLength(8)
+  })
+
   it('has control borders of at least 3.19:1', () => {
     for (const surface of surfaces) expect(contrast(colours['border']!, colours[surface]!), surface).toBeGreaterThanOrEqual(3.19)
   })
@@ -45,7 +50,8 @@ describe.each(Object.entries(themes))('the %s theme', (_, colours) => {
 
 // axe looks at every page in the dark: whatever it can read there can be read in light too.
 describe('what can be told apart in the dark can be in light', () => {
-  const names = Object.keys(themes.dark)
+  // Lines are drawn on surfaces alone.
+  const names = Object.keys(themes.dark).filter((n) => !n.startsWith('line-'))
   it.each([
     ['text', names, 4.5],
     ['a link in a text, which has no underline', ['accent', 'text', 'muted'], 3],

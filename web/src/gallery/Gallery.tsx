@@ -2,6 +2,7 @@ import { ConnectError, Code } from '@connectrpc/connect'
 import { Plus, WifiOff } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import styles from './Gallery.module.css'
+import { Charts } from './Charts'
 import { Lists } from './Lists'
 import { Button, IconButton } from '#/ds/Button'
 import { Command, CopyButton } from '#/ds/Copy'
@@ -122,6 +123,7 @@ export function Page() {
         </Part>
       </div>
       <Lists />
+      <Charts />
       <DataGrid
         label="Many rows"
         source={source}

@@ -49,6 +49,8 @@ const (
 	ClusterAPIWriteObjectProcedure = "/axle.hub.v1.ClusterAPI/WriteObject"
 	// ClusterAPIReadLogsProcedure is the fully-qualified name of the ClusterAPI's ReadLogs RPC.
 	ClusterAPIReadLogsProcedure = "/axle.hub.v1.ClusterAPI/ReadLogs"
+	// ClusterAPISearchLogsProcedure is the fully-qualified name of the ClusterAPI's SearchLogs RPC.
+	ClusterAPISearchLogsProcedure = "/axle.hub.v1.ClusterAPI/SearchLogs"
 )
 
 // ClusterAPIClient is a client for the axle.hub.v1.ClusterAPI service.
@@ -68,6 +70,9 @@ type ClusterAPIClient interface {
 	WriteObject(context.Context, *connect.Request[v1.WriteClusterObjectRequest]) (*connect.Response[v1.WriteClusterObjectResponse], error)
 	// ReadLogs sends the log of one container.
 	ReadLogs(context.Context, *connect.Request[v1.ReadClusterLogsRequest]) (*connect.ServerStreamForClient[v1.ClusterLogs], error)
+	// SearchLogs sends the lines of all containers of a service or a workload,
+	// merged by their times.
+	SearchLogs(context.Context, *connect.Request[v1.SearchLogsRequest]) (*connect.ServerStreamForClient[v1.SearchLogsResponse], error)
 }
 
 // NewClusterAPIClient constructs a client for the axle.hub.v1.ClusterAPI service. By default, it
@@ -117,6 +122,12 @@ func NewClusterAPIClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(clusterAPIMethods.ByName("ReadLogs")),
 			connect.WithClientOptions(opts...),
 		),
+		searchLogs: connect.NewClient[v1.SearchLogsRequest, v1.SearchLogsResponse](
+			httpClient,
+			baseURL+ClusterAPISearchLogsProcedure,
+			connect.WithSchema(clusterAPIMethods.ByName("SearchLogs")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -128,6 +139,7 @@ type clusterAPIClient struct {
 	watchObjects     *connect.Client[v1.WatchClusterObjectsRequest, v1.ClusterObjectEvent]
 	writeObject      *connect.Client[v1.WriteClusterObjectRequest, v1.WriteClusterObjectResponse]
 	readLogs         *connect.Client[v1.ReadClusterLogsRequest, v1.ClusterLogs]
+	searchLogs       *connect.Client[v1.SearchLogsRequest, v1.SearchLogsResponse]
 }
 
 // CreateCredential calls axle.hub.v1.ClusterAPI.CreateCredential.
@@ -160,6 +172,11 @@ func (c *clusterAPIClient) ReadLogs(ctx context.Context, req *connect.Request[v1
 	return c.readLogs.CallServerStream(ctx, req)
 }
 
+// SearchLogs calls axle.hub.v1.ClusterAPI.SearchLogs.
+func (c *clusterAPIClient) SearchLogs(ctx context.Context, req *connect.Request[v1.SearchLogsRequest]) (*connect.ServerStreamForClient[v1.SearchLogsResponse], error) {
+	return c.searchLogs.CallServerStream(ctx, req)
+}
+
 // ClusterAPIHandler is an implementation of the axle.hub.v1.ClusterAPI service.
 type ClusterAPIHandler interface {
 	// CreateCredential creates a bearer token for one cluster that lives at most
@@ -177,6 +194,9 @@ type ClusterAPIHandler interface {
 	WriteObject(context.Context, *connect.Request[v1.WriteClusterObjectRequest]) (*connect.Response[v1.WriteClusterObjectResponse], error)
 	// ReadLogs sends the log of one container.
 	ReadLogs(context.Context, *connect.Request[v1.ReadClusterLogsRequest], *connect.ServerStream[v1.ClusterLogs]) error
+	// SearchLogs sends the lines of all containers of a service or a workload,
+	// merged by their times.
+	SearchLogs(context.Context, *connect.Request[v1.SearchLogsRequest], *connect.ServerStream[v1.SearchLogsResponse]) error
 }
 
 // NewClusterAPIHandler builds an HTTP handler from the service implementation. It returns the path
@@ -222,6 +242,12 @@ func NewClusterAPIHandler(svc ClusterAPIHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(clusterAPIMethods.ByName("ReadLogs")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clusterAPISearchLogsHandler := connect.NewServerStreamHandler(
+		ClusterAPISearchLogsProcedure,
+		svc.SearchLogs,
+		connect.WithSchema(clusterAPIMethods.ByName("SearchLogs")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.ClusterAPI/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ClusterAPICreateCredentialProcedure:
@@ -236,6 +262,8 @@ func NewClusterAPIHandler(svc ClusterAPIHandler, opts ...connect.HandlerOption) 
 			clusterAPIWriteObjectHandler.ServeHTTP(w, r)
 		case ClusterAPIReadLogsProcedure:
 			clusterAPIReadLogsHandler.ServeHTTP(w, r)
+		case ClusterAPISearchLogsProcedure:
+			clusterAPISearchLogsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -267,4 +295,8 @@ func (UnimplementedClusterAPIHandler) WriteObject(context.Context, *connect.Requ
 
 func (UnimplementedClusterAPIHandler) ReadLogs(context.Context, *connect.Request[v1.ReadClusterLogsRequest], *connect.ServerStream[v1.ClusterLogs]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.ClusterAPI.ReadLogs is not implemented"))
+}
+
+func (UnimplementedClusterAPIHandler) SearchLogs(context.Context, *connect.Request[v1.SearchLogsRequest], *connect.ServerStream[v1.SearchLogsResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.ClusterAPI.SearchLogs is not implemented"))
 }

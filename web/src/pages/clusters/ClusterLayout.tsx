@@ -2,7 +2,7 @@ import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { verdictOf, worstFact } from './verdict'
 import { madeWord, wordOfPhase } from './made'
-import { clusterTabs } from './tabs'
+import { clusterTabs, linkedPages } from './tabs'
 import { useCluster } from './useCluster'
 import { visited } from '#/app/preferences'
 import { buttonClass } from '#/ds/Button'
@@ -36,7 +36,7 @@ export function Page() {
   const below = pathname.slice(base.length).split('/')[1] ?? ''
   const word = cluster && verdictOf(cluster, facets)
   const made = madeWord(cluster)
-  const current = clusterTabs.find((t) => t.path === below)
+  const current = [...clusterTabs, ...linkedPages].find((t) => t.path === below)
   useEffect(() => {
     if (cluster) visited(name)
   }, [cluster, name])

@@ -8,5 +8,8 @@ export interface ClusterTab {
   live?: boolean
 }
 
+// Pages of a cluster that its overview links, so that there are no more than seven tabs.
+export const linkedPages: ClusterTab[] = [{ label: 'Metrics', path: 'metrics', live: true }, { label: 'Dashboard', path: 'dashboards', live: true }]
+
 // The tabs of a cluster, seven at most.
 export const clusterTabs: ClusterTab[] = [{ label: 'Overview', path: '' }, { label: 'Services', path: 'services' }, ...k8sTabs, { label: 'Readiness', path: 'readiness', live: true }, { label: 'Settings', path: 'settings' }]

@@ -27,6 +27,7 @@ import { Status } from '#/status/Status'
 
 const YamlTab = lazy(() => import('./YamlTab').then((m) => ({ default: m.YamlTab })))
 const EventsTab = lazy(() => import('./EventsTab').then((m) => ({ default: m.EventsTab })))
+const MetricsTab = lazy(() => import('#/pages/metrics/ObjectMetrics').then((m) => ({ default: m.ObjectMetrics })))
 const LogsTab = lazy(() => import('../logs/LogsTab').then((m) => ({ default: m.LogsTab })))
 const ExecTab = lazy(() => import('../exec/ExecTab').then((m) => ({ default: m.ExecTab })))
 const RelatedTab = lazy(() => import('./RelatedTab').then((m) => ({ default: m.RelatedTab })))
@@ -121,6 +122,7 @@ function ObjectView({ cluster, gvr, namespace, name, tab }: { cluster: string; g
           {current.id === 'summary' && <Summary place={place} object={object} />}
           {current.id === 'yaml' && <YamlTab place={place} object={object} deleted={deleted} />}
           {current.id === 'events' && <EventsTab place={place} object={object} />}
+          {current.id === 'metrics' && <MetricsTab place={place} name={name} />}
           {current.id === 'logs' && <LogsTab place={place} object={object} />}
           {current.id === 'exec' && <ExecTab place={place} object={object} />}
           {current.id === 'related' && <RelatedTab place={place} object={object} />}

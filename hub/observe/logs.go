@@ -1,0 +1,117 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logquery"
+	"github.com/axle-cd/axle/internal/podlogs"
+	"github.com/axle-cd/axle/internal/telemetry"
+)
+
+// logStores are the types of stores of logs, in the order in which they are looked for.
+var logStores = []telemetry.Type{telemetry.VictoriaLogs, telemetry.Loki}
+
+// ResolveLogs is Resolve for a store of logs of any type.
+func (o *Observer) ResolveLogs(ctx context.Context, ask Ask) (t *Target, err error) {
+	for _, of := range logStores {
+		ask.Type = of
+		var problem error
+		if t, problem = o.Resolve(ctx, ask); problem == nil {
+			return t, nil
+		}
+		if err == nil || errcode.Is(err, errcode.NotFound) {
+			err = problem
+		}
+		if !errcode.Is(problem, errcode.NotFound) {
+			return nil, problem
+		}
+	}
+	return nil, err
+}
+
+// logs is the target as a query sees it.
+func (t *Target) logs() logquery.Store {
+	return logquery.Store{Type: t.Source.Type, Label: t.Source.NamespaceLabel, Everything: t.Namespaces.All, Namespaces: t.Namespaces.Names}
+}
+
+// Logs sends the lines of a query, in the order of their times, and then those that come
+// if it follows. Only lines of namespaces that the caller sees are sent.
+func (t *Target) Logs(ctx context.Context, q logquery.Query, follow bool, send func(podlogs.Batch) error) error {
+	store := t.logs()
+	path, values, err := q.Call(store)
+	if err != nil {
+		return err
+	}
+	var tail string
+	tailed := values
+	if follow {
+		if tail, tailed, err = q.Tail(store); err != nil {
+			return err
+		}
+	}
+	first := podlogs.Batch{}
+	for _, n := range t.Notices {
+		first.Notices = append(first.Notices, podlogs.Notice{Code: "left_out", Text: n})
+	}
+	body, err := t.Get(ctx, path, values)
+	if err != nil {
+		return err
+	}
+	result, err := store.Decode(body)
+	err = errors.Join(err, body.Close())
+	if err != nil {
+		return err
+	}
+	note := func(code, format string, args ...any) {
+		first.Notices = append(first.Notices, podlogs.Notice{Code: code, Text: fmt.Sprintf(format, args...)})
+	}
+	limit := q.Limit
+	if limit == 0 {
+		limit = len(result.Lines) + 1
+	}
+	if result.Left > 0 || len(result.Lines) >= limit {
+		end := "the last"
+		if q.Forward {
+			end = "the first"
+		}
+		note("capped", "%s %d lines are here; ask for a shorter range, or filter, for the others", end, len(result.Lines))
+	}
+	if result.Hidden > 0 {
+		note("left_out", "%d lines of other namespaces are left out: the label of namespaces may be another than %s", result.Hidden, store.Label)
+	}
+	for {
+		n := min(len(result.Lines), 500)
+		first.Lines, result.Lines = result.Lines[:n], result.Lines[n:]
+		if err := send(first); err != nil {
+			return err
+		}
+		if first = (podlogs.Batch{}); len(result.Lines) == 0 {
+			break
+		}
+	}
+	if !follow {
+		return nil
+	}
+	stream, err := t.Get(ctx, tail, tailed)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	var from time.Time
+	if !q.Start.IsZero() {
+		from = q.Start
+	}
+	out := podlogs.NewOutlet()
+	return out.Run(ctx, func(line func(podlogs.Line)) error {
+		return store.Lines(stream, func(l podlogs.Line) error {
+			if store.Seen(l) && !l.Time.Before(from) {
+				line(l)
+			}
+			return ctx.Err()
+		})
+	}, send)
+}

@@ -1,0 +1,201 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// maxNesting bounds a query before it is parsed: the parser calls itself for each bracket.
+const maxNesting = 200
+
+// variable is $name or ${name}; the groups of a regular expression, as $1, are none.
+var variable = regexp.MustCompile(`\$(?:\{([a-zA-Z_][a-zA-Z0-9_]*)\}|([a-zA-Z_][a-zA-Z0-9_]*))`)
+
+func nameIn(match []string) string { return match[1] + match[2] }
+
+// query is one that was parsed, with the variables that its matchers take.
+type query struct {
+	text  string
+	takes []string
+}
+
+// parse checks a query for the names of variables that it may take.
+func parse(text string, names []string) (*query, error) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return nil, errors.New("it is empty")
+	case len(text) > maxQueryLength:
+		return nil, fmt.Errorf("it has %d bytes, at most %d are allowed", len(text), maxQueryLength)
+	case deep(text) > maxNesting:
+		return nil, fmt.Errorf("it is nested more than %d times", maxNesting)
+	}
+	expression, err := parser.ParseExpr(text)
+	if err != nil {
+		return nil, notPromQL(text, err)
+	}
+	q := &query{text: text}
+	err = eachMatcher(expression, func(at string, m *labels.Matcher) error {
+		for _, match := range variable.FindAllStringSubmatch(m.Value, -1) {
+			name := nameIn(match)
+			if !slices.Contains(names, name) {
+				return fmt.Errorf("%s: $%s is no variable%s", at, cut(name, 60), known(names))
+			}
+			if !slices.Contains(q.takes, name) {
+				q.takes = append(q.takes, name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return q, elsewhere(expression, text, names)
+}
+
+func known(names []string) string {
+	if len(names) == 0 {
+		return "; there are none"
+	}
+	return " before it; there are $" + strings.Join(names, ", $")
+}
+
+// deep is how many brackets are open at once, in and out of strings.
+func deep(text string) int {
+	open, most := 0, 0
+	for _, r := range text {
+		switch r {
+		case '(', '[', '{':
+			open++
+			most = max(most, open)
+		case ')', ']', '}':
+			open--
+		}
+	}
+	// Signs before a value nest without brackets.
+	return max(most, longestRun(text))
+}
+
+func longestRun(text string) int {
+	run, most := 0, 0
+	for _, r := range text {
+		switch r {
+		case '-', '+':
+			run++
+			most = max(most, run)
+		case ' ', '\t', '\n':
+		default:
+			run = 0
+		}
+	}
+	return most
+}
+
+// notPromQL is the error of a query that does not parse. The parser does not know variables: one
+// outside of a string is the usual reason.
+func notPromQL(text string, err error) error {
+	var all parser.ParseErrors
+	if !errors.As(err, &all) || len(all) == 0 {
+		return err
+	}
+	first := all[0]
+	at := int(first.PositionRange.Start)
+	if at >= 0 && at < len(text) {
+		// The lexer stops behind the $.
+		for _, from := range []int{at, max(0, at-1)} {
+			if loc := variable.FindStringIndex(text[from:]); loc != nil && loc[0] == 0 {
+				return fmt.Errorf("%s: %s stands outside the value of a matcher; a variable can stand in one alone, as in {pod=\"$pod\"}", position(text, from), cut(text[from:from+loc[1]], 60))
+			}
+		}
+	}
+	return fmt.Errorf("%s: %w", position(text, at), first.Err)
+}
+
+// position is a line and a column, as people count.
+func position(text string, at int) string {
+	at = max(0, min(at, len(text)))
+	before := text[:at]
+	line := strings.Count(before, "\n") + 1
+	return fmt.Sprintf("%d:%d", line, at-strings.LastIndex(before, "\n"))
+}
+
+// eachMatcher calls for the matchers of all selectors.
+func eachMatcher(expression parser.Expr, do func(at string, m *labels.Matcher) error) error {
+	var failed error
+	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+		selector, is := node.(*parser.VectorSelector)
+		if !is || failed != nil {
+			return failed
+		}
+		for _, m := range selector.LabelMatchers {
+			if failed = do(fmt.Sprintf("the matcher of %s", cut(m.Name, 60)), m); failed != nil {
+				return failed
+			}
+		}
+		return nil
+	})
+	return failed
+}
+
+// elsewhere refuses a variable in another string, where it would stay as it is.
+func elsewhere(expression parser.Expr, text string, names []string) error {
+	var failed error
+	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+		literal, is := node.(*parser.StringLiteral)
+		if !is || failed != nil {
+			return failed
+		}
+		for _, match := range variable.FindAllStringSubmatch(literal.Val, -1) {
+			if slices.Contains(names, nameIn(match)) {
+				failed = fmt.Errorf("%s: %s stands in a string that is not the value of a matcher; a variable can stand in one alone", position(text, int(literal.PosRange.Start)), match[0])
+				return failed
+			}
+		}
+		return nil
+	})
+	return failed
+}
+
+// with returns the query with the values of its variables: in a matcher of a regular expression,
+// as text that matches itself. A value is never read as PromQL or as a variable.
+func (q *query) with(values map[string]string) (string, error) {
+	if len(q.takes) == 0 {
+		return q.text, nil
+	}
+	expression, err := parser.ParseExpr(q.text)
+	if err != nil {
+		return "", notPromQL(q.text, err)
+	}
+	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+		selector, is := node.(*parser.VectorSelector)
+		if !is {
+			return nil
+		}
+		for i, m := range selector.LabelMatchers {
+			if !variable.MatchString(m.Value) {
+				continue
+			}
+			pattern := m.Type == labels.MatchRegexp || m.Type == labels.MatchNotRegexp
+			value := variable.ReplaceAllStringFunc(m.Value, func(found string) string {
+				v := values[nameIn(variable.FindStringSubmatch(found))]
+				if pattern {
+					return regexp.QuoteMeta(v)
+				}
+				return v
+			})
+			replaced, failed := labels.NewMatcher(m.Type, m.Name, value)
+			if failed != nil {
+				err = fmt.Errorf("the matcher of %s: %w", cut(m.Name, 60), failed)
+				return err
+			}
+			selector.LabelMatchers[i] = replaced
+		}
+		return nil
+	})
+	return expression.String(), err
+}

@@ -1,0 +1,215 @@
+package logquery
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/axle-cd/axle/internal/bounded"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/podlogs"
+	"github.com/axle-cd/axle/internal/telemetry"
+)
+
+const (
+	// maxElement bounds a line of VictoriaLogs, and a stream of Loki, in bytes.
+	maxElement = 4 << 20
+	// maxHeld bounds what an answer becomes, in bytes.
+	maxHeld = 32 << 20
+)
+
+// Result is an answer, in the order of times.
+type Result struct {
+	Lines []podlogs.Line
+	// Hidden are lines of namespaces that the person does not see: the store did not do
+	// what it was asked. Left did not fit.
+	Hidden, Left int64
+}
+
+// Decode reads an answer. Errors are Unavailable for what is none.
+func (s Store) Decode(from io.Reader) (Result, error) {
+	var r Result
+	held := 0
+	each := func(l podlogs.Line) error {
+		if !s.sees(l.Namespace) {
+			r.Hidden++
+			return nil
+		}
+		if held += len(l.Text) + 128; held > maxHeld || len(r.Lines) >= 2*MaxLimit {
+			r.Left++
+			return nil
+		}
+		r.Lines = append(r.Lines, l)
+		return nil
+	}
+	var err error
+	if s.Type == telemetry.Loki {
+		err = s.streams(from, each)
+	} else {
+		err = s.Lines(from, each)
+	}
+	slices.SortStableFunc(r.Lines, func(a, b podlogs.Line) int { return a.Time.Compare(b.Time) })
+	return r, err
+}
+
+func (s Store) broken(err error) error {
+	if code := errcode.Of(err); code != errcode.Internal {
+		return err
+	}
+	return errcode.New(errcode.Unavailable, "the answer of %s cannot be read: %w", s.Type.Title(), err)
+}
+
+// Lines reads an answer of VictoriaLogs, one object a line, as it comes. It does not leave
+// out lines of other namespaces: Decode and Seen do.
+func (s Store) Lines(from io.Reader, each func(podlogs.Line) error) error {
+	reader := bufio.NewReaderSize(from, 64<<10)
+	for {
+		text, err := readLine(reader)
+		if len(text) > 0 {
+			l, err := s.line(text)
+			if err != nil {
+				return s.broken(err)
+			}
+			if err := each(l); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return s.broken(err)
+		}
+	}
+}
+
+// Seen reports whether a line may be shown.
+func (s Store) Seen(l podlogs.Line) bool { return s.sees(l.Namespace) }
+
+func readLine(from *bufio.Reader) (line []byte, err error) {
+	for {
+		part, more, err := from.ReadLine()
+		if err != nil {
+			return line, err
+		}
+		if len(line)+len(part) > maxElement {
+			return nil, errcode.New(errcode.Unprocessable, "a line of the answer is larger than %d MiB", maxElement>>20)
+		}
+		if line = append(line, part...); !more {
+			return line, nil
+		}
+	}
+}
+
+// line reads one object. A field whose value is no text is none.
+func (s Store) line(text []byte) (podlogs.Line, error) {
+	var fields map[string]any
+	if err := bounded.JSON(text, &fields, 8*maxElement); err != nil {
+		return podlogs.Line{}, err
+	}
+	get := func(name string) string {
+		value, _ := fields[name].(string)
+		return value
+	}
+	at, err := time.Parse(time.RFC3339Nano, get("_time"))
+	if err != nil {
+		if get("_time") != "" {
+			return podlogs.Line{}, errors.New("a time is none")
+		}
+		at = time.Time{}
+	}
+	pod, container := s.names()
+	return made(at, get(s.Label), get(pod), get(container), get("_msg")), nil
+}
+
+func made(at time.Time, namespace, pod, container, text string) podlogs.Line {
+	l := podlogs.Line{Time: at.UTC(), Source: podlogs.Source{Namespace: short(namespace), Pod: short(pod), Container: short(container)}}
+	l.Text, l.Cut = podlogs.Shown(text)
+	return l
+}
+
+// short is the name of an object, which is never longer.
+func short(name string) string {
+	name = podlogs.Clean(name)
+	return name[:min(len(name), 253)]
+}
+
+// streams reads an answer of Loki: {"status", "data": {"resultType": "streams", "result":
+// [{"stream": labels, "values": [["nanoseconds", "line"]]}]}}.
+func (s Store) streams(from io.Reader, each func(podlogs.Line) error) error {
+	d := json.NewDecoder(from)
+	type stream struct {
+		Stream map[string]string
+		Values [][]json.RawMessage
+	}
+	known := false
+	var walk func(path string) error
+	walk = func(path string) error {
+		if path == "/data/result" {
+			if token, err := d.Token(); err != nil || token != json.Delim('[') {
+				return errors.Join(err, errors.New("its result is no list"))
+			}
+			for d.More() {
+				var raw json.RawMessage
+				if err := d.Decode(&raw); err != nil {
+					return err
+				}
+				var one stream
+				if err := bounded.JSON(raw, &one, maxHeld*4); err != nil {
+					return err
+				}
+				pod, container := s.names()
+				for _, v := range one.Values {
+					var stamp, text string
+					if len(v) < 2 || json.Unmarshal(v[0], &stamp) != nil || json.Unmarshal(v[1], &text) != nil {
+						return errors.New("a line has another form")
+					}
+					nanos, err := strconv.ParseInt(stamp, 10, 64)
+					if err != nil {
+						return errors.New("a time is none")
+					}
+					if err := each(made(time.Unix(0, nanos), one.Stream[s.Label], one.Stream[pod], one.Stream[container], text)); err != nil {
+						return err
+					}
+				}
+			}
+			_, err := d.Token()
+			return err
+		}
+		if path == "" || path == "/data" {
+			if token, err := d.Token(); err != nil || token != json.Delim('{') {
+				return errors.Join(err, errors.New("it is no object"))
+			}
+			for d.More() {
+				key, err := d.Token()
+				if err != nil {
+					return err
+				}
+				name, _ := key.(string)
+				if err := walk(path + "/" + name); err != nil {
+					return err
+				}
+			}
+			_, err := d.Token()
+			return err
+		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return err
+		}
+		if path == "/data/resultType" {
+			if known = string(raw) == `"streams"`; !known {
+				return errors.New("it has no lines but other results")
+			}
+		}
+		return nil
+	}
+	if err := walk(""); err != nil {
+		return s.broken(err)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import { isolated, looksOf, noColours, type Series } from './series'
+import { ticksOf } from './times'
+import { stepsOf, type Unit, valueOf } from './units'
+
+// The part that loads with the first graph.
+
+export interface PlotInput {
+  series: Series
+  unit: Unit
+  // Graphs of one group share the crosshair.
+  group?: string | undefined
+  height: number
+  // Names of the lines that are not drawn.
+  hidden: ReadonlySet<string>
+  // The index of the time below the crosshair; undefined when there is none.
+  onCursor: (index: number | undefined) => void
+  onZoom: (from: number, to: number) => void
+}
+
+export interface PlotHandle {
+  // Draws other data of the same lines, or other lines.
+  draw: (series: Series, unit: Unit) => void
+  hide: (names: ReadonlySet<string>) => void
+  // Moves the crosshair, by keyboard.
+  point: (index: number | undefined) => void
+  // The range that Enter zooms to; undefined for none.
+  select: (range: [number, number] | undefined) => void
+  destroy: () => void
+}
+
+const style = () => getComputedStyle(document.documentElement)
+const token = (name: string) => style().getPropertyValue(name).trim()
+
+// Only the crosshair is shared: who zooms one graph zooms the page, by its address.
+const shared = (type: string) => type === 'mousemove' || type === 'mouseleave'
+
+function optionsOf(input: PlotInput, width: number): uPlot.Options {
+  const { series, unit, group, height } = input
+  const axis = { stroke: () => token('--muted'), font: '11px "Inter Variable", system-ui, sans-serif', ticks: { stroke: () => token('--hairline'), width: 1, size: 4 }, grid: { stroke: () => token('--hairline'), width: 1 } }
+  return {
+    width,
+    height,
+    legend: { show: false },
+    padding: [8, 8, 0, 0],
+    scales: {
+      x: { time: true },
+      // From zero, unless something is below it: half of a bar must look like half.
+      y: { range: (_u, low, high) => (low === null || high === null ? [0, 1] : uPlot.rangeNum(Math.min(0, low), high === 0 && low === 0 ? 1 : Math.max(0, high), 0.1, true)) },
+    },
+    axes: [
+      { ...axis, size: 28, space: 64, values: (_u, splits, _i, _s, increment) => ticksOf(splits, increment) },
+      { ...axis, size: 72, space: 32, incrs: stepsOf(unit), values: (_u, splits) => splits.map((v) => valueOf(v, unit)) },
+    ],
+    cursor: {
+      y: false,
+      points: { size: 6 },
+      drag: { x: true, y: false, setScale: false, dist: 6 },
+      ...(group ? { sync: { key: group, scales: ['x', null], filters: { pub: shared, sub: shared } } } : {}),
+    },
+    series: [
+      {},
+      ...series.lines.map((line, n) => {
+        const { dash } = looksOf(n, noColours())
+        return {
+          label: line.name,
+          show: !input.hidden.has(line.name),
+          stroke: () => token(looksOf(n, false).token),
+          width: 1.5,
+          dash,
+          spanGaps: false,
+          points: { show: false, size: 4, filter: (u: uPlot, i: number) => isolated(u.data[i]!) },
+        }
+      }),
+    ],
+    hooks: {
+      setCursor: [(u) => input.onCursor(u.cursor.idx ?? undefined)],
+      setSelect: [
+        (u) => {
+          if (u.select.width < 1) return
+          const from = u.posToVal(u.select.left, 'x')
+          const to = u.posToVal(u.select.left + u.select.width, 'x')
+          u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+          input.onZoom(from, to)
+        },
+      ],
+    },
+  }
+}
+
+const dataOf = (series: Series): uPlot.AlignedData => [series.times, ...series.lines.map((l) => l.values)]
+const linesOf = (series: Series) => series.lines.map((l) => l.name).join('\n')
+
+export function mountPlot(host: HTMLElement, first: PlotInput): PlotHandle {
+  let input = first
+  const width = () => Math.max(160, host.clientWidth)
+  let plot = new uPlot(optionsOf(input, width()), dataOf(input.series), host)
+  const again = () => {
+    plot.destroy()
+    plot = new uPlot(optionsOf(input, width()), dataOf(input.series), host)
+  }
+  // The tokens of the other theme are read while it draws; dashes are set once.
+  const themes = new MutationObserver(() => plot.redraw(false, false))
+  themes.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] })
+  const scheme = matchMedia('(prefers-color-scheme: light)')
+  const contrast = matchMedia('(forced-colors: active)')
+  scheme.addEventListener('change', again)
+  contrast.addEventListener('change', again)
+  const sizes = new ResizeObserver(() => {
+    if (host.clientWidth > 0 && width() !== plot.width) plot.setSize({ width: width(), height: input.height })
+  })
+  sizes.observe(host)
+  return {
+    draw: (series, unit) => {
+      const same = unit === input.unit && linesOf(series) === linesOf(input.series)
+      input = { ...input, series, unit }
+      if (same) plot.setData(dataOf(series))
+      else again()
+    },
+    hide: (names) => {
+      input = { ...input, hidden: names }
+      plot.batch(() => input.series.lines.forEach((line, n) => plot.setSeries(n + 1, { show: !names.has(line.name) })))
+    },
+    point: (index) => {
+      if (index === undefined) plot.setCursor({ left: -10, top: -10 })
+      else plot.setCursor({ left: plot.valToPos(input.series.times[index]!, 'x'), top: plot.over.clientHeight / 2 })
+    },
+    select: (range) => {
+      const [from, to] = range ? [plot.valToPos(range[0], 'x'), plot.valToPos(range[1], 'x')] : [0, 0]
+      plot.setSelect({ left: Math.min(from, to), top: 0, width: Math.abs(to - from), height: range ? plot.over.clientHeight : 0 }, false)
+    },
+    destroy: () => {
+      themes.disconnect()
+      sizes.disconnect()
+      scheme.removeEventListener('change', again)
+      contrast.removeEventListener('change', again)
+      plot.destroy()
+    },
+  }
+}
