@@ -23,6 +23,7 @@ import (
 	"github.com/axle-cd/axle/cli/hub"
 	"github.com/axle-cd/axle/cli/install"
 	"github.com/axle-cd/axle/cli/login"
+	"github.com/axle-cd/axle/cli/metrics"
 	"github.com/axle-cd/axle/cli/notifications"
 	"github.com/axle-cd/axle/cli/operations"
 	"github.com/axle-cd/axle/cli/output"
@@ -58,7 +59,7 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return exitcode.Usage(suggest.Flag(c, err)) })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.ContextName, "context", "", "name of the logged-in hub to use (env AXLE_CONTEXT)")
-	flags.StringVarP(&a.Output, "output", "o", "table", "output format: table, wide, json, yaml, name, jsonpath=TEMPLATE or go-template=TEMPLATE")
+	flags.StringVarP(&a.Output, "output", "o", "table", "output format: table, wide, json, yaml, csv, name, jsonpath=TEMPLATE or go-template=TEMPLATE")
 	flags.BoolVar(&a.NoHeaders, "no-headers", false, "print tables without their titles")
 	flags.StringVar(&a.HubURL, "hub", "", "URL of the hub, instead of a context (env AXLE_HUB_URL)")
 	flags.StringVar(&a.TokenFile, "token-file", "", "file with the API token, instead of a context's (env AXLE_TOKEN_FILE, or AXLE_TOKEN)")
@@ -66,7 +67,7 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	flags.BoolVarP(&a.Quiet, "quiet", "q", false, "print only names or IDs, and no progress")
 	root.AddCommand(
 		login.Command(a), login.Logout(a), login.Contexts(a), login.WhoAmI(a), version(a), completionCommand(a, root),
-		clusters.Command(a), repos.Command(a), services.Command(a), services.GlobalServices(a), rollouts.Command(a), operations.Command(a), services.Namespaces(a), access.Projects(a), notifications.Command(a), repos.Webhooks(a), values.ServiceContexts(a), values.Outputs(a), values.Backends(a), clusters.Agents(a), access.Tokens(a), access.ServiceAccounts(a), access.Federation(a), audit.Command(a), access.Users(a), access.Groups(a), access.Auth(a), login.Sessions(a), access.Providers(a), hub.Command(a), audit.Events(a), apply.Command(a), clusters.Kubectl(a), clusters.Logs(a), docs(),
+		clusters.Command(a), repos.Command(a), services.Command(a), services.GlobalServices(a), rollouts.Command(a), operations.Command(a), metrics.Command(a), services.Namespaces(a), access.Projects(a), notifications.Command(a), repos.Webhooks(a), values.ServiceContexts(a), values.Outputs(a), values.Backends(a), clusters.Agents(a), access.Tokens(a), access.ServiceAccounts(a), access.Federation(a), audit.Command(a), access.Users(a), access.Groups(a), access.Auth(a), login.Sessions(a), access.Providers(a), hub.Command(a), audit.Events(a), apply.Command(a), clusters.Kubectl(a), clusters.Logs(a), docs(),
 	)
 	root.AddCommand(install.Command(a, runner(a)), install.Upgrade(a), install.Preflight(a), install.Uninstall(a), up.Command(a, runner(a)), up.Down(a, runner(a)))
 	root.AddCommand(

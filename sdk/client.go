@@ -74,6 +74,7 @@ type Client struct {
 	ApplicationClients hubv1connect.ApplicationClientsClient
 
 	typed
+	observed
 
 	// URL is that of the hub, without a slash at the end.
 	URL string
@@ -140,7 +141,7 @@ func New(c Config) (*Client, error) {
 		Fleet:               hubv1connect.NewFleetClient(httpClient, base, options...),
 		ApplicationClients:  hubv1connect.NewApplicationClientsClient(httpClient, base, options...),
 
-		typed: newTyped(httpClient, base, options...),
+		typed: newTyped(httpClient, base, options...), observed: newObserved(httpClient, base, options...),
 
 		URL: base, transport: transport, http: httpClient, options: options,
 	}, nil

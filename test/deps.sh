@@ -17,6 +17,9 @@ command -v victoria-metrics >/dev/null || missing+=(victoria-metrics)
 command -v rpm >/dev/null || missing+=(rpm) # packages are installed, on a machine of their own
 [ -x /usr/lib/systemd/systemd ] || missing+=(systemd)
 command -v nsenter >/dev/null || missing+=(util-linux)
+for tool in prometheus victoria-metrics; do # metrics of clusters
+	command -v "$tool" >/dev/null || missing+=("$tool")
+done
 command -v gcc >/dev/null || missing+=(gcc libc6-dev)
 if ! command -v postgres >/dev/null && ! compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then
 	missing+=(postgresql)

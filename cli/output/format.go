@@ -22,23 +22,24 @@ const (
 	JSON       = "json"
 	YAML       = "yaml"
 	Name       = "name"
+	CSV        = "csv"
 	JSONPath   = "jsonpath="
 	GoTemplate = "go-template="
 )
 
 // Formats are the formats in the order in which help names them.
-var Formats = []string{Table, WideTable, JSON, YAML, Name, JSONPath, GoTemplate}
+var Formats = []string{Table, WideTable, JSON, YAML, CSV, Name, JSONPath, GoTemplate}
 
 // Human reports whether a format is for people.
 func Human(format string) bool { return format == Table || format == WideTable }
 
 // Data reports whether a format shows the whole value, for programs.
-func Data(format string) bool { return !Human(format) && format != Name }
+func Data(format string) bool { return !Human(format) && format != Name && format != CSV }
 
 // Check returns why a format cannot be used, or nil. A template is parsed, so
 // that a mistake in it is found before anything is done.
 func Check(format string) error {
-	if Human(format) || format == Name || format == JSON || format == YAML {
+	if Human(format) || format == Name || format == CSV || format == JSON || format == YAML {
 		return nil
 	}
 	_, err := templateOf(format)
@@ -104,7 +105,7 @@ func templateOf(format string) (filler, error) {
 		}
 		return parsed, nil
 	}
-	return nil, fmt.Errorf("-o %s is not table, wide, json, yaml, name, jsonpath=TEMPLATE or go-template=TEMPLATE", format)
+	return nil, fmt.Errorf("-o %s is not table, wide, json, yaml, csv, name, jsonpath=TEMPLATE or go-template=TEMPLATE", format)
 }
 
 // relaxed adds what kubectl also lets its users leave out: the braces, and the

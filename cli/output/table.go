@@ -1,6 +1,7 @@
 package output
 
 import (
+	"encoding/csv"
 	"fmt"
 	"io"
 	"os"
@@ -64,6 +65,8 @@ func List[T any](p Printer, items []T, name func(T) string, columns []Column[T])
 			}
 		}
 		return nil
+	case p.Format == CSV:
+		return separated(p, items, columns)
 	case Human(p.Format):
 		if len(items) == 0 {
 			_, err := fmt.Fprintln(p.Err, "nothing found")
@@ -79,12 +82,37 @@ func List[T any](p Printer, items []T, name func(T) string, columns []Column[T])
 	return Write(p.Out, p.Format, values)
 }
 
+// separated writes all columns of a table as CSV, also the wide ones.
+func separated[T any](p Printer, items []T, columns []Column[T]) error {
+	w, row := csv.NewWriter(p.Out), make([]string, len(columns))
+	if !p.NoHeaders {
+		for i, c := range columns {
+			row[i] = c.Title
+		}
+		if err := w.Write(row); err != nil {
+			return err
+		}
+	}
+	for _, item := range items {
+		for i, c := range columns {
+			row[i] = OneLine(c.Text(item))
+		}
+		if err := w.Write(row); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
 // One writes one item. A table shows its fields as lines.
 func One[T any](p Printer, item T, name func(T) string, lines []Column[T]) error {
 	switch {
 	case p.names():
 		_, err := fmt.Fprintln(p.Out, name(item))
 		return err
+	case p.Format == CSV:
+		return separated(p, []T{item}, lines)
 	case Human(p.Format):
 		w := tabwriter.NewWriter(p.Out, 0, 4, 2, ' ', 0)
 		for _, l := range shown(p, lines) {

@@ -102,6 +102,7 @@ var harmless = []struct {
 	{[]string{"Clusters/ReplaceMachine"}, []string{"machine", "uid"}, "a machine of a cluster that the caller may change, as that cluster's own management cluster reported it"},
 	{[]string{"Clusters/GetTemplateVariables"}, []string{"template"}, "names what an administrator registered; its variables are for whoever may create something"},
 	{[]string{"Clusters/Readiness"}, []string{"to"}, "a version that the agent compares with; nothing is stored"},
+	{[]string{"Dashboards/Draw"}, []string{"source", "dashboard.*", "variables", "graphs", "start_micros", "end_micros", "step_micros"}, "which metrics of that cluster: each query is limited to the namespaces that the cluster lets the caller see, and nothing is stored"},
 	{[]string{"Clusters/Move"}, []string{"plan", "confirm"}, "changes nothing, or allows what the move of the cluster does, which its writer may do anyway"},
 	{[]string{"Access/CanI"}, []string{"action", "place.*"}, "answers about the caller; what is not to be seen is answered as if it were not there"},
 	{[]string{"Logins/", "Sessions/Setup", "Federation/Exchange"}, []string{"client", "code", "verifier", "device_code", "setup_token", "email", "grant_type", "subject_token", "subject_token_type", "trust"}, "proves who calls, or gives nothing"},

@@ -25,6 +25,7 @@ var (
 		hubv1connect.ClusterAlertsListProcedure:    identity.ActionRead,
 		hubv1connect.ClusterAlertsWorstProcedure:   identity.ActionRead,
 		hubv1connect.ClusterAlertsLinksProcedure:   identity.ActionRead,
+		hubv1connect.DashboardsDrawProcedure:       identity.ActionRead,
 	}
 	observeScopes = map[string]finder{
 		hubv1connect.ObservabilitySourcesProcedure: ofUsedCluster,
@@ -35,6 +36,7 @@ var (
 		hubv1connect.ClusterAlertsListProcedure:    ofUsedCluster,
 		hubv1connect.ClusterAlertsWorstProcedure:   anywhere,
 		hubv1connect.ClusterAlertsLinksProcedure:   ofUsedCluster,
+		hubv1connect.DashboardsDrawProcedure:       ofUsedCluster,
 	}
 )
 
@@ -48,6 +50,7 @@ func (s *Server) registerObserve(mux routes.Adder, records *recorder) {
 	mux.Handle(handle[hubv1connect.ObservabilityHandler](s, records, hubv1connect.NewObservabilityHandler, api))
 	mux.Handle(handle[hubv1connect.MetricsHandler](s, records, hubv1connect.NewMetricsHandler, api))
 	mux.Handle(handle[hubv1connect.ClusterAlertsHandler](s, records, hubv1connect.NewClusterAlertsHandler, &observeapi.Alerts{API: api, Reachable: s.reachable}))
+	mux.Handle(handle[hubv1connect.DashboardsHandler](s, records, hubv1connect.NewDashboardsHandler, api))
 }
 
 // reachable are the clusters of a project, or of all, that the caller may read and that have a

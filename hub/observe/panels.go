@@ -21,6 +21,8 @@ type PanelsQuery struct {
 	Level string
 	// Namespace and Name are those of the object, empty for a cluster.
 	Namespace, Name string
+	// Workloads are those of a service; empty is all pods of the namespace.
+	Workloads []string
 	// Start is an hour before the end when it is zero; End and Step are as in MetricQuery.
 	Start, End time.Time
 	Step       time.Duration
@@ -127,13 +129,37 @@ func (q PanelsQuery) podsOf() (string, error) {
 	if !rule.Label.Valid(q.Namespace) || !rule.Name.Valid(q.Name) {
 		return "", errcode.New(errcode.Invalid, "namespace and name: %.80q and %.80q do not name a %s", q.Namespace, q.Name, q.Level)
 	}
-	name := regexp.QuoteMeta(q.Name)
-	if q.Level != levelPod {
-		// A Deployment's pods end with two parts, those of others with one.
-		name += "(-[a-z0-9]+){1,2}"
+	inside, names := `namespace="`+q.Namespace+`"`, []string{q.Name}
+	if q.Level == levelService {
+		names = q.Workloads
 	}
-	return `namespace="` + q.Namespace + `",pod=~"` + strings.ReplaceAll(name, `\`, `\\`) + `"`, nil
+	if len(names) > maxWorkloads {
+		return "", errcode.New(errcode.Invalid, "workloads: %d are named; at most %d are drawn together", len(names), maxWorkloads)
+	}
+	if len(names) == 0 {
+		return inside, nil
+	}
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		if !rule.Name.Valid(name) {
+			return "", errcode.New(errcode.Invalid, "workloads: %.80q is no name of a workload", name)
+		}
+		quoted[i] = regexp.QuoteMeta(name)
+	}
+	pattern := strings.Join(quoted, "|")
+	if q.Level != levelPod {
+		pattern = "(" + pattern + ")" + suffix
+	}
+	return inside + `,pod=~"` + strings.ReplaceAll(pattern, `\`, `\\`) + `"`, nil
 }
+
+// maxWorkloads is how many workloads of a service are drawn together.
+const maxWorkloads = 100
+
+// suffix is what controllers add to the name of a workload for its pods: a number
+// (StatefulSet), or five characters, with a hash (Deployment) or a time (CronJob) before them.
+// The characters make no words, so that the pods of web-api are not those of web.
+const suffix = `(-[0-9]+|(-[bcdf-hj-np-tv-xz2456789]{6,10}|-[0-9]{8,})?-[bcdf-hj-np-tv-xz2456789]{5})`
 
 // panelsAtOnce are the queries of one board that are asked at once.
 const panelsAtOnce = 4

@@ -18,6 +18,7 @@ var secretless = map[string]string{
 	"agent/clusterapi":   "everything by internal/kubeapply",
 	"agent/doctor":       "reviews of its own rights",
 	"agent/kube":         "namespaces",
+	"agent/observe":      "reviews of the caller's rights",
 	"agent/readiness":    "reviews of the caller's rights",
 	"agent/upgrade":      "the agent's Deployment, and ConfigMaps",
 	"hub/config/backend": "requests to clouds, to no API server",

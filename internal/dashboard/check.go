@@ -41,10 +41,7 @@ func Check(d *v1alpha1.DashboardSpec) error {
 			all = append(all, err)
 		}
 	}
-	problem(atMost("timeslices", len(d.Timeslices), maxTimeslices))
-	problem(atMost("labels", len(d.Labels), maxVariables))
-	problem(atMost("graphs", len(d.Graphs), maxGraphs))
-	problem(texts(maxText, d.Name, d.Description))
+	problem(bounded(d))
 	for _, t := range append([]string{d.DefaultTime}, d.Timeslices...) {
 		if _, err := Slice(t); t != "" && err != nil {
 			problem(err)
@@ -57,16 +54,13 @@ func Check(d *v1alpha1.DashboardSpec) error {
 	}
 	for i, g := range d.Graphs[:min(len(d.Graphs), maxGraphs)] {
 		at := graphName(i, g)
-		problem(texts(maxText, g.Name))
 		if !slices.Contains(formats, g.Format) {
 			problem(fmt.Errorf("%s: the format %q is none of bytes, percent, none", at, g.Format))
 		}
 		if len(g.Queries) == 0 {
 			problem(fmt.Errorf("%s: there are no queries", at))
 		}
-		problem(atMost(at+": queries", len(g.Queries), maxQueries))
 		for n, q := range g.Queries[:min(len(g.Queries), maxQueries)] {
-			problem(texts(maxText, q.Legend, q.LegendFormat))
 			if _, err := parse(q.Query, names); err != nil {
 				problem(fmt.Errorf("%s, query %d: %w", at, n+1, err))
 			}
@@ -79,6 +73,24 @@ func Check(d *v1alpha1.DashboardSpec) error {
 		return nil
 	}
 	return errcode.New(errcode.Invalid, "%w", errors.Join(all...))
+}
+
+// bounded returns what is too much of a dashboard, for one that no API server has checked.
+func bounded(d *v1alpha1.DashboardSpec) error {
+	all := []error{
+		atMost("timeslices", len(d.Timeslices), maxTimeslices), atMost("labels", len(d.Labels), maxVariables), atMost("graphs", len(d.Graphs), maxGraphs),
+		texts(maxText, d.Name, d.Description),
+	}
+	for i, l := range d.Labels {
+		all = append(all, atMost(fmt.Sprintf("label %d: values", i+1), len(l.Values), maxValues), texts(maxText, l.Values...))
+	}
+	for i, g := range d.Graphs {
+		all = append(all, atMost(graphName(i, g)+": queries", len(g.Queries), maxQueries), texts(maxText, g.Name))
+		for _, q := range g.Queries {
+			all = append(all, texts(maxText, q.Legend, q.LegendFormat))
+		}
+	}
+	return errors.Join(all...)
 }
 
 // graphName names a graph as people count.
@@ -101,7 +113,7 @@ func checkVariable(i int, l v1alpha1.DashboardLabel, before []string) error {
 	case l.Query != nil && len(l.Values) > 0:
 		return fmt.Errorf("%s: it has values and a query; one of them is enough", at)
 	case l.Query == nil:
-		return errors.Join(atMost(at+": values", len(l.Values), maxValues), texts(maxText, l.Values...))
+		return nil
 	case l.Query.Label == "":
 		return fmt.Errorf("%s: its query has no label, the one of the series that has the values", at)
 	}

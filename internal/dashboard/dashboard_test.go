@@ -44,7 +44,7 @@ func TestWhatIsWrongIsNamedByGraphAndPosition(t *testing.T) {
 		"a variable as a metric":  {v1alpha1.DashboardSpec{Labels: []v1alpha1.DashboardLabel{pods}, Graphs: []v1alpha1.DashboardGraph{graph("", "sum($pod)")}}, "1:5: $pod stands outside"},
 		"a variable as a label":   {v1alpha1.DashboardSpec{Labels: []v1alpha1.DashboardLabel{pods}, Graphs: []v1alpha1.DashboardGraph{graph("", `x{${pod}="a"}`)}}, "1:3: ${pod} stands outside"},
 		"a variable in a string":  {v1alpha1.DashboardSpec{Labels: []v1alpha1.DashboardLabel{pods}, Graphs: []v1alpha1.DashboardGraph{graph("", `label_replace(x, "a", "$pod", "b", "(.*)")`)}}, "1:23: $pod stands in a string that is not"},
-		"an unknown variable":     {v1alpha1.DashboardSpec{Labels: []v1alpha1.DashboardLabel{pods}, Graphs: []v1alpha1.DashboardGraph{graph("", `x{node="$node"}`)}}, "the matcher of node: $node is no variable before it; there are $pod"},
+		"an unknown variable":     {v1alpha1.DashboardSpec{Labels: []v1alpha1.DashboardLabel{pods}, Graphs: []v1alpha1.DashboardGraph{graph("", `x{node="$node"}`)}}, "the matcher of node: $node is no variable that it may take, which are $pod"},
 		"a later variable":        {v1alpha1.DashboardSpec{Labels: []v1alpha1.DashboardLabel{{Name: "a", Query: &v1alpha1.DashboardLabelQuery{Query: `x{pod="$pod"}`, Label: "a"}}, pods}}, "label 1 (a), query: the matcher of pod: $pod is no variable; there are none"},
 		"a name twice":            {v1alpha1.DashboardSpec{Labels: []v1alpha1.DashboardLabel{pods, pods}}, "label 2 (pod): the name stands twice"},
 		"a name with a sign":      {v1alpha1.DashboardSpec{Labels: []v1alpha1.DashboardLabel{{Name: `a"}`, Values: []string{"x"}}}}, `label 1: the name "a\"}" has other than letters`},
@@ -218,6 +218,31 @@ func TestDrawingFindsVariablesAndGraphs(t *testing.T) {
 		if _, err := Draw(t.Context(), d, c, p); errcode.Of(err) != errcode.Invalid {
 			t.Errorf("%+v: %v", c, err)
 		}
+	}
+}
+
+// One graph that cannot be asked does not take the others with it.
+func TestAFaultIsThatOfItsGraph(t *testing.T) {
+	d := &v1alpha1.DashboardSpec{
+		Labels: []v1alpha1.DashboardLabel{{Name: "a", Query: &v1alpha1.DashboardLabelQuery{Query: "sum(", Label: "l"}}, {Name: "b"}},
+		Graphs: []v1alpha1.DashboardGraph{graph("broken", "rate(x[$a])"), graph("empty", ""), graph("b", `x{a="$b"}`), graph("good", "up")},
+	}
+	p := &played{answer: func(string) (*Answer, error) { return &Answer{Series: []Series{series("l", "1")}}, nil }}
+	got, err := Draw(t.Context(), d, Choice{}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"1:8: $a stands outside", "it is empty", "$b has no value: there are none to choose from", ""} {
+		if m := got.Graphs[i].Message; !strings.Contains(m, want) || (want == "") != (m == "") {
+			t.Errorf("graph %d: %q, want %q", i+1, m, want)
+		}
+	}
+	if !strings.Contains(got.Variables[0].Message, "1:5: ") || len(p.asked) != 1 {
+		t.Errorf("%+v, asked %q", got.Variables, p.asked)
+	}
+	d.Graphs = make([]v1alpha1.DashboardGraph, 200)
+	if _, err := Draw(t.Context(), d, Choice{}, p); errcode.Of(err) != errcode.Invalid || !strings.Contains(err.Error(), "at most 100 are drawn") {
+		t.Errorf("200 graphs: %v", err)
 	}
 }
 

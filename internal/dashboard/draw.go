@@ -89,12 +89,12 @@ type Choice struct {
 	Graphs []int
 }
 
-// Draw asks for the values of the variables and for the graphs of a dashboard that Check has
-// passed. What fails is a message in its place: the rest is drawn. An error is that of the choice, or
-// of a caller who has gone.
+// Draw asks for the values of the variables and for the graphs of a dashboard. What fails, also by
+// a fault that Check finds, is a message in its place: the rest is drawn. An error is that of the
+// choice, of what is too much, or of a caller who has gone.
 func Draw(ctx context.Context, d *v1alpha1.DashboardSpec, c Choice, q Querier) (*Drawing, error) {
-	if err := Check(d); err != nil {
-		return nil, err
+	if err := bounded(d); err != nil {
+		return nil, errcode.New(errcode.Invalid, "%w", err)
 	}
 	chosen, err := c.of(d)
 	if err != nil {
@@ -104,7 +104,7 @@ func Draw(ctx context.Context, d *v1alpha1.DashboardSpec, c Choice, q Querier) (
 	values, empty := map[string]string{}, map[string]string{}
 	for _, v := range drawing.Variables {
 		if v.Value == "" {
-			empty[v.Name] = cmp.Or(v.Message, "it has no value")
+			empty[v.Name] = cmp.Or(v.Message, "there are none to choose from")
 		}
 		values[v.Name] = v.Value
 	}

@@ -62,7 +62,7 @@ func known(names []string) string {
 	if len(names) == 0 {
 		return "; there are none"
 	}
-	return " before it; there are $" + strings.Join(names, ", $")
+	return " that it may take, which are $" + strings.Join(names, ", $")
 }
 
 // deep is how many brackets are open at once, in and out of strings.

@@ -87,8 +87,13 @@ type fieldSchema struct {
 	} `json:"x-kubernetes-validations"`
 }
 
-// sorted returns the names of an object's fields.
-func (s *fieldSchema) sorted() []string { return slices.Sorted(maps.Keys(s.Properties)) }
+// sorted returns the names of an object's fields; a kind that nobody reports about has no status.
+func (s *fieldSchema) sorted() []string {
+	if s == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(s.Properties))
+}
 
 // walk calls visit for every field below s, with its path from there.
 func (s *fieldSchema) walk(path string, visit func(path string, field *fieldSchema, required bool)) {

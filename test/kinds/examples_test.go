@@ -233,7 +233,9 @@ func TestTypesKeepExamples(t *testing.T) {
 		for _, left := range variants {
 			f := &filler{t: t, left: left, has: map[string]bool{}}
 			object := map[string]any{"apiVersion": d.api(), "kind": d.kind(), "metadata": map[string]any{"name": "all"}}
-			object["status"] = f.fill("status", "status", d.root().Properties["status"])
+			if status := d.root().Properties["status"]; status != nil {
+				object["status"] = f.fill("status", "status", status)
+			}
 			if spec := d.root().Properties["spec"]; spec != nil {
 				object["spec"] = f.fill("spec", "spec", spec)
 			}

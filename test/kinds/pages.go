@@ -87,8 +87,12 @@ func page(d *definition, example string) string {
 		})
 		rules(&b, d)
 	}
+	status := d.root().Properties["status"]
+	if status == nil {
+		return b.String()
+	}
 	b.WriteString("\n## Status\n\n| field | type | meaning |\n|---|---|---|\n")
-	rows(&b, "status", d.root().Properties["status"], func(path string, field *fieldSchema, _ bool) string {
+	rows(&b, "status", status, func(path string, field *fieldSchema, _ bool) string {
 		return fmt.Sprintf("| `%s` | %s | %s |\n", path, typeOf(field), meaning(field))
 	})
 	return b.String()

@@ -1019,12 +1019,15 @@ type MetricPanelsRequest struct {
 	Level string `protobuf:"bytes,3,opt,name=level,proto3" json:"level,omitempty"`
 	// Namespace of the object; empty for a cluster.
 	Namespace string `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Name of the workload, pod or Service; empty for a cluster.
+	// Name of the workload, pod or service; empty for a cluster.
 	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
 	// Range as in QueryMetricsRequest; a start of 0 is an hour before the end.
-	StartMicros   int64 `protobuf:"varint,6,opt,name=start_micros,json=startMicros,proto3" json:"start_micros,omitempty"`
-	EndMicros     int64 `protobuf:"varint,7,opt,name=end_micros,json=endMicros,proto3" json:"end_micros,omitempty"`
-	StepMicros    int64 `protobuf:"varint,8,opt,name=step_micros,json=stepMicros,proto3" json:"step_micros,omitempty"`
+	StartMicros int64 `protobuf:"varint,6,opt,name=start_micros,json=startMicros,proto3" json:"start_micros,omitempty"`
+	EndMicros   int64 `protobuf:"varint,7,opt,name=end_micros,json=endMicros,proto3" json:"end_micros,omitempty"`
+	StepMicros  int64 `protobuf:"varint,8,opt,name=step_micros,json=stepMicros,proto3" json:"step_micros,omitempty"`
+	// Names of the workloads of a service in the namespace; empty is all pods of the
+	// namespace.
+	Workloads     []string `protobuf:"bytes,9,rep,name=workloads,proto3" json:"workloads,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1113,6 +1116,13 @@ func (x *MetricPanelsRequest) GetStepMicros() int64 {
 		return x.StepMicros
 	}
 	return 0
+}
+
+func (x *MetricPanelsRequest) GetWorkloads() []string {
+	if x != nil {
+		return x.Workloads
+	}
+	return nil
 }
 
 type MetricPanelsResponse struct {
@@ -1515,7 +1525,7 @@ const file_hub_v1_observe_proto_rawDesc = "" +
 	"end_micros\x18\x06 \x01(\x03R\tendMicros\"M\n" +
 	"\x19MetricLabelValuesResponse\x12\x16\n" +
 	"\x06values\x18\x01 \x03(\tR\x06values\x12\x18\n" +
-	"\anotices\x18\x02 \x03(\tR\anotices\"\xf2\x01\n" +
+	"\anotices\x18\x02 \x03(\tR\anotices\"\x90\x02\n" +
 	"\x13MetricPanelsRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x14\n" +
@@ -1526,7 +1536,8 @@ const file_hub_v1_observe_proto_rawDesc = "" +
 	"\n" +
 	"end_micros\x18\a \x01(\x03R\tendMicros\x12\x1f\n" +
 	"\vstep_micros\x18\b \x01(\x03R\n" +
-	"stepMicros\"\xfc\x02\n" +
+	"stepMicros\x12\x1c\n" +
+	"\tworkloads\x18\t \x03(\tR\tworkloads\"\xfc\x02\n" +
 	"\x14MetricPanelsResponse\x120\n" +
 	"\x06panels\x18\x01 \x03(\v2\x18.axle.hub.v1.MetricPanelR\x06panels\x128\n" +
 	"\x06source\x18\x02 \x01(\v2 .axle.hub.v1.ObservabilitySourceR\x06source\x12D\n" +

@@ -20,6 +20,7 @@ import (
 	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/internal/telemetry"
 )
 
@@ -51,7 +52,7 @@ func (a *API) Ask(ctx context.Context, peer connect.Peer, cluster, source string
 func (a *API) Sources(ctx context.Context, r *connect.Request[hubv1.ObservabilitySourcesRequest]) (*connect.Response[hubv1.ObservabilitySourcesResponse], error) {
 	of := telemetry.Type(r.Msg.GetType())
 	if of != "" && of.Title() == "" {
-		return nil, errcode.New(errcode.Invalid, "type: %.40q is not prometheus, alertmanager, victorialogs or loki", of)
+		return nil, errcode.New(errcode.Invalid, "type: %.40q is not %s", of, rule.Or(rule.TelemetryTypes))
 	}
 	ask, err := a.Ask(ctx, r.Peer(), r.Msg.GetCluster(), "", of)
 	if err != nil {

@@ -18,7 +18,7 @@ func (a *API) Panels(ctx context.Context, r *connect.Request[hubv1.MetricPanelsR
 	}
 	m := r.Msg
 	board, err := target.Panels(ctx, observe.PanelsQuery{
-		Level: m.GetLevel(), Namespace: m.GetNamespace(), Name: m.GetName(),
+		Level: m.GetLevel(), Namespace: m.GetNamespace(), Name: m.GetName(), Workloads: m.GetWorkloads(),
 		Start: at(m.GetStartMicros()), End: at(m.GetEndMicros()), Step: time.Duration(m.GetStepMicros()) * time.Microsecond,
 	})
 	if err != nil {

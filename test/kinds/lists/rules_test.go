@@ -23,7 +23,7 @@ var words = map[string][]string{
 	"distros": rule.Distros, "renderers": rule.Renderers, "cascades": rule.Cascades, "actions": rule.Actions,
 	"repositoryTypes": rule.RepositoryTypes, "repositoryAuth": rule.RepositoryAuth, "verifications": rule.Verifications,
 	"webhookProviders": rule.WebhookProviders, "sinkTypes": rule.SinkTypes, "priorities": rule.Priorities, "usuallyFalse": rule.UsuallyFalse,
-	"signingAlgorithms": rule.SigningAlgorithms,
+	"signingAlgorithms": rule.SigningAlgorithms, "telemetryTypes": rule.TelemetryTypes, "telemetrySchemes": rule.TelemetrySchemes, "telemetryAuth": rule.TelemetryAuth,
 }
 
 // inConsole are the lists that the console has.

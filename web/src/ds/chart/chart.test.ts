@@ -12,6 +12,7 @@ describe('a value with its unit', () => {
     [-(2 ** 30), 'bytes', '-1 GiB'],
     [2 ** 21, 'bytes/s', '2 MiB/s'],
     [0.5, 'percent', '50 %'],
+    [50, 'hundredths', '50 %'],
     [1.0049, 'percent', '100 %'],
     [0.000004, 'seconds', '4 µs'],
     [0.25, 'seconds', '250 ms'],

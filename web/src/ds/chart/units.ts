@@ -1,6 +1,6 @@
 // Values of graphs as people read them, and the steps of an axis that have round texts.
 
-export const units = ['none', 'bytes', 'bytes/s', 'percent', 'seconds', 'per second', 'cores'] as const
+export const units = ['none', 'bytes', 'bytes/s', 'percent', 'hundredths', 'seconds', 'per second', 'cores'] as const
 export type Unit = (typeof units)[number]
 
 const digits = (n: number) => Number(n.toPrecision(3)).toString()
@@ -37,7 +37,7 @@ function seconds(n: number): string {
   return `${digits(n / 86_400)} d`
 }
 
-// valueOf is a value with its unit; percent is a fraction. What is not there is a dash.
+// valueOf is a value with its unit; percent is a fraction, hundredths are of 100. What is not there is a dash.
 export function valueOf(n: number | null | undefined, unit: Unit): string {
   if (n === null || n === undefined || Number.isNaN(n)) return '–'
   if (!Number.isFinite(n)) return n > 0 ? '∞' : '−∞'
@@ -48,6 +48,8 @@ export function valueOf(n: number | null | undefined, unit: Unit): string {
       return `${scaled(n, 1024, [' B', ' KiB', ' MiB', ' GiB', ' TiB', ' PiB'])}/s`
     case 'percent':
       return `${digits(n * 100)} %`
+    case 'hundredths':
+      return `${digits(n)} %`
     case 'seconds':
       return seconds(n)
     case 'per second':

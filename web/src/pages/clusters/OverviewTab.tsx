@@ -77,6 +77,9 @@ export function Page() {
         <Changes cluster={name} limit={15} />
       </div>
       <div className={tab.main}>
+        <Panel title="Metrics">
+          <Link to={`${clusterHref(name)}/metrics`}>Graphs and dashboards of this cluster</Link>
+        </Panel>
         <Panel title="Agent">
           <Facts
             facts={[

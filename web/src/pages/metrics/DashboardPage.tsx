@@ -2,7 +2,7 @@ import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import styles from './Metrics.module.css'
 import { Notices, Source } from './Notes'
-import { behindOf, cutOf, unitOf } from './data'
+import { behindOf, cutOf, formatOf } from './data'
 import { type Dashboard, useDashboard } from './dashboards'
 import { type RangeState, useRange } from './useRange'
 import { useSeries } from './useSeries'
@@ -133,5 +133,5 @@ function Chunk({ cluster, settings, variables, range, from, onDrawn }: ChunkProp
 function Graph({ graph, asked, group, now, zoom }: { graph: DrawnGraph; asked: DrawDashboardResponse; group: string; now: number; zoom: RangeState['zoom'] }) {
   const series = useSeries(asked, graph.queries)
   const newest = graph.queries.reduce((n, q) => (q.newestMicros > n ? q.newestMicros : n), 0n)
-  return <Chart title={graph.name} unit={unitOf(graph.format)} series={series} found={cutOf(graph)} behind={behindOf(newest, asked, now)} message={graph.message || undefined} group={group} onZoom={zoom} />
+  return <Chart title={graph.name} unit={formatOf(graph.format)} series={series} found={cutOf(graph)} behind={behindOf(newest, asked, now)} message={graph.message || undefined} group={group} onZoom={zoom} />
 }

@@ -13,13 +13,17 @@ interface Props {
   level: 'cluster' | 'workload' | 'pod' | 'service'
   namespace?: string
   name?: string
+  // Of a service: the names of its workloads.
+  workloads?: string[]
   range: RangeState
 }
 
+const none: string[] = []
+
 // Panels are the graphs of an object that come without a dashboard.
-export function Panels({ cluster, level, namespace = '', name = '', range }: Props) {
+export function Panels({ cluster, level, namespace = '', name = '', workloads = none, range }: Props) {
   const { startMicros, endMicros } = range
-  const { data, error, refetch } = useCall(Metrics.method.panels, { cluster, level, namespace, name, startMicros, endMicros }, { keep: true, staleTime: 30_000 })
+  const { data, error, refetch } = useCall(Metrics.method.panels, { cluster, level, namespace, name, workloads, startMicros, endMicros }, { keep: true, staleTime: 30_000 })
   if (error && !data) return <ErrorPanel title={`Can't read the metrics of ${name || cluster}`} error={error} retry={() => void refetch()} />
   const group = `${cluster} ${level} ${namespace} ${name}`
   return (

@@ -12,7 +12,12 @@ export interface Asked {
   stepMicros: bigint
 }
 
-// unitOf is the unit of a panel or the format of a graph, as the API names it.
+// formatOf is the unit of a graph of a Dashboard, whose percent are fractions.
+export function formatOf(format: string): Unit {
+  return format === 'bytes' || format === 'percent' ? format : 'none'
+}
+
+// unitOf is the unit of a panel, as the API names it.
 export function unitOf(name: string): Unit {
   switch (name) {
     case 'requests/s':
@@ -21,8 +26,9 @@ export function unitOf(name: string): Unit {
     case 'bytes':
     case 'bytes/s':
     case 'seconds':
-    case 'percent':
       return name
+    case 'percent':
+      return 'hundredths'
     default:
       return 'none'
   }

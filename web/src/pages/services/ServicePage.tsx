@@ -28,6 +28,7 @@ const ComponentsTab = lazy(() => import('./tabs/ComponentsTab').then((m) => ({ d
 const DiffTab = lazy(() => import('./tabs/DiffTab').then((m) => ({ default: m.DiffTab })))
 const RevisionsTab = lazy(() => import('./tabs/RevisionsTab').then((m) => ({ default: m.RevisionsTab })))
 const ConfigTab = lazy(() => import('./tabs/ConfigTab').then((m) => ({ default: m.ConfigTab })))
+const MetricsTab = lazy(() => import('#/pages/metrics/ServiceMetrics').then((m) => ({ default: m.ServiceMetrics })))
 const EventsTab = lazy(() => import('./tabs/EventsTab').then((m) => ({ default: m.EventsTab })))
 const SingleAction = lazy(() => import('./SingleAction').then((m) => ({ default: m.SingleAction })))
 
@@ -36,6 +37,7 @@ const tabs: { id: string; label: string; render: (s: Service, may: May, onRollba
   { id: 'diff', label: 'Diff', render: (s, may) => <DiffTab service={s} may={may} /> },
   { id: 'revisions', label: 'Revisions', render: (s, may, onRollback) => <RevisionsTab service={s} may={may} onRollback={onRollback} /> },
   { id: 'config', label: 'Config', render: (s) => <ConfigTab service={s} /> },
+  { id: 'metrics', label: 'Metrics', render: (s) => <MetricsTab service={s} /> },
   { id: 'events', label: 'Events', render: (s) => <EventsTab service={s} /> },
 ]
 

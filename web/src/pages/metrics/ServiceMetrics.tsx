@@ -1,0 +1,24 @@
+import { useMemo } from 'react'
+import { DashboardList } from './DashboardList'
+import styles from './Metrics.module.css'
+import { Panels } from './Panels'
+import { useRange } from './useRange'
+import { useCall } from '#/api/call'
+import { type Service, Services } from '#/api/gen/hub/v1/hub_pb'
+import { TimeRange } from '#/ds/chart/TimeRange'
+
+const kinds = new Set(['Deployment', 'StatefulSet', 'DaemonSet', 'Job', 'CronJob', 'ReplicaSet'])
+
+// ServiceMetrics are the graphs of a service's workloads, and the dashboards that it may have brought.
+export function ServiceMetrics({ service }: { service: Service }) {
+  const range = useRange('1h')
+  const whole = useCall(Services.method.get, { ref: { cluster: service.cluster, name: service.name } })
+  const workloads = useMemo(() => (whole.data?.components ?? []).filter((c) => kinds.has(c.kind) && c.namespace === service.namespace).map((c) => c.name), [whole.data, service.namespace])
+  return (
+    <div className={styles.page}>
+      <TimeRange value={range.text} onChange={range.choose} onRefresh={range.refresh} />
+      {whole.data && <Panels cluster={service.cluster} level="service" namespace={service.namespace} name={service.name} workloads={workloads} range={range} />}
+      <DashboardList cluster={service.cluster} namespace={service.namespace} />
+    </div>
+  )
+}
