@@ -101,6 +101,8 @@ type Config struct {
 	AllowUpstreamHosts []string
 	// AllowHTTPUpstreams permits http:// upstreams.
 	AllowHTTPUpstreams bool
+	// Links are templates of links to what people have beside the hub, by TITLE@PLACE,….
+	Links map[string]string
 	// GitGuard is the command that runs git fetches; default is this
 	// executable with the argument git-guard.
 	GitGuard []string

@@ -2,6 +2,8 @@ package hub
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/observe"
@@ -13,7 +15,16 @@ import (
 // newObserver creates what reads the metrics, logs and alerts of clusters. By URL it follows
 // the same address rules as sources.
 func newObserver(h *Hub) (*observe.Observer, error) {
+	var links []observe.LinkSettings
+	for _, head := range slices.Sorted(maps.Keys(h.config.Links)) {
+		link, err := observe.ParseLink(head + "=" + h.config.Links[head])
+		if err != nil {
+			return nil, err
+		}
+		links = append(links, link)
+	}
 	return observe.New(observe.Config{
+		Links: links,
 		Store: h.store, Agents: observedAgents{h}, Sealer: h.store.Sealer(), ProjectOf: h.projectOfCluster,
 		Transport: h.config.outward, AllowHTTP: h.config.AllowHTTPUpstreams, Pools: h.pools, Clock: h.config.Clock, Log: h.log,
 	})

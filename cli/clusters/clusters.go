@@ -23,7 +23,7 @@ import (
 // Command returns the command axle clusters.
 func Command(a *command.App) *cobra.Command {
 	return command.Noun("clusters", "Manage the clusters that services run on", []string{"cluster"},
-		listCommand(a), getCommand(a), createCommand(a), connectCommand(a), enrollmentCommand(a), readinessCommand(a), kubeconfigCommand(a), credentialCommand(a), oidcCommand(a), oidcCredentialCommand(a), updateCommand(a), moveCommand(a), approveCommand(a), poolsCommand(a), machinesCommand(a), orphansCommand(a), apiCommand(a), destroyCommand(a), deleteCommand(a))
+		listCommand(a), getCommand(a), createCommand(a), connectCommand(a), enrollmentCommand(a), readinessCommand(a), alertsCommand(a), kubeconfigCommand(a), credentialCommand(a), oidcCommand(a), oidcCredentialCommand(a), updateCommand(a), moveCommand(a), approveCommand(a), poolsCommand(a), machinesCommand(a), orphansCommand(a), apiCommand(a), destroyCommand(a), deleteCommand(a))
 }
 
 // clusterState says whether the cluster polls, and if not, why.

@@ -88,6 +88,7 @@ func (o *options) serve(flags *pflag.FlagSet) {
 	flags.DurationVar(&c.RepoPollInterval, "repo-poll-interval", hub.DefaultRepoPollInterval, "base time between polls of an upstream; up to half is added at random")
 	flagvalue.List(flags, &o.cidrs, "allow-upstream-cidrs", "loopback, private and link-local networks where upstreams are allowed")
 	flagvalue.List(flags, &c.AllowUpstreamHosts, "allow-upstream-hosts", "HOST:PORT of Git servers that may have such an address, such as axle-git.axle.svc:8443")
+	flagvalue.Pairs(flags, &c.Links, "link", "TITLE@PLACE,…=URL of a link in the console, such as to Grafana: a PLACE is cluster, service, pod, alert or silence, and the URL may have {cluster}, {namespace}, {service}, {pod}, {alert}, {silence}, {from} and {to} (repeatable)")
 	flagvalue.List(flags, &o.proxies, "trusted-proxies", "networks of the reverse proxies whose X-Forwarded-For is trusted")
 	flags.BoolVar(&c.AllowHTTPUpstreams, "allow-http-upstreams", false, "allow http:// upstreams")
 	flags.Int64Var(&c.CacheBytes, "cache-bytes", 0, "maximum bytes of unpinned tarballs on disk (default 10 GiB)")

@@ -38,7 +38,7 @@ var readOnly = struct{ prefixes, names []string }{
 		"Sessions/WhoAmI", "Services/Config", "Agents/UpgradeStatus", "Hub/Status", "Audit/Verify", "Audit/Checkpoints", "Access/CanI", "Logins/PollDevice", "Clusters/Enrollment",
 		// The proxy records these as the requests to the cluster that they are.
 		"ClusterAPI/WriteObject", "ClusterAPI/ReadLogs", "ClusterAPI/SearchLogs",
-		"Observability/Sources", "Metrics/Query", "Metrics/Series", "Metrics/LabelValues", "Metrics/Panels", "Dashboards/Draw",
+		"Observability/Sources", "Metrics/Query", "Metrics/Series", "Metrics/LabelValues", "Metrics/Panels", "Dashboards/Draw", "ClusterAlerts/Worst", "ClusterAlerts/Links",
 		"Fleet/Summary", "Fleet/HeatMap", "Fleet/NeedsYou", "Fleet/RecentChanges", "Fleet/QueryClusters", "Fleet/QueryServices", "Fleet/Search", "Fleet/SetTopics",
 	},
 }
@@ -276,7 +276,7 @@ func (o object) fullName() string {
 // kinds holds the nouns of the API services whose name is not the noun's plural.
 var kinds = withTopics(map[string]string{
 	"Repositories": "repository", "Federation": "trust", "ServiceAccounts": "service_account", "Hub": "hub", "Agents": "agents", "GlobalServices": "global_service", "ManagedNamespaces": "managed_namespace",
-	"Outputs": "outputs", "Audit": "audit", "Access": "access", "ApplicationClients": "application", "Observability": "cluster", "Metrics": "cluster", "Dashboards": "cluster",
+	"Outputs": "outputs", "Audit": "audit", "Access": "access", "ApplicationClients": "application", "Observability": "cluster", "Metrics": "cluster", "Dashboards": "cluster", "ClusterAlerts": "cluster",
 })
 
 func objectOf(procedure string, message proto.Message) object {

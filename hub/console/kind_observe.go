@@ -1,9 +1,14 @@
 package console
 
 import (
+	"context"
+
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/console/observeapi"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/index"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/observe"
 	"github.com/axle-cd/axle/internal/routes"
 )
 
@@ -17,6 +22,9 @@ var (
 		hubv1connect.MetricsSeriesProcedure:        identity.ActionRead,
 		hubv1connect.MetricsLabelValuesProcedure:   identity.ActionRead,
 		hubv1connect.MetricsPanelsProcedure:        identity.ActionRead,
+		hubv1connect.ClusterAlertsListProcedure:    identity.ActionRead,
+		hubv1connect.ClusterAlertsWorstProcedure:   identity.ActionRead,
+		hubv1connect.ClusterAlertsLinksProcedure:   identity.ActionRead,
 		hubv1connect.DashboardsDrawProcedure:       identity.ActionRead,
 	}
 	observeScopes = map[string]finder{
@@ -25,6 +33,9 @@ var (
 		hubv1connect.MetricsSeriesProcedure:        ofUsedCluster,
 		hubv1connect.MetricsLabelValuesProcedure:   ofUsedCluster,
 		hubv1connect.MetricsPanelsProcedure:        ofUsedCluster,
+		hubv1connect.ClusterAlertsListProcedure:    ofUsedCluster,
+		hubv1connect.ClusterAlertsWorstProcedure:   anywhere,
+		hubv1connect.ClusterAlertsLinksProcedure:   ofUsedCluster,
 		hubv1connect.DashboardsDrawProcedure:       ofUsedCluster,
 	}
 )
@@ -38,5 +49,38 @@ func (s *Server) registerObserve(mux routes.Adder, records *recorder) {
 	api := s.observe()
 	mux.Handle(handle[hubv1connect.ObservabilityHandler](s, records, hubv1connect.NewObservabilityHandler, api))
 	mux.Handle(handle[hubv1connect.MetricsHandler](s, records, hubv1connect.NewMetricsHandler, api))
+	mux.Handle(handle[hubv1connect.ClusterAlertsHandler](s, records, hubv1connect.NewClusterAlertsHandler, &observeapi.Alerts{API: api, Reachable: s.reachable}))
 	mux.Handle(handle[hubv1connect.DashboardsHandler](s, records, hubv1connect.NewDashboardsHandler, api))
+}
+
+// reachable are the clusters of a project, or of all, that the caller may read and that have a
+// tunnel: those with the worst verdict, and how many there are.
+func (s *Server) reachable(ctx context.Context, project string, most int) ([]observe.Cluster, int64, error) {
+	reach, err := s.readable(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	filter := index.ClusterFilter{Tunnel: []string{"Up"}}
+	if project != "" {
+		filter.Project = []string{project}
+	}
+	page, err := s.config.Index.Clusters(filter, index.Window{Sort: "verdict", Limit: most}, reach)
+	if err != nil {
+		return nil, 0, err
+	}
+	ids := make([]string, len(page.Hits))
+	for i, h := range page.Hits {
+		ids[i] = h.ID
+	}
+	known, err := s.config.Fleet.ClustersByID(ctx, ids, func(string) fleet.Tally { return fleet.Tally{} })
+	if err != nil {
+		return nil, 0, err
+	}
+	var out []observe.Cluster
+	for _, id := range ids {
+		if c, ok := known[id]; ok {
+			out = append(out, observe.Cluster{ID: c.ID, Name: c.Name, Handle: c.Handle, ProjectID: c.ProjectID})
+		}
+	}
+	return out, page.Total, nil
 }

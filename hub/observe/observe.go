@@ -93,9 +93,11 @@ type Config struct {
 	Transport func(trusted *tls.Config) *http.Transport
 	// AllowHTTP permits http:// URLs of other machines.
 	AllowHTTP bool
-	Pools     *pool.Set
-	Clock     clock.Clock
-	Log       *slog.Logger
+	// Links lead to what people have beside the hub.
+	Links []LinkSettings
+	Pools *pool.Set
+	Clock clock.Clock
+	Log   *slog.Logger
 }
 
 // Observer reads metrics, logs and alerts. Its methods are safe for concurrent use.

@@ -150,6 +150,8 @@ func RunPrometheus(ctx context.Context, p Prometheus) (*Store, error) {
 			"--config.file=" + filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path=" + filepath.Join(dir, "data"),
 			"--web.listen-address=" + address, "--web.enable-remote-write-receiver", "--web.enable-admin-api", "--web.enable-lifecycle",
 			"--storage.tsdb.retention.time=365d", "--log.level=warn",
+			// What was sent before it knew its Alertmanager is sent again, by itself a minute later.
+			"--rules.alert.resend-delay=1s",
 		}, nil
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/axle-cd/axle/test/kube"
 	"github.com/axle-cd/axle/test/scale/people"
 	"github.com/axle-cd/axle/test/scale/seed"
+	"github.com/axle-cd/axle/test/stores"
 	"github.com/axle-cd/axle/test/world"
 )
 
@@ -81,6 +83,9 @@ type Stack struct {
 	temporary bool
 	setup     string
 	fleet     func() error // ends the simulated clusters
+	// running are the stores of metrics, logs and alerts, and stores those by Service.
+	running []*stores.Store
+	stores  map[string]*stores.Store
 }
 
 // OIDC is an OpenID Connect provider and an account of it. Its client may return to the
@@ -117,6 +122,8 @@ type Facts struct {
 	// Setup is the address that sets up a hub of the profile fresh.
 	Setup string `json:"setup,omitempty"`
 	OIDC  *OIDC  `json:"oidc,omitempty"`
+	// Stores are the addresses of the stores of edge-1, by their Services in it.
+	Stores map[string]string `json:"stores,omitempty"`
 }
 
 // Start starts the stack. After an error nothing keeps running.
@@ -199,7 +206,7 @@ func (s *Stack) startFresh(ctx context.Context) (err error) {
 func (s *Stack) startReal(ctx context.Context) (err error) {
 	s.World, err = world.Start(ctx, world.Config{
 		Dir: filepath.Join(s.Dir, "world"), Leases: s.Leases, Clusters: []string{"edge-1", "edge-2", "edge-3"}, Pods: true, Pages: true,
-		Hub: append([]string{"--repo-poll-interval", "2s", "--agent-image", world.AgentImage}, s.Config.Hub...), Progress: s.Progress,
+		Hub: slices.Concat([]string{"--repo-poll-interval", "2s", "--agent-image", world.AgentImage}, links, s.Config.Hub), Progress: s.Progress,
 	})
 	if err != nil {
 		return err
@@ -233,6 +240,10 @@ func (s *Stack) startReal(ctx context.Context) (err error) {
 		})
 	}
 	if err := connecting.Wait(); err != nil {
+		return err
+	}
+	s.Progress("stores of metrics, logs and alerts start")
+	if err := s.startStores(ctx); err != nil {
 		return err
 	}
 	s.Progress("services are delivered")
@@ -305,6 +316,12 @@ func (s *Stack) Facts() Facts {
 	if s.Profile == Real {
 		f.Apps = Apps()
 	}
+	for name, store := range s.stores {
+		if f.Stores == nil {
+			f.Stores = map[string]string{}
+		}
+		f.Stores[name] = store.URL()
+	}
 	for _, name := range s.World.Clusters {
 		f.Kubeconfigs[name] = s.World.Cluster(name).Kubeconfig()
 	}
@@ -355,6 +372,9 @@ func (s *Stack) Close() error {
 	}
 	if s.way != nil {
 		errs = append(errs, s.way.end())
+	}
+	for _, store := range s.running {
+		store.Close()
 	}
 	if s.temporary {
 		errs = append(errs, os.RemoveAll(s.Dir))

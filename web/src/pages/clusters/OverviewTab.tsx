@@ -1,6 +1,8 @@
 import { Link } from '@tanstack/react-router'
 import styles from './clusters.module.css'
 import tab from './OverviewTab.module.css'
+import { AlertsPanel } from './Alerts'
+import { PlaceLinks } from './Links'
 import { Tags, clusterHref } from './columns'
 import { MadePanels } from './MadePanels'
 import { madeWord } from './made'
@@ -70,6 +72,7 @@ export function Page() {
             </>
           )}
         </Panel>
+        {cluster.tunnel !== 'Off' && <AlertsPanel cluster={name} tunnel={cluster.tunnel} />}
         {!making && made}
         <Changes cluster={name} limit={15} />
       </div>
@@ -102,6 +105,7 @@ export function Page() {
               { label: 'Tags', value: Object.keys(cluster.tags).length ? <Tags tags={cluster.tags} /> : <Muted>none</Muted>, wide: true },
             ]}
           />
+          <PlaceLinks cluster={name} />
         </Panel>
         <Panel title="kubectl">
           <div className={styles.section}>

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { Suspense, lazy, useState } from 'react'
 import styles from './NeedsYou.module.css'
 import { useCall } from '#/api/call'
 import { Fleet } from '#/api/gen/hub/v1/fleet_pb'
@@ -9,6 +10,8 @@ import { ErrorPanel } from '#/ds/State'
 import { count } from '#/ds/Text'
 import { Age } from '#/status/Age'
 import { Status, StatusIcon } from '#/status/Status'
+
+const WorstAlerts = lazy(() => import('./WorstAlerts').then((m) => ({ default: m.WorstAlerts })))
 
 // What each kind of item looks like.
 const words: Record<string, string> = {
@@ -29,8 +32,10 @@ const words: Record<string, string> = {
 export function NeedsYou({ project }: { project: string }) {
   const needs = useCall(Fleet.method.needsYou, { project }, { keep: true })
   const items = needs.data?.items ?? []
+  const [alerts, setAlerts] = useState(0)
+  const all = items.length + Number(needs.data?.leftOut ?? 0) + alerts
   return (
-    <Panel title="Needs you" flush aside={items.length > 0 ? count(items.length + Number(needs.data?.leftOut ?? 0)) : undefined}>
+    <Panel title="Needs you" flush aside={all > 0 ? count(all) : undefined}>
       {needs.error && !needs.data ? (
         <div className={styles.pad}>
           <ErrorPanel title="Can't read what needs you" error={needs.error} retry={() => void needs.refetch()} />
@@ -40,9 +45,11 @@ export function NeedsYou({ project }: { project: string }) {
           <SkeletonLines />
         </div>
       ) : items.length === 0 ? (
-        <p className={styles.calm}>
-          <Status word="Healthy" label="Nothing waits for you" />
-        </p>
+        alerts === 0 && (
+          <p className={styles.calm}>
+            <Status word="Healthy" label="Nothing waits for you" />
+          </p>
+        )
       ) : (
         <ul className={styles.list}>
           {/* Its title changes with the count; the link that has somebody's focus stays. */}
@@ -80,6 +87,9 @@ export function NeedsYou({ project }: { project: string }) {
           ))}
         </ul>
       )}
+      <Suspense fallback={null}>
+        <WorstAlerts project={project} onCount={setAlerts} />
+      </Suspense>
     </Panel>
   )
 }

@@ -22,6 +22,8 @@ import { Age } from '#/status/Age'
 import { rollUp } from '#/status/rollup'
 import { Status } from '#/status/Status'
 
+const PlaceLinks = lazy(() => import('#/pages/clusters/Links').then((m) => ({ default: m.PlaceLinks })))
+const ServiceAlerts = lazy(() => import('./tabs/ServiceAlerts').then((m) => ({ default: m.ServiceAlerts })))
 const ComponentsTab = lazy(() => import('./tabs/ComponentsTab').then((m) => ({ default: m.ComponentsTab })))
 const DiffTab = lazy(() => import('./tabs/DiffTab').then((m) => ({ default: m.DiffTab })))
 const RevisionsTab = lazy(() => import('./tabs/RevisionsTab').then((m) => ({ default: m.RevisionsTab })))
@@ -79,6 +81,11 @@ export function Page() {
         }
       >
         {service && <Facts service={service} />}
+        {service && (
+          <Suspense fallback={null}>
+            <PlaceLinks cluster={ref.cluster} namespace={service.namespace} service={ref.name} />
+          </Suspense>
+        )}
         {service && may.allowed === false && <MayNot what="sync, pause or roll back this service" reason={may.reason} />}
       </PageHeader>
       {error && <ErrorPanel title={`Can't read the service ${ref.cluster}/${ref.name}`} error={error} retry={() => void refetch()} />}
@@ -88,6 +95,9 @@ export function Page() {
           <Banners service={service} follows={followsOf(service)} onResume={may.allowed === true ? () => start('resume') : undefined} />
           <Stepper service={service} />
           <Warnings service={service} />
+          <Suspense fallback={null}>
+            <ServiceAlerts service={service} />
+          </Suspense>
           <TabNav label="Service" current={tab.label} tabs={tabs.map((t) => ({ label: t.label, to: path, ...(t.id ? { search: { tab: t.id } } : {}) }))} />
           <Suspense fallback={<SkeletonLines lines={6} />}>{tab.render(service, may, (revision) => setDoing({ action: 'rollback', revision }))}</Suspense>
         </>
