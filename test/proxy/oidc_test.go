@@ -427,6 +427,11 @@ func (d *direct) forgets() {
 // leaves: whoever is taken out of the group gets no token within 10 s, and is told why.
 func (d *direct) leaves() {
 	d.t.Helper()
+	// A file that nobody can read is replaced by the next login.
+	path, _ := d.kept()
+	if err := os.WriteFile(path, []byte(`{"idTok`), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
 	s := d.start(d.plugin())
 	d.allow(d.said(`https://\S+/oidc/authorize\?\S+`, s))
 	if err := <-s.ended; err != nil {
