@@ -153,8 +153,9 @@ func (r oidcRequest) declare(ctx context.Context, a *command.App, client *sdk.Cl
 	case err != nil:
 		return err
 	default:
-		if settings, revision = found.Msg.GetSettings(), found.Msg.GetRevision(); !settings.GetPublic() || !settings.GetBoundGroupsOnly() || !slices.Contains(settings.GetRedirectUris(), returnsTo) {
-			return errcode.New(errcode.Conflict, "the application %s is another one: kubectl needs a public client with boundGroupsOnly and the redirect URI %s; name another with --application", r.application, returnsTo)
+		// Whoever may write another project would decide who gets in to this cluster.
+		if settings, revision = found.Msg.GetSettings(), found.Msg.GetRevision(); settings.GetProject() != cluster.Msg.GetProject() || !settings.GetPublic() || !settings.GetBoundGroupsOnly() || !slices.Contains(settings.GetRedirectUris(), returnsTo) {
+			return errcode.New(errcode.Conflict, "the application %s is another one: kubectl needs a public client in the cluster's project %s, with boundGroupsOnly and the redirect URI %s; name another with --application", r.application, cluster.Msg.GetProject(), returnsTo)
 		}
 	}
 	if !asked {
