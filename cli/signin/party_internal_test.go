@@ -12,7 +12,7 @@ import (
 )
 
 // A token lives from when it came: by a clock that is slow, kubectl used one that had ended,
-// and by one that is fast, none was right. What is not for this login is refused.
+// and by one that is fast, none was right. Others' tokens are refused.
 func TestATokenLivesFromWhenItCame(t *testing.T) {
 	server := oidcserver.New(t)
 	p := Party{Issuer: server.URL, ClientID: "kubectl", App: &command.App{}}
