@@ -60,7 +60,7 @@ var All = append([]Kind{
 	}},
 	{Group: Deployments, Name: "NamespaceCredentials", Level: Full, Says: "The token of the hub that the objects of some namespaces act with."},
 	{Group: Deployments, Name: "FederatedCredential", Level: Full, Says: "An issuer whose tokens act as a service account of the hub."},
-	{Group: Deployments, Name: "OIDCProvider", Level: Stored, Says: "No client is created: the hub is not an identity provider for applications yet."},
+	{Group: Deployments, Name: "OIDCProvider", Level: Stored, Says: "No client is created: declare an Application of axle-cd.github.io in its place."},
 	{Group: Deployments, Name: "DeploymentSettings", Level: Full, Says: "Bindings of the whole hub.", NotActing: []string{
 		"spec.agentHelmValues", "spec.agentHelmValuesTemplateable", "spec.ai", "spec.cost", "spec.deploymentRepositoryRef", "spec.logging", "spec.lokiConnection",
 		"spec.managementRepo", "spec.metrics", "spec.prometheusConnection", "spec.scaffoldsRepositoryRef", "spec.stacks",

@@ -214,7 +214,7 @@ type OIDCProvider struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec OIDCProviderSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No client is created: the hub is not an identity provider for applications yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No client is created: declare an Application of axle-cd.github.io in its place.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status Status `json:"status,omitempty"`
 }
 

@@ -101,7 +101,7 @@ func applicationsTry(a *command.App) *cobra.Command {
 		Use: "try NAME", Short: "Try a login to an application",
 		Long: `Try a login to an application. Open the address that this prints in a browser and log in to the hub: the page shows
 the claims that the application would get, or why a login would be refused and whom to ask. The
-application gets nothing, and nothing is saved. Who cannot log in can be sent the address.`,
+application gets nothing, and nothing is saved. Send the address to somebody who cannot log in.`,
 		Example: "  axle applications try grafana",
 		Args:    command.Exactly(1),
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {

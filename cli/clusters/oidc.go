@@ -65,18 +65,8 @@ until their ID token ends, for 10 minutes at most.`,
 		Example: `  axle clusters oidc edge-1 --groups shop-admins > authentication.yaml
   axle clusters oidc edge-1 --kubeconfig edge-1.yaml --server https://edge-1.example.com:6443 --server-ca ca.crt
   axle clusters oidc edge-1 --kubeconfig merge --from-context edge-1-admin --device`,
-		Args: command.Exactly(1),
-		PreRunE: func(c *cobra.Command, _ []string) error {
-			for _, name := range []string{"server", "server-ca", "from-context", "device"} {
-				if r.kubeconfig == "" && c.Flags().Changed(name) {
-					return exitcode.Usagef("--%s is for a kubeconfig: say where to write it with --kubeconfig FILE", name)
-				}
-			}
-			if r.kubeconfig != "" && (r.server == "") == (r.fromContext == "") {
-				return exitcode.Usagef("name the cluster's API server: --server https://HOST:6443, or --from-context CONTEXT")
-			}
-			return checkPrefix(r.prefix)
-		},
+		Args:    command.Exactly(1),
+		PreRunE: func(c *cobra.Command, _ []string) error { return r.check(c) },
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			r.cluster = args[0]
 			r.application = cmp.Or(r.application, "kubectl-"+r.cluster)
@@ -101,6 +91,11 @@ until their ID token ends, for 10 minutes at most.`,
 			return err
 		}),
 	}
+	r.flags(c)
+	return c
+}
+
+func (r *oidcRequest) flags(c *cobra.Command) {
 	flags := c.Flags()
 	flagvalue.List(flags, &r.groups, "groups", "groups whose members may log in")
 	flagvalue.List(flags, &r.users, "users", "users who may log in, by e-mail address")
@@ -114,7 +109,19 @@ until their ID token ends, for 10 minutes at most.`,
 	flags.BoolVar(&r.device, "device", false, "log in by a code that is entered on another machine")
 	c.MarkFlagsMutuallyExclusive("from-context", "server")
 	c.MarkFlagsMutuallyExclusive("from-context", "server-ca")
-	return c
+}
+
+// check refuses flags that do not go together.
+func (r *oidcRequest) check(c *cobra.Command) error {
+	for _, name := range []string{"server", "server-ca", "from-context", "device"} {
+		if r.kubeconfig == "" && c.Flags().Changed(name) {
+			return exitcode.Usagef("--%s is for a kubeconfig: say where to write it with --kubeconfig FILE", name)
+		}
+	}
+	if r.kubeconfig != "" && (r.server == "") == (r.fromContext == "") {
+		return exitcode.Usagef("name the cluster's API server: --server https://HOST:6443, or --from-context CONTEXT")
+	}
+	return checkPrefix(r.prefix)
 }
 
 // checkPrefix refuses one below which names have a meaning already, in every cluster or
@@ -146,8 +153,9 @@ func (r oidcRequest) declare(ctx context.Context, a *command.App, client *sdk.Cl
 	case err != nil:
 		return err
 	default:
-		if settings, revision = found.Msg.GetSettings(), found.Msg.GetRevision(); !settings.GetPublic() || !settings.GetBoundGroupsOnly() || !slices.Contains(settings.GetRedirectUris(), returnsTo) {
-			return errcode.New(errcode.Conflict, "the application %s is another one: kubectl needs a public client with boundGroupsOnly and the redirect URI %s; name another with --application", r.application, returnsTo)
+		// Whoever may write another project would decide who gets in to this cluster.
+		if settings, revision = found.Msg.GetSettings(), found.Msg.GetRevision(); settings.GetProject() != cluster.Msg.GetProject() || !settings.GetPublic() || !settings.GetBoundGroupsOnly() || !slices.Contains(settings.GetRedirectUris(), returnsTo) {
+			return errcode.New(errcode.Conflict, "the application %s is another one: kubectl needs a public client in the cluster's project %s, with boundGroupsOnly and the redirect URI %s; name another with --application", r.application, cluster.Msg.GetProject(), returnsTo)
 		}
 	}
 	if !asked {

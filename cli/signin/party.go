@@ -27,6 +27,9 @@ import (
 // may be.
 const callLimit, answerLimit = 30 * time.Second, 1 << 20
 
+// longest is the longest life of a token that is believed.
+const longest = 24 * time.Hour
+
 // Spare is how long a token that is handed out is valid at least.
 const Spare = 30 * time.Second
 
@@ -274,10 +277,16 @@ func (k *known) verified(ctx context.Context, got *oauth2.Token, nonce string) (
 	if err == nil && nonce != "" && token.Nonce != nonce {
 		err = errors.New("it is of another login")
 	}
+	var life time.Duration
+	if err == nil {
+		if life = token.Expiry.Sub(token.IssuedAt); life <= 0 || life > longest {
+			err = fmt.Errorf("it lives %s", life)
+		}
+	}
 	if err != nil {
 		return Kept{}, errcode.New(errcode.Unprocessable, "the ID token of %s is not right: %w", k.party.Issuer, err)
 	}
-	return Kept{ID: text, Refresh: got.RefreshToken, ExpiresAt: time.Now().Add(token.Expiry.Sub(token.IssuedAt))}, nil
+	return Kept{ID: text, Refresh: got.RefreshToken, ExpiresAt: time.Now().Add(life)}, nil
 }
 
 // revoke ends the login of a refresh token.

@@ -278,6 +278,7 @@ func TestKubectlWithoutTheHub(t *testing.T) {
 	if again := d.run("axle clusters oidc edge-1"); again != string(configuration) {
 		t.Errorf("printed again:\n%s\nthe first time:\n%s", again, configuration)
 	}
+	d.refusesOthers()
 	d.api = kube.New(t, kube.ClusterConfig{Authentication: string(configuration), Controllers: true})
 	d.admin()
 	d.run(blocks[1].Text)
@@ -308,6 +309,25 @@ func TestKubectlWithoutTheHub(t *testing.T) {
 	d.byDevice()
 	d.forgets()
 	d.leaves()
+}
+
+// refusesOthers: whoever may write another project would decide who gets in, by an application
+// of the name that the command takes.
+func (d *direct) refusesOthers() {
+	d.t.Helper()
+	d.run("axle projects create other")
+	for name, flags := range map[string]string{
+		"foreign":  "--project other --public --bound-groups-only --redirect-uris http://127.0.0.1/callback --groups others",
+		"unlike":   "--project default --bound-groups-only --redirect-uris http://127.0.0.1/callback --groups others",
+		"unbound":  "--project default --public --redirect-uris http://127.0.0.1/callback --groups others",
+		"redirect": "--project default --public --bound-groups-only --redirect-uris http://127.0.0.1/other --groups others",
+	} {
+		d.run("axle applications apply " + name + " " + flags)
+		s := d.start("axle clusters oidc edge-1 --groups shop-admins --application " + name)
+		if err := <-s.ended; err == nil || !strings.Contains(s.err.String(), "is another one") {
+			d.t.Errorf("%s: %v %s%s", name, err, s.out, s.err)
+		}
+	}
 }
 
 // shown checks what the API server knows of the person, and the file of tokens.
@@ -427,6 +447,11 @@ func (d *direct) forgets() {
 // leaves: whoever is taken out of the group gets no token within 10 s, and is told why.
 func (d *direct) leaves() {
 	d.t.Helper()
+	// A file that nobody can read is replaced by the next login.
+	path, _ := d.kept()
+	if err := os.WriteFile(path, []byte(`{"idTok`), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
 	s := d.start(d.plugin())
 	d.allow(d.said(`https://\S+/oidc/authorize\?\S+`, s))
 	if err := <-s.ended; err != nil {
