@@ -183,6 +183,9 @@ screenshots: deps kubedev web ## pictures of every page of the console in dist/s
 bench-shares: ## an administrator's call and another project's delivery while every pool of a hub is full
 	@go run ./cmd/dev bench shares $(ARGS)
 
+bench-oidc: ## code flows with a session, and refreshes, per second and core
+	@go run ./cmd/dev bench sign-ins $(ARGS)
+
 bench-fanout: ## a change of a global service on thousands of clusters (CLUSTERS NAME)
 	@go run ./cmd/dev bench-fanout --clusters $(or $(CLUSTERS),1000) $(if $(NAME),--name $(NAME)) $(ARGS)
 
@@ -206,7 +209,7 @@ dashboard-pictures: deps ## draw deploy/dashboards from real metrics into docs/p
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev dashboard-pictures $(ARGS)
 
-soak: suite deps kubedev capidev stores nodedev opentofu web ## everything under the race detector, and a race that it must find, the docs site, a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, 10 clusters of a template at once, a list of 1 GiB, a watched list of 100,000 services, the console with 100,000 services and all its pictures, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice, all attacks, a mutation of each package of the clients and of the operator, panics that cached tests must not hide; records the run in test/soak-record.txt (RUN=scale_1_3_5_2 plays one)
+soak: suite deps kubedev capidev stores nodedev opentofu web ## everything under the race detector, and a race that it must find, the docs site, a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, 10 clusters of a template at once, a list of 1 GiB, a watched list of 100,000 services, the console with 100,000 services and all its pictures, the provider with OpenTofu, oauth2-proxy and mod_auth_openidc at the identity provider, the upgrade from deploy/previous-release, a release twice, all attacks, a mutation of each package of the clients and of the operator, panics that cached tests must not hide; records the run in test/soak-record.txt (RUN=scale_1_3_5_2 plays one)
 	@RUN='$(RUN)' ./test/soak.sh
 
 conformance-suite: ## build Kubernetes' end-to-end tests (once, cached by content)
@@ -245,4 +248,4 @@ flakes: deps kubedev capidev stores web ## run the tests that start processes 5 
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test quick gofmt attack programs suite race-all build pages docs web release image-lock deps kubedev capidev stores nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-shares bench-fanout bench-terraform bench-capi bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean capi template
+.PHONY: help demo node test quick gofmt attack programs suite race-all build pages docs web release image-lock deps kubedev capidev stores nodedev opentofu generate generate-code lint check-generated check-generated-code bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-shares bench-oidc bench-fanout bench-terraform bench-capi bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz flakes dashboard-pictures soak clean capi template

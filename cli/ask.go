@@ -16,6 +16,7 @@ import (
 // cannot be brought back by the opposite command. %s is the arguments.
 var questions = withDescribed(map[string]string{
 	"agents abort":                 "Abort the agent upgrade and roll agents back",
+	"applications end":             "End the logins to %s (application, with their refresh tokens)",
 	"clusters delete":              "Delete %s from the hub (cluster; its tokens are revoked)",
 	"clusters delete --detach":     "Delete %s from the hub (cluster; its tokens are revoked, the objects of its services stay)",
 	"clusters destroy":             "Destroy %s (cluster, WITH ITS MACHINES and what runs on them)",

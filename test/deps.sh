@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the tests need beside Go, Node and git, or says what is missing. With the
-# argument node, also what the real node of test/node runs.
+# argument node, also what the real node of test/node runs; with signin, the proxies of hub/oidc.
 set -euo pipefail
 
 missing=()
@@ -33,6 +33,9 @@ if [ "${1:-}" = node ]; then
 	command -v nft >/dev/null || missing+=(nftables)
 	command -v dnsmasq >/dev/null || missing+=(dnsmasq-base)
 	command -v ip >/dev/null || missing+=(iproute2)
+fi
+if [ "${1:-}" = signin ]; then
+	[ -e /usr/lib/apache2/modules/mod_auth_openidc.so ] || missing+=(libapache2-mod-auth-openidc)
 fi
 [ ${#missing[@]} -eq 0 ] && exit 0
 

@@ -1,6 +1,7 @@
 package oidc_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -71,6 +72,15 @@ type replica struct {
 type clients struct {
 	mu  sync.Mutex
 	all map[string]application.Client
+	// text is the secret of all confidential ones, when it is not secret.
+	text string
+}
+
+// secret replaces the secret of all.
+func (c *clients) secret(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.text = text
 }
 
 // Client implements oidc.Clients.
@@ -86,7 +96,9 @@ func (c *clients) Client(_ context.Context, id string) (application.Client, erro
 // Authenticate implements oidc.Clients.
 func (c *clients) Authenticate(ctx context.Context, id, text string) (application.Client, error) {
 	one, err := c.Client(ctx, id)
-	if err != nil || one.Public || text != secret {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil || one.Public || text != cmp.Or(c.text, secret) {
 		return application.Client{}, errcode.New(errcode.Unauthorized, "the client id or the client secret is wrong")
 	}
 	return one, nil
@@ -295,6 +307,7 @@ func (v *visitor) do(r *http.Request, err error) {
 		v.b.T.Fatal(err)
 	}
 	r.Header.Set("X-Test-From", v.from)
+	r.Header.Set("Accept", "text/html,*/*")
 	// A clone, since the client adds its cookies.
 	answer, err := v.client.Do(r.Clone(v.b.T.Context()))
 	if err != nil && v.b.fate.took(r) {

@@ -149,6 +149,7 @@ func (p *Provider) authenticated(r *http.Request) (application.Client, error) {
 	if r.PostForm.Has("client_assertion") {
 		return application.Client{}, oidc.ErrInvalidClient().WithDescription("clients have a secret here, and no key")
 	}
+	_, plain, basic := r.BasicAuth()
 	id, secret, err := credentials(r)
 	if err != nil {
 		return application.Client{}, err
@@ -156,6 +157,14 @@ func (p *Provider) authenticated(r *http.Request) (application.Client, error) {
 	var c application.Client
 	if secret != "" {
 		c, err = p.config.Clients.Authenticate(r.Context(), id, secret)
+		// Many applications do not encode what they send by Basic, and a secret that was
+		// taken over may have + or %.
+		if errcode.Is(err, errcode.Unauthorized) && basic && plain != secret {
+			c, err = p.config.Clients.Authenticate(r.Context(), id, plain)
+		}
+		if basic {
+			r.SetBasicAuth(url.QueryEscape(id), url.QueryEscape(secret)) // what the library can read
+		}
 	} else if c, err = p.config.Clients.Client(r.Context(), id); err == nil && !c.Public {
 		err = errClient
 	}
@@ -167,8 +176,8 @@ func (p *Provider) authenticated(r *http.Request) (application.Client, error) {
 
 var errClient = oidc.ErrInvalidClient().WithDescription("the client is not known, or its secret is wrong")
 
-// credentials returns a client's id and secret, and sends both on in the header, where all
-// of the library reads them.
+// credentials returns a client's id and secret, and sends those of the form on in the header,
+// where all of the library reads them.
 func credentials(r *http.Request) (id, secret string, err error) {
 	id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
 	user, password, basic := r.BasicAuth()
@@ -185,8 +194,8 @@ func credentials(r *http.Request) (id, secret string, err error) {
 		return "", "", oidc.ErrInvalidRequest().WithDescription("the secret was sent twice")
 	}
 	name, err := url.QueryUnescape(user)
-	if err == nil {
-		secret, err = url.QueryUnescape(password)
+	if secret, _ = url.QueryUnescape(password); secret == "" {
+		secret = password // as it is: it does not read as encoded
 	}
 	if err != nil || id != "" && id != name {
 		return "", "", oidc.ErrInvalidClient().WithDescription("the header of the client cannot be read, or is another one's than client_id")

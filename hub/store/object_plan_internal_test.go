@@ -7,6 +7,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/store/applications"
 	"github.com/axle-cd/axle/hub/store/objects"
+	"github.com/axle-cd/axle/hub/store/signins"
 )
 
 // No statement about objects reads more of them than it returns.
@@ -31,6 +32,8 @@ func TestObjectsAreFoundByAnIndex(t *testing.T) {
 			"secrets of a client":    {applications.SecretsOf, []any{"o"}, "application_secrets_of"},
 			"what is undelivered":    {applications.Undelivered, []any{"", 20}, "application_clients_undelivered"},
 			"former secrets":         {applications.Former, []any{"", 20}, "application_secrets_former"},
+			"who logged in last":     {signins.ConsentsFor, []any{"c", 200}, "oidc_consents_by_client"},
+			"what a person gave":     {signins.ConsentsOf, []any{"u", 200}, "oidc_consents"},
 			"references of one":      {objects.OfObject, []any{"o"}, "object_references"},
 			"what refers to one":     {objects.Users, []any{"t", 5}, "object_references_target"},
 			"those of a kind there":  {objects.Naming, []any{"k", "t", 5}, "object_references_target"},

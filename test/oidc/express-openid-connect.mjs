@@ -1,5 +1,5 @@
 // An application on express-openid-connect, with back-channel logout. Its arguments are the
-// issuer, the client's id and secret, and its scope. It prints its address once it listens;
+// issuer, the client's id and secret, and its scope; PORT is its port. It prints its address once it listens;
 // the page / shows who is logged in as JSON.
 import express from "express";
 import openid from "express-openid-connect";
@@ -15,7 +15,7 @@ const store = {
 };
 
 const app = express();
-const server = app.listen(0, "127.0.0.1", () => {
+const server = app.listen(Number(process.env.PORT ?? 0), "127.0.0.1", () => {
   const baseURL = `http://127.0.0.1:${server.address().port}`;
   app.use(
     openid.auth({

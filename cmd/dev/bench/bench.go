@@ -54,6 +54,8 @@ var benchmarks = []benchmark{
 		"bytes in both directions over plain HTTP on this machine, without TLS. The fleet is written straight into the tables; a tenth of it is Degraded, and 100 of these change by one call each. Many names and revisions are alike, so they compress well"},
 	{"shares", "an administrator's call and another project's delivery, with all pools of a hub empty and full", 10 * time.Minute, benchShares,
 		"one hub on SQLite in the process of the benchmark, and calls one after the other on this machine; the best of three rounds counts, because the machine does other work too. Pools are filled by what takes places in them and sends nothing, so processor time is only in the last two"},
+	{"sign-ins", "logins to applications by a session that there is, and refreshes", 10 * time.Minute, benchSignIns,
+		"one hub on SQLite in the process of the benchmark, one caller over plain HTTP on this machine, whose cost counts as the hub's; nobody types anything, and consent was given"},
 	{"refs", "a repository of 50,001 branches on a local server", 15 * time.Minute, benchRefs,
 		"the upstream has no latency; one clone, because a second one has nothing to fetch"},
 	{"agent-memory", "an agent with objects of a real size, a fifth of which never become ready", 70 * time.Minute, benchAgentMemory,
