@@ -63,8 +63,16 @@ func TestRenderDir(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "map.yaml.liquid", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  color: \"{{ configuration.color }}\"\n")
 	service := write(t, t.TempDir(), "service.yaml", "apiVersion: deployments.plural.sh/v1alpha1\nkind: ServiceDeployment\nmetadata: {name: web, namespace: shop}\nspec:\n  configuration: {color: blue}\n")
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(here, binary) // as people write it; the child runs elsewhere
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
-	if _, err := agent.RenderDir(t.Context(), &out, agent.RenderRequest{Dir: dir, ServiceFile: service, Binary: binary}); err != nil {
+	if _, err := agent.RenderDir(t.Context(), &out, agent.RenderRequest{Dir: dir, ServiceFile: service, Binary: relative}); err != nil {
 		t.Fatal(err)
 	}
 	if text := out.String(); !strings.Contains(text, "color: blue") || !strings.Contains(text, "# Source: map.yaml.liquid") {

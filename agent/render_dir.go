@@ -83,6 +83,11 @@ func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []
 	if err != nil {
 		return nil, err
 	}
+	if r.Binary != "" { // the child runs elsewhere
+		if r.Binary, err = filepath.Abs(r.Binary); err != nil {
+			return nil, err
+		}
+	}
 	spec, err := specOf(r)
 	if err != nil {
 		return nil, err

@@ -112,12 +112,12 @@ func TestDependsOnAnotherCluster(t *testing.T) {
 // project reads at once that nothing of it is applied without an account, and how to name one.
 func TestAProjectWithoutAnAccountIsNoted(t *testing.T) {
 	s := newShell(t)
-	const note = "nothing of them is applied without one; name one for all of them with: axle projects update shop --service-account NAME"
+	const note = "nothing of them is applied without one; name one for all of them with: axle projects update shop --service-account NAME --allow-account NAMESPACE/NAME"
 	s.exits(0, "projects create shop")
 	s.exits(0, "repos add fleet https://git.invalid/fleet --timeout 0")
 	s.exits(0, "clusters create shop-1 --project shop", note)
 	s.exits(0, "services create shop-1/web --repo fleet --ref main --folder web", note)
-	s.exits(0, "projects update shop --service-account deployer --allow-namespace web")
+	s.exits(0, "projects update shop --service-account deployer --allow-account web/deployer")
 	for _, line := range []string{
 		"clusters create edge-1", "clusters create shop-2 --project shop",
 		"services create shop-1/api --repo fleet --ref main --folder web --namespace web", "services create edge-1/web --repo fleet --ref main --folder web",

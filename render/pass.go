@@ -78,6 +78,7 @@ func (p *pass) step(step *renderv1.Step, dir string, bindings map[string]any) ([
 	if kind == "" || kind == stepAuto {
 		kind = p.detect(dir)
 	}
+	p.collect(kind)
 	switch kind {
 	case stepRaw:
 		return raw.Render(raw.Request{

@@ -60,9 +60,9 @@ func (g *Gate) Permit(r Request) (Permit, error) {
 		namespace, name := r.account()
 		switch {
 		case r.Account == "" && l.guest():
-			return Permit{}, errcode.New(errcode.Forbidden, "project %s may not act as the agent: set serviceAccount of the service, or of its project, to an account with the rights that the service needs, with: axle projects update %s --service-account NAME", l.Project, l.Project)
+			return Permit{}, errcode.New(errcode.Forbidden, "project %s may not act as the agent: set serviceAccount of the service, or of its project, to an account with the rights that the service needs, with: axle projects update %s --service-account NAME --allow-account NAMESPACE/NAME", l.Project, l.Project)
 		case r.Account == "":
-			return Permit{}, errcode.New(errcode.Forbidden, "project %s has limits, and services with limits may not act as the agent: set serviceAccount of the service, or of its project, to an account with the rights that the service needs, with: axle projects update %s --service-account NAME", l.Project, l.Project)
+			return Permit{}, errcode.New(errcode.Forbidden, "project %s has limits, and services with limits may not act as the agent: set serviceAccount of the service, or of its project, to an account with the rights that the service needs, with: axle projects update %s --service-account NAME --allow-account NAMESPACE/NAME", l.Project, l.Project)
 		case r.system(namespace, g.reserved) || namespace != r.Namespace && !l.names(namespace):
 			return Permit{}, errcode.New(errcode.Forbidden, "project %s may not use accounts of namespace %s: name a serviceAccount %s of the service's own namespace", l.Project, namespace, name)
 		}

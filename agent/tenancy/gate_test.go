@@ -50,7 +50,7 @@ func TestWhoActsForAService(t *testing.T) {
 		"the admin project, limited, an account":        {limits: namespaces("default", "web"), account: "deployer", user: "system:serviceaccount:web:deployer"},
 		"the admin project, limited, a foreign account": {limits: namespaces("default", "web"), account: "other/any", refused: "accounts of namespace other"},
 		"limits without a project":                      {limits: namespaces("", "web"), refused: "set serviceAccount"},
-		"another project, no account":                   {limits: guest, refused: "with: axle projects update shop --service-account NAME"},
+		"another project, no account":                   {limits: guest, refused: "with: axle projects update shop --service-account NAME --allow-account NAMESPACE/NAME"},
 		"another project, its account":                  {limits: guest, account: "deployer", user: "system:serviceaccount:web:deployer"},
 		"another project, its account in full":          {limits: guest, account: "web/deployer", user: "system:serviceaccount:web:deployer"},
 		"another project, a foreign account":            {limits: guest, account: "other/deployer", refused: "accounts of namespace other"},

@@ -20,5 +20,5 @@ func NoteAccount(ctx context.Context, a *App, client *sdk.Client, project string
 	if err != nil || p.Msg.GetAdministratorsOnly() || p.Msg.GetLimits().GetServiceAccount() != "" {
 		return
 	}
-	fmt.Fprintf(a.Err, "Note: services of project %s need a service account of the cluster to act as, and nothing of them is applied without one; name one for all of them with: axle projects update %s --service-account NAME\n", project, project)
+	fmt.Fprintf(a.Err, "Note: services of project %s need a service account of the cluster to act as, and nothing of them is applied without one; name one for all of them with: axle projects update %s --service-account NAME --allow-account NAMESPACE/NAME\n", project, project)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -84,6 +85,7 @@ func newRender() *cobra.Command {
 				return err
 			}
 			request.Dir = given[0]
+			debug.SetGCPercent(400) // it ends at once
 			warnings, err := agent.RenderDir(cmd.Context(), cmd.OutOrStdout(), request)
 			for _, w := range warnings {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)

@@ -21,6 +21,8 @@ func Marshal(value any) ([]byte, error) {
 
 type writer struct{ out []byte }
 
+const blanks = "                                        "
+
 // write writes a value whose lines begin at a column; inline tells that the first one has
 // begun.
 func (w *writer) write(value any, column int, inline bool) error {
@@ -80,9 +82,10 @@ func (w *writer) after(value any, column int) error {
 }
 
 func (w *writer) indent(column int) {
-	for range column {
-		w.out = append(w.out, ' ')
+	for ; column > len(blanks); column -= len(blanks) {
+		w.out = append(w.out, blanks...)
 	}
+	w.out = append(w.out, blanks[:column]...)
 }
 
 // scalar is a value in one line, or in several whose others begin at a column.
@@ -153,7 +156,7 @@ func plain(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		switch {
-		case letter(c), '0' <= c && c <= '9', strings.IndexByte("_-./()@+=;, '\"", c) >= 0:
+		case bare[c]:
 		case c == ':' && s[i+1] != ' ':
 		default:
 			return false
@@ -168,10 +171,21 @@ func other(s string) bool {
 	return s == "" || word(s) || strings.Trim(s, "0123456789abcdefABCDEFxoXOTZ:.+-_") == ""
 }
 
+// bare are the characters of texts without quotes, but for a colon.
+var bare = func() (all [256]bool) {
+	for c := range all {
+		all[c] = letter(byte(c)) || '0' <= c && c <= '9' || strings.IndexByte("_-./()@+=;, '\"", byte(c)) >= 0
+	}
+	return all
+}()
+
 func letter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
 // word reports whether a text without quotes is a boolean or null to some reader.
 func word(s string) bool {
+	if len(s) > len("false") { // most texts
+		return false
+	}
 	switch strings.ToLower(s) {
 	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
 		return true

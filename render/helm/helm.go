@@ -3,6 +3,7 @@ package helm
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -80,6 +81,8 @@ type release struct {
 	// decoded are the texts that were decoded, by their names: a second render mostly
 	// gives the same ones, and decoding takes longer than rendering.
 	decoded map[string]decodedText
+	// generated is set when a template called a function whose result differs each time.
+	generated bool
 }
 
 // decodedText is a rendered text with its objects.
@@ -95,7 +98,6 @@ func Render(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	generates := r.generatesIn(texts)
 	// Dependencies are processed in place, so each render loads its own chart.
 	first, err := r.load(texts)
 	if err != nil {
@@ -105,7 +107,7 @@ func Render(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if generates || first.generates() {
+	if first.generated || r.generatesIn(texts) {
 		if texts, err = r.valuesTexts(); err != nil {
 			return nil, err
 		}
@@ -185,7 +187,7 @@ func (rel *release) render(ctx context.Context) (*Result, error) {
 // functions replace template functions that would reach outside or give different
 // results each time.
 func (rel *release) functions() template.FuncMap {
-	return template.FuncMap{
+	functions := template.FuncMap{
 		"lookup": func(apiVersion, kind, namespace, name string) (map[string]any, error) {
 			if rel.Lookup == nil {
 				return map[string]any{}, nil
@@ -195,6 +197,8 @@ func (rel *release) functions() template.FuncMap {
 		"now": func() time.Time { return rel.Now },
 		"ago": rel.ago,
 	}
+	maps.Copy(functions, rel.generators())
+	return functions
 }
 
 // collect decodes CRDs first, then the templates in the order of their names.

@@ -2,8 +2,12 @@ package helm
 
 import (
 	"bytes"
+	"reflect"
 	"slices"
+	"sync"
+	"text/template"
 
+	"github.com/Masterminds/sprig/v3"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
@@ -50,17 +54,10 @@ func word(b byte) bool {
 	return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
 }
 
-// generatesIn reports whether values may generate through tpl, or did so as templates
-// themselves.
+// generatesIn reports whether values did so as templates themselves. What a chart passes to tpl
+// is noticed when it runs.
 func (r Request) generatesIn(texts []valuesText) bool {
-	return (r.Liquid != nil && r.Liquid.Generated()) || slices.ContainsFunc(texts, func(t valuesText) bool {
-		return t.generates || generator(t.text)
-	})
-}
-
-// generates reports whether a template or a chart's values may generate.
-func (rel *release) generates() bool {
-	return slices.ContainsFunc(rel.templates(), generator)
+	return r.Liquid != nil && r.Liquid.Generated() || slices.ContainsFunc(texts, func(t valuesText) bool { return t.generates })
 }
 
 // templates are all texts of the chart and its subcharts that the engine may run:
@@ -78,4 +75,45 @@ func (rel *release) templates() [][]byte {
 	}
 	walk(rel.chart)
 	return texts
+}
+
+// generators are the functions whose result differs each time, such that a call is noticed.
+// Most charts that name one, for a password that nobody gave, do not call it.
+func (rel *release) generators() template.FuncMap {
+	noticed := template.FuncMap{}
+	for name, function := range generating() {
+		f := reflect.ValueOf(function)
+		noticed[name] = reflect.MakeFunc(f.Type(), func(given []reflect.Value) []reflect.Value {
+			rel.generated = rel.generated || !slices.Contains(orders, name) || slices.ContainsFunc(given, several)
+			if f.Type().IsVariadic() {
+				return f.CallSlice(given)
+			}
+			return f.Call(given)
+		}).Interface()
+	}
+	return noticed
+}
+
+// generating are the functions that generator looks for.
+var generating = sync.OnceValue(func() template.FuncMap {
+	some := template.FuncMap{}
+	for name, function := range sprig.TxtFuncMap() {
+		if generator([]byte(name)) || slices.Contains(orders, name) {
+			some[name] = function
+		}
+	}
+	return some
+})
+
+// several reports whether one of some maps has an order.
+func several(given reflect.Value) bool {
+	if given.Kind() == reflect.Slice {
+		for i := range given.Len() {
+			if several(given.Index(i)) {
+				return true
+			}
+		}
+		return false
+	}
+	return given.Kind() == reflect.Map && given.Len() > 1
 }

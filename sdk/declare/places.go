@@ -72,7 +72,9 @@ func (clusters) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, h
 			if err != nil {
 				return nil, err
 			}
-			return foundCluster(answer.Msg.GetCluster()), nil
+			f := foundCluster(answer.Msg.GetCluster())
+			f.Registration = answer.Msg
+			return f, nil
 		}
 		if err := madeFrom(made, have.Message.(*hubv1.Cluster)); err != nil {
 			return nil, err

@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
-
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
@@ -24,30 +21,14 @@ func (registrations) Same(_ *sdk.Client, item *manifest.Item, f *Found) bool {
 	return madeFrom(want, have) == nil && same(want.ProtoReflect(), have.ProtoReflect(), item.Name) && (from == nil || manifest.SameJSON(have.GetOrigin().GetGiven(), from.GetVariables()))
 }
 
-// Write implements Kind.
-func (registrations) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
-	want := proto.CloneOf(item.Request.(*hubv1.CreateClusterRequest))
-	want.Management = item.Management
-	if have == nil {
-		made, err := c.Clusters.Create(ctx, connect.NewRequest(want))
-		if err != nil {
-			return nil, err
-		}
-		f := foundCluster(made.Msg.GetCluster())
-		f.Registration = made.Msg
-		return f, nil
-	}
-	if err := madeFrom(want, have.Message.(*hubv1.Cluster)); err != nil {
-		return nil, err
-	}
-	answer, err := c.Clusters.Update(ctx, connect.NewRequest(&hubv1.UpdateClusterRequest{
+// Write implements Kind. A change declares all that can change.
+func (r registrations) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
+	want, declared := item.Request.(*hubv1.CreateClusterRequest), *item
+	declared.Cluster = &hubv1.UpdateClusterRequest{
 		Name: want.GetName(), Handle: cmp.Or(want.GetHandle(), want.GetName()), Tags: want.GetTags(), SetTags: true, Metadata: cmp.Or(want.GetMetadata(), "{}"), SetMetadata: true,
-		Variables: want.GetFromTemplate().GetVariables(), Management: want.GetManagement(),
-	}))
-	if err != nil {
-		return nil, err
+		Variables: want.GetFromTemplate().GetVariables(), Management: item.Management,
 	}
-	return foundCluster(answer.Msg), nil
+	return r.clusters.Write(ctx, c, &declared, have)
 }
 
 // madeFrom returns Conflict for a cluster of the hub that came to be otherwise than declared:

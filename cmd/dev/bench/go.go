@@ -136,19 +136,31 @@ func benchDelta(ctx context.Context, _ *bench) (*record, error) {
 }
 
 func benchCharts(ctx context.Context, _ *bench) (*record, error) {
-	n, _, err := goBenchmark(ctx, "./render", "BenchmarkCharts", "5x", "charts/input", "x/agent", "x/agent-most", "x/child", "x/child-most")
+	var names []string
+	for _, of := range []string{"helm", "kustomize"} {
+		for _, name := range []string{"/input", "/agent", "/agent-most", "/child", "/child-most"} {
+			names = append(names, of+name)
+		}
+	}
+	n, _, err := goBenchmark(ctx, "./render", "BenchmarkCharts", "5x", names...)
 	if err != nil {
 		return nil, err
 	}
-	return &record{
-		Settings: map[string]any{"charts": n["charts/input"], "runs": 5},
-		Values: []value{
-			most(value{What: "CPU of axle-agent render, with its child, divided by that of helm template: median of the charts", Value: n["x/agent"], Unit: "×", Reference: "same run"}, 1.5),
-			most(value{What: "the same, the dearest chart", Value: n["x/agent-most"], Unit: "×"}, 1.5),
-			most(value{What: "CPU of a render child, with its start, divided by that of helm template: median of the charts", Value: n["x/child"], Unit: "×", Reference: "same run"}, 1.5),
-			most(value{What: "the same, the dearest chart", Value: n["x/child-most"], Unit: "×"}, 1.5),
-		},
-	}, nil
+	out := &record{Settings: map[string]any{"charts": n["helm/input"], "kustomizations": n["kustomize/input"], "runs": 5}}
+	add := func(of, by, what string) {
+		out.Values = append(out.Values,
+			most(value{What: "CPU of axle-agent render, including its child, divided by that of " + by + ": median of the " + what, Value: n[of+"/agent"], Unit: "×", Reference: "same run"}, 1.5),
+			most(value{What: "the same, the dearest of the " + what, Value: n[of+"/agent-most"], Unit: "×"}, 1.5),
+			most(value{What: "CPU of a render child, with its start, divided by that of " + by + ": median of the " + what, Value: n[of+"/child"], Unit: "×", Reference: "same run"}, 1.5),
+			most(value{What: "the same child, the dearest of the " + what, Value: n[of+"/child-most"], Unit: "×"}, 1.5))
+	}
+	add("helm", "helm template", "charts")
+	add("kustomize", "kustomize build", "kustomizations")
+	if n["extra/input"] > 0 {
+		out.Settings["others"] = n["extra/input"]
+		add("extra", "helm template", "other charts")
+	}
+	return out, nil
 }
 
 func benchRender(ctx context.Context, _ *bench) (*record, error) {
