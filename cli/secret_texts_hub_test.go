@@ -49,6 +49,11 @@ var secretCalls = map[string][]string{
 		`{"name": "app-{n}", "settings": {"project": "default", "cluster": "edge-1", "namespace": "web", "redirectUris": ["http://127.0.0.1/back"], "clientId": "wiki-{n}", "clientSecret": "{secret}"}}`,
 		`{"name": "BAD {n}", "settings": {"project": "default", "clientId": "wiki", "clientSecret": "{secret}"}}`,
 	},
+	"TelemetrySources/Apply": {
+		`{"name": "store-{n}", "settings": {"project": "default", "cluster": "edge-1", "type": "prometheus", "url": "https://127.0.0.1/", "auth": "bearer", "token": "{secret}"}}`,
+		`{"name": "store-{n}", "settings": {"project": "default", "cluster": "edge-1", "type": "prometheus", "url": "https://127.0.0.1/", "auth": "basic", "username": "ann", "password": "{secret}"}}`,
+		`{"name": "bad-{n}", "settings": {"project": "default", "cluster": "edge-1", "type": "prometheus", "url": "ftp://127.0.0.1/", "auth": "none", "password": "{secret}", "token": "{secret}"}}`,
+	},
 	"Contexts/Update": contextRequests("context", "base"),
 	"Outputs/Put":     contextRequests("outputs", "out-{n}"),
 	"NotificationSinks/Apply": {
