@@ -398,3 +398,23 @@ func TestADrawingIsBounded(t *testing.T) {
 		t.Errorf("21 graphs: %v", err)
 	}
 }
+
+// Whatever an object holds, reading and checking it ends, and what passes can be drawn.
+func FuzzSettings(f *testing.F) {
+	f.Add([]byte(`{"name":"a","labels":[{"name":"pod","values":["x"]}],"graphs":[{"name":"g","queries":[{"query":"x{pod=\"$pod\"}"}]}]}`))
+	f.Add([]byte(`{"graphs":[{},{},{"queries":[{"query":"(((("}]}]}`))
+	f.Add([]byte("apiVersion: platform.plural.sh/v1alpha1\nkind: Dashboard\nspec: &a {labels: [*a, *a]}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if o, ok, err := Read(data); ok && err == nil {
+			_ = Check(&o.Spec)
+		}
+		spec, err := Settings(data)
+		if err != nil || Check(spec) != nil {
+			return
+		}
+		p := &played{answer: func(string) (*Answer, error) { return &Answer{}, nil }}
+		if _, err := Draw(t.Context(), spec, Choice{}, p); err != nil {
+			t.Errorf("what is checked is not drawn: %v", err)
+		}
+	})
+}
