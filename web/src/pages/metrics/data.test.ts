@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { create } from '@bufbuild/protobuf'
 import { expect, it } from 'vitest'
 import { behindOf, cutOf, formatOf, seriesOf, unitOf } from './data'
