@@ -80,6 +80,7 @@ var harmless = []struct {
 	{[]string{"Operations/ListTargets"}, []string{"failed_only"}, "leaves out of what one may see"},
 	{[]string{"Services/Pause", "Services/Rollback", "Operations/Start"}, []string{"reason"}, "a text for people"},
 	{[]string{"ClusterAPI/WriteObject"}, []string{"verb", "object", "subresource", "force"}, "a part of that cluster's API, which the cluster's own RBAC judges for the person"},
+	{[]string{"Metrics/Query", "Metrics/Series", "Metrics/LabelValues", "Metrics/Panels", "Observability/Sources"}, []string{"source", "query", "match", "label", "level", "namespace", "type", "raw", "workloads", "time_micros", "start_micros", "end_micros", "step_micros"}, "a part of what the cluster lets the person see: hub/observe limits each question to it"},
 	{[]string{"ClusterAPI/ReadLogs"}, []string{"namespace", "pod", "container", "follow", "previous", "tail_lines", "since_seconds"}, "the same"},
 	{[]string{"ClusterAPI/ListObjects"}, []string{"reveal"}, "a value of a Secret that the cluster lets the person read; the others are masked"},
 
@@ -126,6 +127,8 @@ var harmless = []struct {
 	{[]string{"Applications/Apply"}, []string{"settings.namespace", "settings.secret", "settings.client_id_key", "settings.client_secret_key", "settings.issuer_key"}, "where on its cluster: within the limits of the project, which the hub and the agent hold it to"},
 	{[]string{"Applications/Apply"}, []string{"settings.client_id", "settings.client_secret"}, "of a client that is nobody else's: a taken id and those of other forms are refused"},
 	{[]string{"Applications/Apply"}, []string{"settings.title", "settings.public", "settings.groups_prefix", "settings.bound_groups_only", "settings.access_lifetime", "settings.id_lifetime", "settings.refresh_lifetime", "settings.second_factor", "settings.signing_algorithm"}, "how people are signed in to it, within the bounds of the hub"},
+	{[]string{"TelemetrySources/Apply"}, []string{"settings.type", "settings.namespace", "settings.service", "settings.port", "settings.scheme", "settings.path_prefix", "settings.url", "settings.ca", "settings.tenant", "settings.namespace_label"}, "where data of the cluster of its project are: whoever may change the cluster says so, and no credential follows a changed address"},
+	{[]string{"TelemetrySources/Apply"}, []string{"settings.auth", "settings.username", "settings.password", "settings.token"}, "credentials for the address beside them, kept sealed"},
 	{[]string{"ApplicationClients/Rotate"}, []string{"overlap_micros", "now"}, "how long what the application has stays valid"},
 	{[]string{"NotificationRouters/Apply"}, []string{"settings.events", "settings.filters.*"}, "leaves out of the events of its project"},
 	{[]string{"Notifications/"}, []string{"unread", "up_to"}, "of the caller's own notifications"},
