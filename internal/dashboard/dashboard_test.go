@@ -117,6 +117,41 @@ func TestAValueStaysInItsMatcher(t *testing.T) {
 	}
 }
 
+// What people reported of dashboards of other tools, with inputs of our own. A query that is refused
+// says so; the others match the value and nothing else.
+func TestWhatBreaksDashboardsElsewhere(t *testing.T) {
+	for name, c := range map[string]struct{ text, value, sent, refused string }{
+		"a slash in a pattern (grafana 59251)":                     {`x{path=~"$v"}`, "/a/b.html", `x{path=~"/a/b\\.html"}`, ""},
+		"a path of Windows (grafana 24478)":                        {`x{file="$v"}`, `D:\new\log.txt`, `x{file="D:\\new\\log.txt"}`, ""},
+		"the same as a pattern (grafana 10555)":                    {`x{file=~"$v"}`, `D:\new`, `x{file=~"D:\\\\new"}`, ""},
+		"signs of patterns where there is none (30928)":            {`x{p="$v"}`, "a|b_(c)", `x{p="a|b_(c)"}`, ""},
+		"a value that is a pattern of Java (48138)":                {`x{r="$v"}`, `\Q/i/\E(?<p>[^/\']*)`, `x{r="\\Q/i/\\E(?<p>[^/\\']*)"}`, ""},
+		"a name in single quotes (7333)":                           {`x{h='$v'}`, "my.host.example", `x{h="my.host.example"}`, ""},
+		"an apostrophe (16275)":                                    {`x{g='$v'}`, "winner's", `x{g="winner's"}`, ""},
+		"a value that is a query (42202)":                          {`x{n=~"$v"}`, `f({a="b"}[5m])-32`, `x{n=~"f\\(\\{a=\"b\"\\}\\[5m\\]\\)-32"}`, ""},
+		"a group of label_replace (perses 859)":                    {`label_replace(x{n="$v"}, "a", "$1xx", "b", "(.).*")`, "v", `label_replace(x{n="v"}, "a", "$1xx", "b", "(.).*")`, ""},
+		"a variable without quotes (perses 3145)":                  {`x{n=$v}`, "v", "", "1:5: $v stands outside the value of a matcher"},
+		"a format in a matcher (perses metrics-usage 12)":          {`x{n=~"${v:regex}"}`, "v", "", "${v:regex} has a format"},
+		"a format as a metric (the same)":                          {`sum(${v:text})`, "v", "", "1:5: ${v:text} stands outside"},
+		"an interval of another tool (perses community-mixins 59)": {`rate(x[$__rate_interval])`, "v", "", "1:8: $__rate_interval stands outside"},
+	} {
+		q, err := parse(c.text, []string{"v"})
+		if c.refused != "" {
+			if err == nil || !strings.Contains(err.Error(), c.refused) {
+				t.Errorf("%s: %v, want %q", name, err, c.refused)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got, err := q.with(map[string]string{"v": c.value}); err != nil || got != c.sent {
+			t.Errorf("%s: sends %s, %v; want %s", name, got, err, c.sent)
+		}
+	}
+}
+
 // shape is a query without the values of its matchers.
 func shape(t *testing.T, text string) string {
 	t.Helper()
@@ -362,4 +397,24 @@ func TestADrawingIsBounded(t *testing.T) {
 	if _, err := Draw(t.Context(), d, Choice{Graphs: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21}}, p); errcode.Of(err) != errcode.Invalid {
 		t.Errorf("21 graphs: %v", err)
 	}
+}
+
+// Whatever an object holds, reading and checking it ends, and what passes can be drawn.
+func FuzzSettings(f *testing.F) {
+	f.Add([]byte(`{"name":"a","labels":[{"name":"pod","values":["x"]}],"graphs":[{"name":"g","queries":[{"query":"x{pod=\"$pod\"}"}]}]}`))
+	f.Add([]byte(`{"graphs":[{},{},{"queries":[{"query":"(((("}]}]}`))
+	f.Add([]byte("apiVersion: platform.plural.sh/v1alpha1\nkind: Dashboard\nspec: &a {labels: [*a, *a]}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if o, ok, err := Read(data); ok && err == nil {
+			_ = Check(&o.Spec)
+		}
+		spec, err := Settings(data)
+		if err != nil || Check(spec) != nil {
+			return
+		}
+		p := &played{answer: func(string) (*Answer, error) { return &Answer{}, nil }}
+		if _, err := Draw(t.Context(), spec, Choice{}, p); err != nil {
+			t.Errorf("what is checked is not drawn: %v", err)
+		}
+	})
 }

@@ -17,6 +17,9 @@ const maxNesting = 200
 // variable is $name or ${name}; the groups of a regular expression, as $1, are none.
 var variable = regexp.MustCompile(`\$(?:\{([a-zA-Z_][a-zA-Z0-9_]*)\}|([a-zA-Z_][a-zA-Z0-9_]*))`)
 
+// formatted is a variable with a format of other tools. A value is put in as its matcher needs it.
+var formatted = regexp.MustCompile(`\$\{[a-zA-Z_][a-zA-Z0-9_]*:[a-z]+\}`)
+
 func nameIn(match []string) string { return match[1] + match[2] }
 
 // query is one that was parsed, with the variables that its matchers take.
@@ -41,6 +44,9 @@ func parse(text string, names []string) (*query, error) {
 	}
 	q := &query{text: text}
 	err = eachMatcher(expression, func(at string, m *labels.Matcher) error {
+		if other := formatted.FindString(m.Value); other != "" {
+			return fmt.Errorf("%s: %s has a format; leave it out, as a value always fits its matcher", at, cut(other, 60))
+		}
 		for _, match := range variable.FindAllStringSubmatch(m.Value, -1) {
 			name := nameIn(match)
 			if !slices.Contains(names, name) {
@@ -108,7 +114,11 @@ func notPromQL(text string, err error) error {
 	if at >= 0 && at < len(text) {
 		// The lexer stops behind the $.
 		for _, from := range []int{at, max(0, at-1)} {
-			if loc := variable.FindStringIndex(text[from:]); loc != nil && loc[0] == 0 {
+			loc := variable.FindStringIndex(text[from:])
+			if loc == nil || loc[0] != 0 {
+				loc = formatted.FindStringIndex(text[from:])
+			}
+			if loc != nil && loc[0] == 0 {
 				return fmt.Errorf("%s: %s stands outside the value of a matcher; a variable can stand in one alone, as in {pod=\"$pod\"}", position(text, from), cut(text[from:from+loc[1]], 60))
 			}
 		}
