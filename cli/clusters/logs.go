@@ -11,6 +11,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
@@ -94,7 +95,11 @@ change of the clock left out or repeated is refused.`,
 			return p.stream(ctx, client, &f.request)
 		},
 	}
-	flags := c.Flags()
+	f.flags(c.Flags())
+	return c
+}
+
+func (f *logFlags) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.cluster, "cluster", "", "cluster, if the argument is only SERVICE")
 	flagvalue.ListP(flags, &f.request.Containers, "container", "c", "only this container, which may be an init container (default: all but init containers that have succeeded)")
 	flagvalue.List(flags, &f.request.Pods, "pod", "only this pod; separate several with commas")
@@ -113,7 +118,6 @@ change of the clock left out or repeated is refused.`,
 	flags.StringVar(&f.query, "query", "", "with --store: matchers and filters of LogQL, such as '{app=\"web\"} |= \"error\"'")
 	flags.BoolVar(&f.timestamps, "timestamps", false, "begin each line with its time")
 	flags.BoolVar(&f.localTimes, "local", false, "times in the local time zone, with its offset; implies --timestamps")
-	return c
 }
 
 // read makes the request of the flags.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"net/url"
 
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logquery"
@@ -53,6 +53,27 @@ func (t *Target) Logs(ctx context.Context, q logquery.Query, follow bool, send f
 			return err
 		}
 	}
+	if err := t.sendFound(ctx, q, path, values, send); err != nil || !follow {
+		return err
+	}
+	stream, err := t.Get(ctx, tail, tailed)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	return podlogs.NewOutlet().Run(ctx, func(line func(podlogs.Line)) error {
+		return store.Lines(stream, func(l podlogs.Line) error {
+			if store.Seen(l) && !l.Time.Before(q.Start) {
+				line(l)
+			}
+			return ctx.Err()
+		})
+	}, send)
+}
+
+// sendFound sends what the store has.
+func (t *Target) sendFound(ctx context.Context, q logquery.Query, path string, values url.Values, send func(podlogs.Batch) error) error {
+	store := t.logs()
 	first := podlogs.Batch{}
 	for _, n := range t.Notices {
 		first.Notices = append(first.Notices, podlogs.Notice{Code: "left_out", Text: n})
@@ -90,28 +111,7 @@ func (t *Target) Logs(ctx context.Context, q logquery.Query, follow bool, send f
 			return err
 		}
 		if first = (podlogs.Batch{}); len(result.Lines) == 0 {
-			break
+			return nil
 		}
 	}
-	if !follow {
-		return nil
-	}
-	stream, err := t.Get(ctx, tail, tailed)
-	if err != nil {
-		return err
-	}
-	defer stream.Close()
-	var from time.Time
-	if !q.Start.IsZero() {
-		from = q.Start
-	}
-	out := podlogs.NewOutlet()
-	return out.Run(ctx, func(line func(podlogs.Line)) error {
-		return store.Lines(stream, func(l podlogs.Line) error {
-			if store.Seen(l) && !l.Time.Before(from) {
-				line(l)
-			}
-			return ctx.Err()
-		})
-	}, send)
 }

@@ -142,43 +142,11 @@ func short(name string) string {
 // [{"stream": labels, "values": [["nanoseconds", "line"]]}]}}.
 func (s Store) streams(from io.Reader, each func(podlogs.Line) error) error {
 	d := json.NewDecoder(from)
-	type stream struct {
-		Stream map[string]string
-		Values [][]json.RawMessage
-	}
 	known := false
 	var walk func(path string) error
 	walk = func(path string) error {
 		if path == "/data/result" {
-			if token, err := d.Token(); err != nil || token != json.Delim('[') {
-				return errors.Join(err, errors.New("its result is no list"))
-			}
-			for d.More() {
-				var raw json.RawMessage
-				if err := d.Decode(&raw); err != nil {
-					return err
-				}
-				var one stream
-				if err := bounded.JSON(raw, &one, maxHeld*4); err != nil {
-					return err
-				}
-				pod, container := s.names()
-				for _, v := range one.Values {
-					var stamp, text string
-					if len(v) < 2 || json.Unmarshal(v[0], &stamp) != nil || json.Unmarshal(v[1], &text) != nil {
-						return errors.New("a line has another form")
-					}
-					nanos, err := strconv.ParseInt(stamp, 10, 64)
-					if err != nil {
-						return errors.New("a time is none")
-					}
-					if err := each(made(time.Unix(0, nanos), one.Stream[s.Label], one.Stream[pod], one.Stream[container], text)); err != nil {
-						return err
-					}
-				}
-			}
-			_, err := d.Token()
-			return err
+			return s.result(d, each)
 		}
 		if path == "" || path == "/data" {
 			if token, err := d.Token(); err != nil || token != json.Delim('{') {
@@ -212,4 +180,43 @@ func (s Store) streams(from io.Reader, each func(podlogs.Line) error) error {
 		return s.broken(err)
 	}
 	return nil
+}
+
+// stream is a stream of Loki.
+type stream struct {
+	Stream map[string]string
+	Values [][]json.RawMessage
+}
+
+// result reads the streams of an answer, one by one.
+func (s Store) result(d *json.Decoder, each func(podlogs.Line) error) error {
+	if token, err := d.Token(); err != nil || token != json.Delim('[') {
+		return errors.Join(err, errors.New("its result is no list"))
+	}
+	for d.More() {
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return err
+		}
+		var one stream
+		if err := bounded.JSON(raw, &one, maxHeld*4); err != nil {
+			return err
+		}
+		pod, container := s.names()
+		for _, v := range one.Values {
+			var stamp, text string
+			if len(v) < 2 || json.Unmarshal(v[0], &stamp) != nil || json.Unmarshal(v[1], &text) != nil {
+				return errors.New("a line has another form")
+			}
+			nanos, err := strconv.ParseInt(stamp, 10, 64)
+			if err != nil {
+				return errors.New("a time is none")
+			}
+			if err := each(made(time.Unix(0, nanos), one.Stream[s.Label], one.Stream[pod], one.Stream[container], text)); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := d.Token()
+	return err
 }

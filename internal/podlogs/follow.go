@@ -93,40 +93,46 @@ func (r *search) tail(ctx context.Context, fail context.CancelCauseFunc, l *log)
 		}
 		l.restarts = status.RestartCount
 		err := l.read(ctx, r.api, q, take)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil || !r.goesOn(ctx, fail, l, err, changed, &wait) {
 			return
-		case err == nil:
-			l.torn = false
-			r.resumed()
-			if r.over(l) {
-				return
-			}
-			if status, known, _ := r.state(l); known && status.State.Running == nil {
-				pause(ctx, changed, 0)
-				continue
-			}
-			pause(ctx, changed, wait.Next()+time.Second)
-		case errcode.Is(err, errcode.Invalid):
-			if why := errcode.Text(err); why != l.waits {
-				l.waits = why
-				r.out.notice("waiting", l.Pod+" "+l.Container+": "+why)
-			}
-			pause(ctx, changed, 0)
-		case errcode.Is(err, errcode.NotFound):
-			return
-		case errcode.Is(err, errcode.Forbidden):
-			r.out.notice("refused", l.Pod+" "+l.Container+": "+errcode.Text(err))
-			return
-		case errcode.Is(err, errcode.Unauthorized):
-			fail(err)
-			return
-		default:
-			l.torn = true
-			r.interrupted(err)
-			pause(ctx, nil, max(wait.Next(), errcode.RetryAfter(err)))
 		}
 	}
+}
+
+// goesOn waits after a log ended, and reports whether it is to be read again.
+func (r *search) goesOn(ctx context.Context, fail context.CancelCauseFunc, l *log, err error, changed <-chan struct{}, wait *jitter.Backoff) bool {
+	switch {
+	case err == nil:
+		l.torn = false
+		r.resumed()
+		if r.over(l) {
+			return false
+		}
+		if status, known, _ := r.state(l); known && status.State.Running == nil {
+			pause(ctx, changed, 0)
+		} else {
+			pause(ctx, changed, wait.Next()+time.Second)
+		}
+	case errcode.Is(err, errcode.Invalid):
+		if why := errcode.Text(err); why != l.waits {
+			l.waits = why
+			r.out.notice("waiting", l.Pod+" "+l.Container+": "+why)
+		}
+		pause(ctx, changed, 0)
+	case errcode.Is(err, errcode.NotFound):
+		return false
+	case errcode.Is(err, errcode.Forbidden):
+		r.out.notice("refused", l.Pod+" "+l.Container+": "+errcode.Text(err))
+		return false
+	case errcode.Is(err, errcode.Unauthorized):
+		fail(err)
+		return false
+	default:
+		l.torn = true
+		r.interrupted(err)
+		pause(ctx, nil, max(wait.Next(), errcode.RetryAfter(err)))
+	}
+	return true
 }
 
 // between reads what a container wrote before it restarted, while its log could not be read.

@@ -231,7 +231,7 @@ func TestQueriesOfLoki(t *testing.T) {
 			continue
 		}
 		_, values, err := logquery.Query{Matchers: matchers, Filters: filters}.Call(of)
-		if err == nil && !strings.HasPrefix(values.Get("query"), `{namespace=~"mine|m\\.y", `) {
+		if err == nil && !strings.HasPrefix(values.Get("query"), `{namespace=~"mine|m\\.y"`) {
 			t.Errorf("%q: %s", text, values.Get("query"))
 		}
 	}
