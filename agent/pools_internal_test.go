@@ -42,7 +42,7 @@ func TestPoolsOfAnAgentHaveShares(t *testing.T) {
 			t.Errorf("%s: another project is refused: %v", name, err)
 		}
 	})
-	for _, name := range []string{"passes", "renders", "heals", "test_runs", "made_clusters", "readiness_reports"} {
+	for _, name := range []string{"passes", "renders", "heals", "test_runs", "made_clusters", "readiness_reports", "telemetry_requests", "namespace_reviews"} {
 		if !found[name] {
 			t.Errorf("there is no pool %s", name)
 		}

@@ -13,6 +13,7 @@ import (
 func TestDescribedObjects(t *testing.T) {
 	s := newShell(t)
 	s.exits(1, "repos add fleet https://git.test/fleet.git", "is registered")
+	s.exits(0, "clusters create edge-1")
 	for _, k := range object.Stored() {
 		var settings map[string]any
 		if err := json.Unmarshal([]byte(k.Storage.Example), &settings); err != nil {

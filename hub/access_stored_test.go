@@ -7,9 +7,9 @@ import (
 	"github.com/axle-cd/axle/api/object"
 )
 
-// inShop are the settings of an example, in the project of the bed.
+// inShop are the settings of an example, in the project of the bed, about its cluster.
 func inShop(k object.Kind) string {
-	return strings.ReplaceAll(k.Storage.Example, `"project": "default"`, `"project": "shop"`)
+	return strings.NewReplacer(`"project": "default"`, `"project": "shop"`, `"cluster": "edge-1"`, `"cluster": "edge-shop"`).Replace(k.Storage.Example)
 }
 
 // ofStored are the rows for each kind in the table of objects that is, or is not, in a project.

@@ -49,7 +49,7 @@ func runbookOf(alert string) string {
 // does not serve, and each is explained to who is woken by it.
 func TestAlertRulesAskForWhatTheHubServes(t *testing.T) {
 	served := servedMetrics(t)
-	groups, problems := rulefmt.ParseFile("../deploy/alerts/axle.rules.yaml", false, model.UTF8Validation, nil)
+	groups, problems := rulefmt.ParseFile("../deploy/alerts/axle.rules.yaml", false, model.UTF8Validation)
 	for _, problem := range problems {
 		t.Error(problem)
 	}

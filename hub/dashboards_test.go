@@ -99,7 +99,7 @@ func TestTheAlertsPage(t *testing.T) {
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	groups, problems := rulefmt.ParseFile(file, false, model.UTF8Validation, nil)
+	groups, problems := rulefmt.ParseFile(file, false, model.UTF8Validation)
 	if groups == nil || len(problems) > 0 {
 		t.Fatal(problems)
 	}

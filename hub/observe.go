@@ -25,7 +25,7 @@ func newObserver(h *Hub) (*observe.Observer, error) {
 	}
 	return observe.New(observe.Config{
 		Links: links,
-		Store: h.store, Agents: observedAgents{authproxy.NewPages(h.proxy), h.tunnels}, Sealer: h.store.Sealer(), ProjectOf: h.projectOfCluster,
+		Store: h.store, Agents: observedAgents{h}, Sealer: h.store.Sealer(), ProjectOf: h.projectOfCluster,
 		Transport: h.config.outward, AllowHTTP: h.config.AllowHTTPUpstreams, Pools: h.pools, Clock: h.config.Clock, Log: h.log,
 	})
 }
@@ -40,16 +40,16 @@ func (h *Hub) projectOfCluster(ctx context.Context, clusterID string) (string, e
 }
 
 // observedAgents asks agents through the auth proxy, which authorizes and records.
-type observedAgents struct {
-	pages   *authproxy.Pages
-	tunnels *tunnel.Tunnels
-}
+// The proxy and the tunnels are made after it.
+type observedAgents struct{ hub *Hub }
 
 var _ observe.Agents = observedAgents{}
 
+func (a observedAgents) pages() *authproxy.Pages { return authproxy.NewPages(a.hub.proxy) }
+
 // Up implements observe.Agents.
 func (a observedAgents) Up(clusterID string) bool {
-	state, _ := a.tunnels.State(clusterID)
+	state, _ := a.hub.tunnels.State(clusterID)
 	return state == tunnel.Up
 }
 
@@ -59,18 +59,18 @@ func observing(by observe.Caller, c observe.Cluster) authproxy.Asking {
 
 // Services implements observe.Agents.
 func (a observedAgents) Services(ctx context.Context, by observe.Caller, c observe.Cluster) ([]telemetry.Service, error) {
-	return a.pages.ObservedServices(ctx, observing(by, c))
+	return a.pages().ObservedServices(ctx, observing(by, c))
 }
 
 // Namespaces implements observe.Agents.
 func (a observedAgents) Namespaces(ctx context.Context, by observe.Caller, c observe.Cluster) (out observe.Namespaces, err error) {
-	out.All, out.Names, out.LeftOut, err = a.pages.ObservedNamespaces(ctx, observing(by, c))
+	out.All, out.Names, out.LeftOut, err = a.pages().ObservedNamespaces(ctx, observing(by, c))
 	return out, err
 }
 
 // Get implements observe.Agents.
 func (a observedAgents) Get(ctx context.Context, by observe.Caller, c observe.Cluster, s telemetry.Service, path, rawQuery, tenant string) (*observe.Answer, error) {
-	o, err := a.pages.Observe(ctx, observing(by, c), s, path, rawQuery, tenant)
+	o, err := a.pages().Observe(ctx, observing(by, c), s, path, rawQuery, tenant)
 	if err != nil {
 		return nil, err
 	}

@@ -46,6 +46,7 @@ func inSteps(f filling, of int) filling { return filling{f.as, of} }
 // fillings has a row for each pool of the hub.
 var fillings = map[string]filling{
 	"cluster_requests": byOne, "replica_requests": byProject, "large_heads": byProject, "logs": byProject, "object_trees": byProject,
+	"telemetry_questions": byProject, "namespace_looks": byProject, "telemetry_tails": byProject,
 	"calls": byProject, "list_streams": byProject, "list_rows": inSteps(byProject, 1000), "tunnel_dials": byProject, "agent_calls": byProject, "notifications": byProject, "upstream_requests": byProject, "host_requests": byProject,
 	"first_copies": byProject, "object_readers": byProject, "repository_openings": byProject, "mirror_seeds": byProject, "mirror_copies": byProject, "variants": byProject, "hints": byProject, "host_first_copies": byProject, "tunnel_probes": bySite,
 	"registrations": byOne, "enrolments": byOne, "deliveries": byOne, "large_deliveries": byOne, "passwords": byOne, "login_codes": byOne,

@@ -47,6 +47,7 @@ var provoked = map[string]string{
 var unanswered = map[string]string{
 	"strangers_heads": "the connection ends", "strangers_records": "a record is left out",
 	"passwords": "a page, after ten seconds", "strangers_passwords": "a page, after ten seconds", "object_trees": "an answer after half a minute",
+	"telemetry_questions": "an answer after ten seconds", "namespace_looks": "an answer after ten seconds", "telemetry_tails": "a tail of a store of logs",
 	"notifications": "messages wait", "upstream_requests": "fetches wait", "host_requests": "fetches wait", "first_copies": "fetches wait",
 	"host_first_copies": "fetches wait", "object_readers": "fetches wait", "repository_openings": "repositories wait", "mirror_seeds": "copies wait", "mirror_copies": "copies wait",
 	"variants": "an agent takes the whole tarball", "hints": "hints wait",

@@ -117,6 +117,15 @@ func (d *answerReader) read(data func() error) error {
 			return d.small(&d.failure, maxSmall)
 		case "errorType":
 			return d.small(&d.kind, maxSmall)
+		case "isPartial": // of VictoriaMetrics
+			var partial bool
+			if err := d.small(&partial, maxSmall); err != nil {
+				return err
+			}
+			if partial {
+				d.notices = append(d.notices, "the answer is only a part: some of the store's nodes did not answer")
+			}
+			return nil
 		case "warnings", "infos":
 			var texts []string
 			if err := d.small(&texts, maxSmall); err != nil {

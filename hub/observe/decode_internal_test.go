@@ -63,6 +63,9 @@ func TestAnswersAreRead(t *testing.T) {
 	if r := read(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{"count":"1"}]}]}}`); len(r.Notices) != 1 {
 		t.Errorf("%+v", r)
 	}
+	if r := read(`{"status":"success","isPartial":true,"data":{"resultType":"matrix","result":null},"warnings":null,"stats":{"seriesFetched":"0"}}`); len(r.Notices) != 1 || !strings.Contains(r.Notices[0], "only a part") {
+		t.Errorf("%+v", r)
+	}
 	for _, text := range []string{`{"status":"success","data":{"resultType":"scalar","result":[1]}}`, `{"status":"success","data":{"resultType":"scalar","result":[1,2]}}`, `{"status":"success","data":{"resultType":"scalar","result":["1","2",3]}}`, `{"status":"weird"}`, `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[1e300,"1"]]}]}}`} {
 		if r, err := decodeQuery(strings.NewReader(text)); err == nil {
 			t.Errorf("%s is read as %+v", text, r)

@@ -115,6 +115,14 @@ var probes = []struct{ name, expr, what string }{
 	{fromRequests, `count(http_requests_total) or count(http_server_request_duration_seconds_count)`, "requests come from the programs themselves, as http_requests_total or http_server_request_duration_seconds"},
 }
 
+// charts give the metrics of a source: that of Prometheus scrapes the kubelets.
+var charts = map[string]string{fromCadvisor: "prometheus", fromState: "kube-state-metrics"}
+
+// installs is the command that installs a chart as a service of a cluster.
+func installs(cluster, chart string) string {
+	return "axle services create " + cluster + "/" + chart + " --namespace monitoring --chart-url https://prometheus-community.github.io/helm-charts --chart " + chart
+}
+
 // podsOf selects the pods of an object by their names, as controllers give them.
 func (q PanelsQuery) podsOf() (string, error) {
 	if q.Level == levelCluster {
@@ -267,8 +275,8 @@ func (t *Target) missing(ctx context.Context, board *Board, described []panel) e
 			continue
 		}
 		m.Message = fmt.Sprintf("%s has no such metrics that you may see: %s", t.Source.At, probe.what)
-		if probe.name == fromState {
-			m.Command = "axle services apply kube-state-metrics --cluster " + t.ask.Cluster.Name
+		if chart := charts[probe.name]; chart != "" {
+			m.Command = installs(t.ask.Cluster.Name, chart)
 		}
 		board.Missing = append(board.Missing, m)
 	}

@@ -177,5 +177,8 @@ func none(ask Ask, all []Source, notices []string) error {
 	case len(notices) > 0:
 		return errcode.New(errcode.NotFound, "no %s of cluster %s is known: %s", ask.Type.Title(), ask.Cluster.Name, strings.Join(notices, "; "))
 	}
+	if ask.Type == telemetry.Prometheus {
+		declare += "; or install one: " + installs(ask.Cluster.Name, "prometheus")
+	}
 	return errcode.New(errcode.NotFound, "the agent found no %s in cluster %s by its usual names; %s", ask.Type.Title(), ask.Cluster.Name, declare)
 }

@@ -60,7 +60,10 @@ func started(t *testing.T, listen string, targets []string, command func(dir, ad
 	}
 	dir, address := t.TempDir(), listen+":"+strconv.Itoa(n)
 	config := filepath.Join(dir, "config.yml")
-	text := "global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: test\n  honor_labels: true\n  static_configs:\n  - targets: ['" + strings.Join(targets, "', '") + "']\n"
+	text := "global: {scrape_interval: 1s}\n"
+	if len(targets) > 0 {
+		text += "scrape_configs:\n- job_name: test\n  honor_labels: true\n  static_configs:\n  - targets: ['" + strings.Join(targets, "', '") + "']\n"
+	}
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -78,9 +81,12 @@ func started(t *testing.T, listen string, targets []string, command func(dir, ad
 		_ = cmd.Wait() // it was killed
 		log.Close()
 	})
-	url := "http://" + address
+	url, ready := "http://"+address, "/api/v1/query?query=count(up==1)%3D%3D"+strconv.Itoa(len(targets))
+	if len(targets) == 0 {
+		ready = "/api/v1/query?query=vector(1)"
+	}
 	eventually.For(t, 30e9, "samples in "+cmd.Path, func() error {
-		answer, err := get(t.Context(), url+"/api/v1/query?query=count(up==1)%3D%3D"+strconv.Itoa(len(targets)))
+		answer, err := get(t.Context(), url+ready)
 		if err == nil && !strings.Contains(answer, `"value"`) {
 			said, _ := os.ReadFile(log.Name())
 			err = fmt.Errorf("%s: %s", answer, said)
