@@ -75,9 +75,9 @@ func TestEveryCallSaysWhoMayMakeIt(t *testing.T) {
 
 // reading are the calls that a token with the scope read may make, by what their names
 // begin with.
-var reading = []string{"LabelValues", "Panels", "Series", "Sources",
+var reading = []string{
 	"List", "Get", "Watch", "Query", "Search", "Summary", "HeatMap", "NeedsYou", "RecentChanges", "UpgradeStatus", "Status", "WhoAmI", "CanI", "Config", "Enrollment",
-	"AgentManifests", "Read", "LabelValues", "Panels", "Series", "Sources",
+	"AgentManifests", "Read", "LabelValues", "Panels", "Series", "Sources", "Draw", "Worst", "Links",
 }
 
 // decidedLater are the calls whose name is that of a change and whose action is that of

@@ -25,7 +25,7 @@ var unrecorded = []string{
 	"Clusters/Enrollment", "Clusters/GetTemplateVariables", "Operations/Get", "Operations/List", "Operations/ListTargets",
 	// The proxy records these.
 	"ClusterAPI/ReadLogs", "ClusterAPI/SearchLogs", "ClusterAPI/WriteObject",
-	"Metrics/LabelValues", "Metrics/Panels", "Metrics/Query", "Metrics/Series", "Observability/Sources",
+	"Dashboards/Draw", "Metrics/LabelValues", "Metrics/Panels", "Metrics/Query", "Metrics/Series", "Observability/Sources",
 	"ClusterAPI/ListObjects", "ClusterAPI/WatchObjects", "Logins/ListSessions",
 	"ClusterAlerts/List", "ClusterAlerts/Worst", "ClusterAlerts/Links",
 	"Fleet/Summary", "Fleet/HeatMap", "Fleet/NeedsYou", "Fleet/RecentChanges", "Fleet/QueryClusters", "Fleet/QueryServices", "Fleet/Search", "Fleet/Watch", "Fleet/SetTopics",

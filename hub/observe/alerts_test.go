@@ -49,7 +49,7 @@ func TestAlertsOfStores(t *testing.T) {
 		t.Helper()
 		agents.sees = namespaces
 		caller := observe.Caller{}
-		caller.Principal.ID = fmt.Sprint(namespaces) // what is remembered is of a person
+		caller.Principal.ID = fmt.Sprintf("%#v", namespaces) // what is remembered is of a person
 		found, err := observer.Alerts(ctx, caller, observe.Cluster{ID: "clu_1", Name: "edge-1"})
 		if err != nil {
 			return nil, err.Error()
