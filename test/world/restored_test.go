@@ -44,7 +44,7 @@ func TestAManagementClusterIsRestoredFromASnapshot(t *testing.T) {
 	definitions := filepath.Join(dir, "definitions.yaml")
 	s.must(os.WriteFile(definitions, []byte(clusterDefinitions(playTemplate("small"))), 0o600))
 	kubectl("apply", "-f", definitions)
-	kubectl("wait", "--for=condition=Established", "crd", "--all")
+	s.established()
 	files := playTemplate("small")
 	files["late/one.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: late}\ndata: {a: b}\n"
 	s.commitFiles("fleet", "a template", files)
