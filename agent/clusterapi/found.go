@@ -203,9 +203,11 @@ func (f *Finder) ours(ctx context.Context, all []v1alpha1.PluralCAPICluster) ([]
 	standard := agentNamespace
 	if len(all) > 0 && mine != standard {
 		_, err := f.clusters.config.Client.AppsV1().Deployments(standard).Get(ctx, agentName, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
+		switch {
+		case apierrors.IsNotFound(err):
 			standard = mine
-		} else if err != nil {
+		case apierrors.IsForbidden(err): // it cannot know: an object has to name it
+		case err != nil:
 			return nil, err
 		}
 	}

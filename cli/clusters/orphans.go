@@ -25,8 +25,8 @@ func listOrphansCommand(a *command.App) *cobra.Command {
 		Long: `List the services that a cluster has and the hub does not: a backup of the cluster
 brought them back after they were deleted, or the hub was restored from a backup that is
 older than they are. The agent changes nothing of them. Each line has the agent's words:
-which service of which namespace it is, how many objects it has, and the kubectl commands
-that end it without the hub.`,
+which service of which namespace it is; -o json has the rest of them, with the cluster that
+Cluster API makes for it, and the kubectl commands that end it without the hub.`,
 		Example: "  axle clusters orphans list mgmt",
 		Args:    command.Exactly(1),
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
@@ -95,6 +95,9 @@ Administrators only.`
 	return c
 }
 
+// orphaned is the reason of a service whose agent has not heard yet that it leaves.
+const orphaned = "Orphaned"
+
 // awaitSettled waits until a service that the hub did not know has left, and shows what it
 // waits for.
 func awaitSettled(ctx context.Context, a *command.App, client *sdk.Client, request *hubv1.SettleOrphanRequest, service string, wait time.Duration) error {
@@ -107,7 +110,7 @@ func awaitSettled(ctx context.Context, a *command.App, client *sdk.Client, reque
 		if sdk.IsNotFound(err) {
 			return true, nil
 		}
-		if err == nil && got.Msg.GetMessage() != "" {
+		if err == nil && got.Msg.GetMessage() != "" && got.Msg.GetReason() != orphaned {
 			last = got.Msg.GetMessage()
 			p.Say("service %s: %s", request.GetServiceId(), last)
 		}

@@ -32,7 +32,9 @@ type Bed struct {
 	log     *slog.Logger
 	etcd    *program.Program
 	etcdURL string
-	reaper  func()
+	// etcdArgs are those that etcd was started with.
+	etcdArgs []string
+	reaper   func()
 	// keeper is the folder of who runs the programs of a Bed whose API servers are leased.
 	keeper string
 
@@ -92,15 +94,15 @@ func (b *Bed) tryEtcd(ctx context.Context) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	b.etcd, err = b.run(b.keeper, dir, "etcd", []string{
+	b.etcdArgs = []string{
 		"--name=bed", "--data-dir=" + filepath.Join(dir, "data"), "--log-level=warn",
 		// The data is discarded at the end, so nothing is synced to disk.
 		"--unsafe-no-fsync",
 		"--listen-client-urls=" + b.etcdURL, "--advertise-client-urls=" + b.etcdURL,
 		"--listen-peer-urls=" + peerURL, "--initial-advertise-peer-urls=" + peerURL,
 		"--initial-cluster=bed=" + peerURL,
-	})
-	if err != nil {
+	}
+	if b.etcd, err = b.run(b.keeper, dir, "etcd", b.etcdArgs); err != nil {
 		return err
 	}
 	return b.etcd.WaitReady(ctx, program.Answers(b.etcdURL+"/health"))

@@ -65,6 +65,16 @@ spec:
 	return all.String()
 }
 
+// established waits until all definitions are served. kubectl fails over one that has no
+// conditions yet.
+func (s *stage) established() {
+	s.t.Helper()
+	eventually.For(s.t, time.Minute, "the definitions", func() error {
+		_, err := s.Kubectl(s.t.Context(), "mgmt", "wait", "--for=condition=Established", "crd", "--all", "--timeout=20s")
+		return err
+	})
+}
+
 // playTemplate are the files of a template whose clusters are of a size.
 func playTemplate(size string) map[string]string {
 	return map[string]string{
@@ -168,7 +178,7 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 	eks := eksTemplate(t)
 	s.must(os.WriteFile(file, []byte(clusterDefinitions(playTemplate("small"), eks)), 0o600))
 	kubectl("apply", "-f", file)
-	kubectl("wait", "--for=condition=Established", "crd", "--all")
+	s.established()
 
 	s.commitFiles("fleet", "a template", playTemplate("small"))
 	commit, err := s.Git.Commit(t.Context(), "fleet", "main", "our template", eks)

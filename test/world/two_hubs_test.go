@@ -67,7 +67,7 @@ func TestTwoHubsShareAManagementCluster(t *testing.T) {
 	definitions := filepath.Join(t.TempDir(), "definitions.yaml")
 	first.must(os.WriteFile(definitions, []byte(clusterDefinitions(playTemplate("small"))), 0o600))
 	kubectl("apply", "-f", definitions, "-f", "../../deploy/crds/deployments.plural.sh_pluralcapiclusters.yaml")
-	kubectl("wait", "--for=condition=Established", "crd", "--all")
+	first.established()
 	namespace := map[string]string{}
 	for _, name := range []string{"first", "second"} {
 		s := hubs[name]

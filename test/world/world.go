@@ -208,6 +208,9 @@ func (w *World) AgentBinaries() map[string]string {
 	return binaries
 }
 
+// Bed has the clusters of a world with a folder that does not lease them; nil for others.
+func (w *World) Bed() *kube.Bed { return w.bed }
+
 // Cluster returns a cluster by name, nil when there is none.
 func (w *World) Cluster(name string) *kube.Cluster {
 	w.mu.Lock()
