@@ -56,6 +56,7 @@ var others = map[string]string{
 	"up local --kube-context":                 "a context of a kubeconfig",
 	"down --kube-context":                     "a context of a kubeconfig",
 	"clusters connect --kube-context":         "a context of a kubeconfig",
+	"clusters oidc --kube-context":            "a context of a kubeconfig",
 	"hub support-bundle --kube-context":       "a context of a kubeconfig",
 	"projects create --allow-account":         "an account in a cluster",
 	"projects update --allow-account":         "an account in a cluster",

@@ -63,7 +63,7 @@ func TestAnApplicationTakesASecretOver(t *testing.T) {
 	s := newShell(t)
 	const secret = "a secret of the former provider"
 	file := s.write("secret.txt", secret+"\n")
-	s.exits(1, "applications apply wiki --project default --client-id wiki --client-secret-file "+s.write("short.txt", "short"), "client_secret: has 5 characters")
+	s.exits(1, "applications apply wiki --project default --client-id wiki --client-secret-file "+s.write("short.txt", "short"), "clientSecret: has 5 characters")
 	s.exits(0, "applications apply wiki --project default --second-factor --client-id wiki --client-secret-file "+file, "application wiki created")
 	manifest := func(secret string) string {
 		return s.write("wiki.yaml", `apiVersion: v1
@@ -77,7 +77,7 @@ metadata: {name: wiki, namespace: platform}
 spec: {project: default, secondFactor: true, clientId: wiki, clientSecretRef: {name: dex, key: secret}}
 `)
 	}
-	s.exits(1, "apply --take-over -f "+manifest("short"), "client_secret: has 5 characters")
+	s.exits(1, "apply --take-over -f "+manifest("short"), "clientSecret: has 5 characters")
 	s.exits(0, "apply --take-over -f "+manifest(secret), "wiki")
 	for _, line := range []string{"applications get wiki -o yaml", "applications client wiki -o yaml", "get Application wiki -o yaml"} {
 		if out := s.exits(0, line, "wiki"); strings.Contains(out, "former provider") {

@@ -65,7 +65,7 @@ func TestAHubSignsPeopleInToAnotherHub(t *testing.T) {
 		"--redirect-uris", customer.URL+"/login/callback/publisher")
 	there("groups", "create", "platform")
 	there("providers", "create", "publisher", "--issuer", publisher.URL+"/oidc", "--client-id", "console-acme", "--client-secret-file", secret,
-		"--scope", "email,profile,groups", "--groups-claim", "groups", "--group", "operators=platform,others=platform")
+		"--scope", "email,profile,groups", "--groups-claim", "groups", "--group", "operators=platform", "--group", "others=platform")
 
 	// ann has a session of the publisher, so that one answer is all there is to do.
 	page = ann.get(customer.URL + "/login/oidc/publisher")

@@ -39,7 +39,7 @@ type oidcRequest struct {
 	prefix, issuerCA     string
 	kubeconfig           string
 	server, serverCA     string
-	fromContext          string
+	kubeContext          string
 	device               bool
 }
 
@@ -49,8 +49,8 @@ func oidcCommand(a *command.App) *cobra.Command {
 		Use: "oidc NAME", Short: "Let people use kubectl on a cluster without the hub's tunnel",
 		Long: `Print the AuthenticationConfiguration with which a cluster's API server accepts the people
 whom the hub signs in. The hub gets an application for it, named kubectl-NAME, with a
-client of its own: --groups and --users say who may log in, and tokens have only those
-groups. Without them the application must exist already.
+client of its own: --groups and --users list those who may log in, and tokens have only
+those groups. Without them the application must exist already.
 
 The API server sees names with a prefix: user oidc:ada@example.com, group oidc:shop-admins. Its
 own RBAC decides what they may do. Start it with --authentication-config=FILE; the file has
@@ -60,11 +60,11 @@ With --kubeconfig it writes a kubeconfig for people instead, which has no secret
 axle, which logs in with a browser, or with --device by a code. The address of the API server
 is --server with --server-ca, or that of a context of your own kubeconfig.
 
-The API server asks the hub for its keys only. Whoever leaves a group or is deleted can use kubectl
-until their ID token ends, for 10 minutes at most.`,
+The API server asks the hub for its keys only. A person who leaves a group or is deleted can use
+kubectl until their ID token ends, for 10 minutes at most.`,
 		Example: `  axle clusters oidc edge-1 --groups shop-admins > authentication.yaml
   axle clusters oidc edge-1 --kubeconfig edge-1.yaml --server https://edge-1.example.com:6443 --server-ca ca.crt
-  axle clusters oidc edge-1 --kubeconfig merge --from-context edge-1-admin --device`,
+  axle clusters oidc edge-1 --kubeconfig merge --kube-context edge-1-admin --device`,
 		Args:    command.Exactly(1),
 		PreRunE: func(c *cobra.Command, _ []string) error { return r.check(c) },
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
@@ -105,21 +105,21 @@ func (r *oidcRequest) flags(c *cobra.Command) {
 	flags.StringVar(&r.kubeconfig, "kubeconfig", "", "write a kubeconfig to this file, or merge to add it to your own as the current context")
 	flags.StringVar(&r.server, "server", "", "address of the cluster's API server, for the kubeconfig")
 	flags.StringVar(&r.serverCA, "server-ca", "", "file with the certificate authority of the API server (default: those of the system)")
-	flags.StringVar(&r.fromContext, "from-context", "", "context of your own kubeconfig that has the address of the API server")
+	flags.StringVar(&r.kubeContext, "kube-context", "", "context of your own kubeconfig that has the address of the API server")
 	flags.BoolVar(&r.device, "device", false, "log in by a code that is entered on another machine")
-	c.MarkFlagsMutuallyExclusive("from-context", "server")
-	c.MarkFlagsMutuallyExclusive("from-context", "server-ca")
+	c.MarkFlagsMutuallyExclusive("kube-context", "server")
+	c.MarkFlagsMutuallyExclusive("kube-context", "server-ca")
 }
 
 // check refuses flags that do not go together.
 func (r *oidcRequest) check(c *cobra.Command) error {
-	for _, name := range []string{"server", "server-ca", "from-context", "device"} {
+	for _, name := range []string{"server", "server-ca", "kube-context", "device"} {
 		if r.kubeconfig == "" && c.Flags().Changed(name) {
 			return exitcode.Usagef("--%s is for a kubeconfig: say where to write it with --kubeconfig FILE", name)
 		}
 	}
-	if r.kubeconfig != "" && (r.server == "") == (r.fromContext == "") {
-		return exitcode.Usagef("name the cluster's API server: --server https://HOST:6443, or --from-context CONTEXT")
+	if r.kubeconfig != "" && (r.server == "") == (r.kubeContext == "") {
+		return exitcode.Usagef("name the cluster's API server: --server https://HOST:6443, or --kube-context CONTEXT")
 	}
 	return checkPrefix(r.prefix)
 }
@@ -238,7 +238,7 @@ func (r oidcRequest) writeKubeconfig(ctx context.Context, a *command.App, c *hub
 
 // apiServer is the cluster of the kubeconfig.
 func (r oidcRequest) apiServer() (*clientcmdapi.Cluster, error) {
-	if r.fromContext == "" {
+	if r.kubeContext == "" {
 		u, err := url.Parse(r.server)
 		if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
 			return nil, exitcode.Usagef("--server: %.200q is not an https URL such as https://edge-1.example.com:6443", r.server)
@@ -255,15 +255,15 @@ func (r oidcRequest) apiServer() (*clientcmdapi.Cluster, error) {
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "read your kubeconfig: %w", err)
 	}
-	at := own.Contexts[r.fromContext]
+	at := own.Contexts[r.kubeContext]
 	if at == nil || own.Clusters[at.Cluster] == nil {
-		return nil, errcode.New(errcode.NotFound, "--from-context: your kubeconfig has no context %.80q", r.fromContext)
+		return nil, errcode.New(errcode.NotFound, "--kube-context: your kubeconfig has no context %.80q", r.kubeContext)
 	}
 	from := own.Clusters[at.Cluster]
 	data := from.CertificateAuthorityData
 	if len(data) == 0 && from.CertificateAuthority != "" {
 		if data, err = os.ReadFile(from.CertificateAuthority); err != nil {
-			return nil, errcode.New(errcode.Invalid, "read the certificate authority of %s: %w", r.fromContext, err)
+			return nil, errcode.New(errcode.Invalid, "read the certificate authority of %s: %w", r.kubeContext, err)
 		}
 	}
 	return &clientcmdapi.Cluster{Server: from.Server, CertificateAuthorityData: data, TLSServerName: from.TLSServerName, ProxyURL: from.ProxyURL}, nil
