@@ -9,7 +9,6 @@ var Application = stored(Kind{
 	Storage: &Storage{
 		Called: "application", Short: "axapp", Settings: "ApplicationSettings", File: "application", InProject: true,
 		Write: "write", Prefix: rule.ClientPrefix, Limit: 5000, Columns: []string{"project", "cluster", "namespace"},
-		Effect:  "People log in to it with their account of the hub.",
 		Example: `{"project": "default", "title": "Wiki", "redirectUris": ["http://127.0.0.1/callback"], "public": true, "users": ["ada@example.com"]}`,
 		Examples: []string{
 			"apply grafana --project shop --cluster edge-1 --namespace monitoring --secret grafana-oidc --redirect-uris https://grafana.shop.example.com/login/generic_oauth --groups shop-admins",

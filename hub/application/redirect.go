@@ -58,6 +58,8 @@ func checkURI(field, uri string, domains []string, loopback bool) error {
 		return invalid(field, "%.200q has . or .. in its path; write the path that they mean", uri)
 	case isLoopback(u) && loopback:
 		return nil
+	case u.Scheme != "https" && !loopback:
+		return invalid(field, "%.200q is not an https URL: the hub calls it, from its own machine", uri)
 	case u.Scheme != "https":
 		return invalid(field, "%.200q is not an https URL; http is for 127.0.0.1, [::1] and localhost", uri)
 	case strings.HasSuffix(u.Hostname(), "."):

@@ -10,6 +10,8 @@
 //	hub kill | start | stop
 //	agent start CLUSTER | kill CLUSTER | again CLUSTER
 //	bed CLUSTER          Cluster API and the provider of the test bed on a cluster
+//	party reserve | start CLUSTER NAMESPACE SECRET   an application that others wrote, at $PARTY
+//	browse open URL | link FILE | fill SELECTOR TEXT | click SELECTOR | text TEXT | until URL TEXT   in a real browser
 //	page PAGE N          the block N of a page below docs, beside a checkout and a clone of $URL
 //	made CLUSTER ARG…    kubectl as the administrator of a cluster that was made; $NAMESPACE is where it was made
 //	mark CLUSTER | undeleted CLUSTER   since the mark the API server was asked to delete nothing but Axle's own records
@@ -54,7 +56,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"world": startWorld, "axle": axle, "kube": kubectl, "git": gitCommand, "charts": chartsCommand, "hub": hub, "agent": agent, "waitfor": waitFor, "mark": mark, "undeleted": undeleted, "rest": rest,
-			"bed": bed, "made": made, "page": page,
+			"bed": bed, "made": made, "page": page, "party": party, "browse": browse(t),
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Values[stageKey{}] = &stage{agents: map[string]*world.Agent{}, marks: map[string]int64{}, namespaces: map[string]string{}}

@@ -8,7 +8,7 @@ import (
 	"github.com/axle-cd/axle/api/v1alpha1"
 )
 
-// Application declares an object of the hub. An application that the hub signs people in to, with its client, who may log in, and the Secret that it reads. People log in to it with their account of the hub.
+// Application declares an object of the hub. An application that the hub signs people in to, with its client, who may log in, and the Secret that it reads.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axapp
