@@ -12,7 +12,6 @@ import (
 
 	"connectrpc.com/connect"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -53,14 +52,23 @@ func serve(t *testing.T, api kubernetes.Interface, namespace, name, address stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	number, port, ready := int32(n), "web", true
+	number, port := int32(n), "web"
 	must(t)(api.CoreV1().Services(namespace).Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: port, Port: 9090}}},
 	}, metav1.CreateOptions{}))
-	must(t)(api.DiscoveryV1().EndpointSlices(namespace).Create(t.Context(), &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}}, AddressType: discoveryv1.AddressTypeIPv4,
-		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{host}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
-		Ports:     []discoveryv1.EndpointPort{{Name: &port, Port: &number}},
+	// The API server's proxy asks for Endpoints, which a controller makes of a selector, and goes
+	// to addresses of pods only.
+	pod, err := api.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "store", Image: "store"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.Status.PodIP, pod.Status.PodIPs = host, []corev1.PodIP{{IP: host}}
+	must(t)(api.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}))
+	must(t)(api.CoreV1().Endpoints(namespace).Create(t.Context(), &corev1.Endpoints{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Subsets:    []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: host, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: name}}}, Ports: []corev1.EndpointPort{{Name: port, Port: number}}}},
 	}, metav1.CreateOptions{}))
 }
 
@@ -136,7 +144,7 @@ func TestMetricsThroughTheTunnel(t *testing.T) {
 		if _, err := query(tenant, &hubv1.QueryMetricsRequest{Query: "requests", Raw: true}); !errcode.Is(err, errcode.Forbidden) {
 			t.Errorf("%v", err)
 		}
-		r, err := query(tenant, &hubv1.QueryMetricsRequest{Query: "requests", StartMicros: time.Now().Add(-time.Hour).UnixMicro()})
+		r, err := query(tenant, &hubv1.QueryMetricsRequest{Query: "requests", StartMicros: time.Now().Add(-time.Minute).UnixMicro()})
 		if err != nil || r.GetResultType() != "matrix" || len(r.GetSeries()) != 1 || len(r.GetSeries()[0].GetTimes()) == 0 || r.GetStepMicros() == 0 {
 			t.Errorf("%v, %v", r, err)
 		}
@@ -147,7 +155,7 @@ func TestMetricsThroughTheTunnel(t *testing.T) {
 		}
 	})
 	t.Run("panels", func(t *testing.T) {
-		r, err := tenant.Metrics.Panels(t.Context(), connect.NewRequest(&hubv1.MetricPanelsRequest{Cluster: "edge", Level: "workload", Namespace: mine, Name: "web"}))
+		r, err := tenant.Metrics.Panels(t.Context(), connect.NewRequest(&hubv1.MetricPanelsRequest{Cluster: "edge", Level: "workload", Namespace: mine, Name: "web", StartMicros: time.Now().Add(-time.Minute).UnixMicro()}))
 		if err != nil {
 			t.Fatal(err)
 		}
