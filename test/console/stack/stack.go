@@ -246,6 +246,11 @@ func (s *Stack) startReal(ctx context.Context) (err error) {
 	if err := s.startStores(ctx); err != nil {
 		return err
 	}
+	return s.deliver(ctx)
+}
+
+// deliver makes services on both clusters and waits for them.
+func (s *Stack) deliver(ctx context.Context) error {
 	s.Progress("services are delivered")
 	files := map[string]string{}
 	for name, text := range Apps() {
@@ -261,7 +266,7 @@ func (s *Stack) startReal(ctx context.Context) (err error) {
 			}
 		}
 	}
-	_, err = s.World.Axle(ctx, "services", "wait", "--all", "--timeout", "2m")
+	_, err := s.World.Axle(ctx, "services", "wait", "--all", "--timeout", "2m")
 	return err
 }
 
