@@ -8,8 +8,8 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"golang.org/x/sync/errgroup"
@@ -18,6 +18,7 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubepage"
 	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/telemetry"
 )
@@ -99,30 +100,23 @@ func may(ctx context.Context, client kubernetes.Interface, namespace string) (bo
 
 // names are the first namespaces of the cluster, and how many more there are.
 func (o *Observer) names(ctx context.Context) (names []string, more int32, err error) {
-	client, err := metadata.NewForConfig(o.conf)
+	client, err := kubepage.NewClient(o.conf)
 	if err != nil {
 		return nil, 0, errcode.New(errcode.Internal, "the way to the API server: %w", err)
 	}
-	for next := ""; ; {
-		page, err := client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).List(ctx, metav1.ListOptions{Limit: namespacesPage, Continue: next})
-		if err != nil {
-			return nil, 0, errcode.New(errcode.Unavailable, "the agent cannot list the namespaces of its cluster: %w", err)
-		}
-		for i := range page.Items {
-			if len(names) == telemetry.MaxNamespaces {
-				more++
-				continue
-			}
-			names = append(names, page.Items[i].Name)
-		}
-		if next = page.Continue; next == "" {
-			return names, more, nil
-		}
+	_, err = kubepage.Objects(ctx, client, corev1.SchemeGroupVersion.WithResource("namespaces"), metav1.NamespaceAll, metav1.ListOptions{Limit: namespacesPage}, func(n *unstructured.Unstructured) error {
 		if len(names) == telemetry.MaxNamespaces {
-			if page.RemainingItemCount != nil {
-				more += int32(*page.RemainingItemCount)
-			}
-			return names, max(more, 1), nil
+			more++
+			return nil
 		}
+		names = append(names, n.GetName())
+		return nil
+	}, func(error) error {
+		more++
+		return nil
+	})
+	if err != nil {
+		return nil, 0, errcode.New(errcode.Unavailable, "the agent cannot list the namespaces of its cluster: %w", err)
 	}
+	return names, more, nil
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -51,8 +50,6 @@ func New(conf *rest.Config, pools *pool.Set) *Observer {
 		}),
 	}
 }
-
-func (o *Observer) client() (kubernetes.Interface, error) { return kubernetes.NewForConfig(o.conf) }
 
 // Get makes one request of a store's API. The body of the answer is to be closed.
 func (o *Observer) Get(ctx context.Context, viewer Viewer, q *agentv1.ObserveRequest) (*http.Response, error) {

@@ -11,9 +11,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubepage"
 	"github.com/axle-cd/axle/internal/telemetry"
 )
 
@@ -60,31 +63,34 @@ var wellKnown = []known{
 func (o *Observer) Services(ctx context.Context) (*agentv1.ObservedServices, error) {
 	ctx, cancel := context.WithTimeout(ctx, servicesWithin)
 	defer cancel()
-	client, err := o.client()
+	client, err := kubepage.NewClient(o.conf)
 	if err != nil {
 		return nil, errcode.New(errcode.Internal, "the way to the API server: %w", err)
 	}
 	out, seen := &agentv1.ObservedServices{}, map[string]bool{}
-	add := func(k known, s *corev1.Service) {
-		at := string(k.of) + "/" + s.Namespace
-		port, scheme := k.port(s)
-		if port == "" || seen[at] || len(out.GetServices()) == maxServices {
-			return
-		}
-		seen[at] = true
-		out.Services = append(out.Services, &agentv1.ObservedService{Type: string(k.of), Namespace: s.Namespace, Name: s.Name, Port: port, Scheme: scheme, PathPrefix: k.prefix})
-	}
 	for _, k := range wellKnown {
 		for _, options := range k.lists() {
-			page, err := client.CoreV1().Services(corev1.NamespaceAll).List(ctx, options)
+			looked := 0
+			_, err := kubepage.Objects(ctx, client, corev1.SchemeGroupVersion.WithResource("services"), metav1.NamespaceAll, options, func(u *unstructured.Unstructured) error {
+				if looked++; looked > servicesOfOne {
+					out.Incomplete = fmt.Sprintf("more than %d Services look like a store of the type %s", servicesOfOne, k.of)
+					return kubepage.ErrEnough
+				}
+				var s corev1.Service
+				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &s); err != nil {
+					return err
+				}
+				at := string(k.of) + "/" + s.Namespace
+				port, scheme := k.port(&s)
+				if port == "" || seen[at] || len(out.GetServices()) == maxServices {
+					return nil
+				}
+				seen[at] = true
+				out.Services = append(out.Services, &agentv1.ObservedService{Type: string(k.of), Namespace: s.Namespace, Name: s.Name, Port: port, Scheme: scheme, PathPrefix: k.prefix})
+				return nil
+			}, func(error) error { return nil }) // no store needs such an object
 			if err != nil {
 				return nil, errcode.New(errcode.Unavailable, "the agent cannot list the Services of its cluster to find stores of metrics and logs; give its account list on services, or name the store with axle telemetry-sources apply: %w", err)
-			}
-			for i := range page.Items {
-				add(k, &page.Items[i])
-			}
-			if page.Continue != "" {
-				out.Incomplete = fmt.Sprintf("more than %d Services look like a store of the type %s", servicesOfOne, k.of)
 			}
 		}
 	}

@@ -83,7 +83,7 @@ var harmless = []struct {
 	{[]string{"Metrics/Query", "Metrics/Series", "Metrics/LabelValues", "Metrics/Panels", "Observability/Sources"}, []string{"source", "query", "match", "label", "level", "namespace", "type", "raw", "workloads", "time_micros", "start_micros", "end_micros", "step_micros"}, "a part of what the cluster lets the person see: hub/observe limits each question to it"},
 	{[]string{"ClusterAPI/ReadLogs"}, []string{"namespace", "pod", "container", "follow", "previous", "tail_lines", "since_seconds"}, "the same"},
 	{[]string{"ClusterAlerts/"}, []string{"project", "namespace", "service", "pod"}, "leaves out of what one may see, or fills a link that the caller could write"},
-	{[]string{"ClusterAPI/SearchLogs"}, []string{"namespace", "kind", "name", "pods", "containers", "follow", "previous", "tail_lines", "since", "until", "match", "exclude", "before", "after", "store.name", "store.query"}, "the same, and hub/observe limits what a store answers to the namespaces whose logs the person may read"},
+	{[]string{"ClusterAPI/SearchLogs"}, []string{"service", "namespace", "kind", "name", "pods", "containers", "follow", "previous", "tail_lines", "since", "until", "match", "exclude", "before", "after", "store.name", "store.query"}, "the same, and hub/observe limits what a store answers to the namespaces whose logs the person may read"},
 	{[]string{"ClusterAPI/ListObjects"}, []string{"reveal"}, "a value of a Secret that the cluster lets the person read; the others are masked"},
 
 	{[]string{"Bindings/List"}, []string{"at.*"}, "for administrators: the others get all of their own"},

@@ -362,7 +362,7 @@ func urgency(a Alert) int {
 // that is silenced, nor at one that always fires so that it is seen when it does not, such as a
 // watchdog, whose severity is none.
 func (a Alert) NeedsPerson() bool {
-	return a.State == AlertFiring && !slices.Contains([]string{"low", "info", "none"}, a.Severity)
+	return a.State == AlertFiring && slices.Index(severities, a.Severity) < slices.Index(severities, "low")
 }
 
 // sortAlerts has the most urgent first, and the newest of equal ones.

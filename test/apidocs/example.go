@@ -49,8 +49,12 @@ func examples(root string) (all []example, err error) {
 	}
 	for _, k := range object.Stored() {
 		const named = `{"name": "example"}`
+		settings := k.Storage.Example
+		if strings.Contains(settings, `"cluster": "edge-1"`) { // which is in a project of its own
+			settings = strings.ReplaceAll(settings, `"project": "default"`, `"project": "shop"`)
+		}
 		all = append(all,
-			example{mark: "make", call: k.Calls.Path(k.Calls.Update), request: `{"name": "example", "settings": ` + k.Storage.Example + `}`},
+			example{mark: "make", call: k.Calls.Path(k.Calls.Update), request: `{"name": "example", "settings": ` + settings + `}`},
 			example{mark: "read", call: k.Calls.Path(k.Calls.List), request: "{}"}, example{mark: "read", call: k.Calls.Path(k.Calls.Get), request: named},
 			example{mark: "end", call: k.Calls.Path(k.Calls.Delete), request: named})
 	}

@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 var notInFiles = map[string]string{
 	"AgentConfiguration":   "belongs in the cluster of an agent",
 	"CustomHealth":         "belongs in the cluster of an agent",
+	"Dashboard":            "belongs in the cluster of an agent",
+	"LogFilter":            "belongs in the cluster of an agent",
+	"LogTail":              "belongs in the cluster of an agent",
 	"PluralCAPICluster":    "belongs in the cluster of an agent",
 	"FederatedCredential":  "only the operator reads it yet",
 	"Group":                "only the operator reads it yet",

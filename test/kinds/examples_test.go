@@ -178,7 +178,7 @@ func TestEveryDocumentedObjectAppliesAndReadsBackEqual(t *testing.T) {
 			t.Errorf("%s: %v", at, err)
 			continue
 		}
-		if have, want := text(t, stored["spec"]), text(t, defaulted(object["spec"], specOf(s.kinds[fmt.Sprint(object["kind"])]))); have != want {
+		if have, want := text(t, stored["spec"]), text(t, defaulted(object["spec"], specOf(s.kinds[fmt.Sprint(object["apiVersion"], " ", object["kind"])]))); have != want {
 			t.Errorf("%s came back as\n%s\nwant\n%s", at, have, want)
 		}
 	}

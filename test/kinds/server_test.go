@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/kube"
 )
@@ -23,7 +24,8 @@ import (
 type server struct {
 	client    dynamic.Interface
 	namespace string
-	kinds     map[string]*definition
+	// kinds are all by API version and kind, and those of the hub by kind too.
+	kinds map[string]*definition
 }
 
 var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -39,7 +41,10 @@ func serve(t *testing.T) *server {
 	}
 	s := &server{client: client, namespace: cluster.Namespace(t), kinds: map[string]*definition{}}
 	for _, d := range definitions(t) {
-		s.kinds[d.kind()] = d
+		s.kinds[d.api()+" "+d.kind()] = d
+		if d.Spec.Group != kinds.Platform { // its Dashboard is another one
+			s.kinds[d.kind()] = d
+		}
 	}
 	if !installed {
 		install(t, client)
@@ -102,9 +107,9 @@ func (s *server) resource(d *definition, namespace string) dynamic.ResourceInter
 // apply applies an object with strict validation, and returns the stored object.
 func (s *server) apply(ctx context.Context, object map[string]any, subresources ...string) (map[string]any, error) {
 	u := &unstructured.Unstructured{Object: object}
-	d := s.kinds[u.GetKind()]
+	d := s.kinds[u.GetAPIVersion()+" "+u.GetKind()]
 	if d == nil {
-		return nil, fmt.Errorf("no kind %s", u.GetKind())
+		return nil, fmt.Errorf("no kind %s of %s", u.GetKind(), u.GetAPIVersion())
 	}
 	text, err := json.Marshal(object)
 	if err != nil {

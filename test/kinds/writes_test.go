@@ -20,6 +20,7 @@ var reads = []string{
 	"NotificationSinks/Test", // sends a message, and leaves nothing behind in the hub,
 	// These change nothing in the hub: the cluster's objects are declared by services.
 	"Clusters/Enrollment", "Clusters/Readiness", "Clusters/AdminKubeconfig", "ClusterAPI/WriteObject", "ClusterAPI/ReadLogs", "ClusterAPI/SearchLogs",
+	"Observability/Sources", "Metrics/Query", "Metrics/Series", "Metrics/LabelValues", "Metrics/Panels", "Dashboards/Draw", "ClusterAlerts/Worst", "ClusterAlerts/Links",
 	"Fleet/Summary", "Fleet/HeatMap", "Fleet/NeedsYou", "Fleet/RecentChanges", "Fleet/QueryClusters", "Fleet/QueryServices", "Fleet/Search", "Fleet/Watch", "Fleet/SetTopics",
 }
 
