@@ -67,7 +67,7 @@ func TestExitCodes(t *testing.T) {
 		"unknown flag":     {[]string{"services", "list", "--colour"}, 2, "--help"},
 		"missing argument": {[]string{"services", "get"}, 2, "--help"},
 		"ambiguous name":   {[]string{"services", "get", "web"}, 2, "CLUSTER/web"},
-		"unknown format":   {[]string{"services", "list", "-o", "xml"}, 2, "is not table, wide, json, yaml, name, jsonpath="},
+		"unknown format":   {[]string{"services", "list", "-o", "xml"}, 2, "is not table, wide, json, yaml, csv, name, jsonpath="},
 		"not there":        {[]string{"services", "get", "edge/none"}, 4, "Error"},
 	}
 	for name, tc := range tests {

@@ -60,6 +60,9 @@ var others = map[string]string{
 	"hub support-bundle --kube-context":       "a context of a kubeconfig",
 	"projects create --allow-account":         "an account in a cluster",
 	"projects update --allow-account":         "an account in a cluster",
+	"logs --after-context":                    "a number of lines",
+	"logs --before-context":                   "a number of lines",
+	"logs --context-lines":                    "a number of lines",
 	"projects create --max-clusters":          "a number",
 	"projects update --max-clusters":          "a number",
 }

@@ -124,6 +124,7 @@ var listCalls = []struct{ line, method, fields, short string }{
 	{"hub sync-windows list", "Hub/GetSyncWindows", `{}`, "a few for each hub"},
 	{"clusters pools list --quiet edge-1", "Clusters/Get", `{"name":"edge-1"}`, "those of one cluster, at most 50"},
 	{"clusters machines list --quiet edge-1", "Clusters/Get", `{"name":"edge-1"}`, "those of one cluster, at most 100"},
+	{"clusters orphans list --quiet edge-1", "Clusters/Get", `{"name":"edge-1"}`, "those of one cluster that a backup brought back, at most 5"},
 	{"clusters api list --on edge-1", "Clusters/ListComponents", `{"cluster":"edge-1"}`, "those of the hub's list, six"},
 	{"context list", "", "", "of the settings file"},
 }

@@ -38,7 +38,7 @@ func dashboardsCommand(a *command.App) *cobra.Command {
 		Long: `List the Dashboards that applications brought into a cluster, or draw one as a table: a line for
 each series, with its values as a picture. The objects are read in the cluster with your rights
 there, and the queries are limited to the namespaces in which the cluster lets you read the logs
-of pods. A graph that fails says why, and the others are drawn.`,
+of pods. A graph that fails is shown with the reason, and the others are drawn.`,
 		Example: `  axle metrics dashboards edge-1
   axle metrics dashboards edge-1 shop/web --since 6h --var pod=web-0
   axle metrics dashboards edge-1 shop/web --graph 2 -o json`,
