@@ -40,6 +40,7 @@ var notData = map[string]string{
 	"Operations/List":               "what people did once",
 	"Operations/ListTargets":        "what people did once",
 	"ClusterAPI/ListObjects":        "objects of a cluster: the kubernetes provider reads them with ephemeral axle_kubeconfig",
+	"ClusterAlerts/List":            "what fires in a cluster now",
 	"Clusters/ListComponents":       "what a release of the hub can install on one cluster; a command does",
 }
 

@@ -20,7 +20,7 @@ func TestDataSources(t *testing.T) {
 	w.examples()
 	w.apply()
 	keys := map[string]string{
-		"project": `name = "shop"`, "project_limits": `project = "shop"`, "cluster": `name = "edge-1"`, "repository": `name = "fleet"`, "webhook": `name = "fleet"`, "cluster_template": `name = "eks"`, "custom_compatibility_matrix": `name = "edge-proxy"`, "application": `name = "wiki"`,
+		"project": `name = "shop"`, "project_limits": `project = "shop"`, "cluster": `name = "edge-1"`, "repository": `name = "fleet"`, "webhook": `name = "fleet"`, "cluster_template": `name = "eks"`, "custom_compatibility_matrix": `name = "edge-proxy"`, "application": `name = "wiki"`, "telemetry_source": `name = "edge-1-metrics"`,
 		"service": "cluster = \"edge-1\"\n  name = \"web\"", "global_service": `name = "metrics"`, "managed_namespace": `name = "team-a"`, "service_context": `name = "shop"`,
 		"outputs": `name = "network"`, "user": `email = "ann@example.com"`, "admin_grant": `user = "ann@example.com"`, "group": `name = "sre"`, "service_account": `name = "ci"`,
 		"federation_trust": `name = "github"`, "login_provider": `name = "company"`, "notification_sink": `name = "ops"`, "notification_router": `name = "ops"`,

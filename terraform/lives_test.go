@@ -42,6 +42,7 @@ const byName = `{"name": "{name}", "management": {"takeOver": true}}`
 var lives = []life{
 	{kind: "cluster_template", example: "eks", replace: `name = "eks-2"`, vanish: "ClusterTemplates/Delete", request: byName, alone: true},
 	{kind: "custom_compatibility_matrix", example: "edge_proxy", replace: `name = "edge-proxy-2"`, vanish: "CustomCompatibilityMatrices/Delete", request: byName, alone: true},
+	{kind: "telemetry_source", example: "edge_1_metrics", replace: `name = "edge-1-metrics-2"`, vanish: "TelemetrySources/Delete", request: byName, alone: true},
 	{kind: "application", example: "wiki", replace: `name = "wiki-2"`, vanish: "Applications/Delete", request: byName, alone: true},
 	{kind: "notification_router", example: "ops", replace: `name = "ops-2"`, vanish: "NotificationRouters/Delete", request: byName, alone: true},
 	{kind: "notification_sink", example: "ops", replace: `name = "ops-2"`, vanish: "NotificationSinks/Delete", request: byName},
