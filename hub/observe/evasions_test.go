@@ -9,13 +9,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/objects"
 	"github.com/axle-cd/axle/hub/observe"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/telemetry"
-	"github.com/axle-cd/axle/test/prometheus"
+	"github.com/axle-cd/axle/test/stores"
 )
 
 // series are those of two tenants, of a namespace whose name begins like another's, and of no
@@ -218,8 +220,12 @@ func leaks(r *observe.Result) (all []string) {
 }
 
 func TestNobodySeesMetricsOfOthers(t *testing.T) {
-	target := prometheus.Exposition(t, func() string { return series })
-	for name, url := range map[string]string{"Prometheus": prometheus.Prometheus(t, "", target), "VictoriaMetrics": prometheus.VictoriaMetrics(t, "", target)} {
+	victoria := stores.NewVictoriaMetrics(t)
+	if err := victoria.Import(t.Context(), series); err != nil {
+		t.Fatal(err)
+	}
+	scraped := stores.NewPrometheus(t, stores.Prometheus{Targets: map[string]string{"test": stores.Exposition(t, func() string { return series })}})
+	for name, url := range map[string]string{"Prometheus": scraped.URL(), "VictoriaMetrics": victoria.URL()} {
 		t.Run(name, func(t *testing.T) {
 			agents := &seen{up: true, namespaces: observe.Namespaces{Names: []string{"mine"}}}
 			o := observer(t, agents, &declared{settings: observe.Settings{Type: telemetry.Prometheus, URL: url}})
@@ -227,10 +233,14 @@ func TestNobodySeesMetricsOfOthers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := mine.Query(t.Context(), observe.MetricQuery{Query: `sum(requests_total)`})
-			if err != nil || len(r.Series) != 1 || r.Series[0].Values[0] != 16 {
-				t.Fatalf("what is mine: %+v, %v", r, err)
-			}
+			// Prometheus has all of it with its first scrape.
+			eventually.For(t, 30*time.Second, "what is mine", func() error {
+				r, err := mine.Query(t.Context(), observe.MetricQuery{Query: `sum(requests_total)`})
+				if err == nil && (len(r.Series) != 1 || r.Series[0].Values[0] != 16) {
+					err = fmt.Errorf("%+v", r)
+				}
+				return err
+			})
 			answered := 0
 			for _, query := range evasions {
 				r, err := mine.Query(t.Context(), observe.MetricQuery{Query: query})

@@ -15,7 +15,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/telemetry"
-	"github.com/axle-cd/axle/test/prometheus"
+	"github.com/axle-cd/axle/test/stores"
 )
 
 // at resolves the store of a cluster that is at a URL.
@@ -154,18 +154,16 @@ func TestRangesAreBounded(t *testing.T) {
 
 // What is behind says how old it is, also when it answers nothing.
 func TestAStoreThatIsBehindSaysSo(t *testing.T) {
-	url := prometheus.VictoriaMetrics(t, "")
+	store := stores.NewVictoriaMetrics(t)
 	then := time.Now().Add(-15 * time.Minute)
 	text := ""
 	for i := range 10 {
 		text += fmt.Sprintf("up{namespace=\"mine\"} 1 %d\n", then.Add(-time.Duration(i)*30*time.Second).UnixMilli())
 	}
-	response, err := http.Post(url+"/api/v1/import/prometheus", "text/plain", strings.NewReader(text))
-	if err != nil || response.StatusCode != http.StatusNoContent {
-		t.Fatal(response, err)
+	if err := store.Import(t.Context(), text); err != nil {
+		t.Fatal(err)
 	}
-	response.Body.Close()
-	target := at(t, url, observe.Namespaces{Names: []string{"mine"}})
+	target := at(t, store.URL(), observe.Namespaces{Names: []string{"mine"}})
 	for what, q := range map[string]observe.MetricQuery{"an instant": {Query: "up"}, "a range": {Query: "up", Range: true, Start: time.Now().Add(-time.Hour)}} {
 		eventually.For(t, 10*time.Second, what, func() error {
 			r, err := target.Query(t.Context(), q)

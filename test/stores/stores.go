@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -123,6 +124,17 @@ type Prometheus struct {
 	Alertmanager *Store
 	// History is OpenMetrics text with timestamps that it has from the beginning.
 	History string
+}
+
+// Exposition serves a text of metrics until the test ends, as a program does, and returns its URL.
+func Exposition(tb kube.TB, text func() string) string {
+	tb.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = io.WriteString(w, text())
+	}))
+	tb.Cleanup(server.Close)
+	return server.URL
 }
 
 // NewPrometheus runs a Prometheus until the test ends.
