@@ -200,7 +200,7 @@ test('VictoriaLogs has the lines of the crashed container', settled, async () =>
     assert.match(l.pod, /^faults-/);
     assert.deepEqual([l.namespace, l.container], ['faults', 'main']);
   }
-  assert.deepEqual([...new Set((await stored(cluster, '--query', '{container="main"} |= "shelf"')).map((l) => l.namespace))].sort(), apps);
+  assert.deepEqual([...new Set((await stored(cluster, '--query', '{container="main"} |= "shelf"')).map((l) => l.namespace))].toSorted(), apps);
   assert.deepEqual(await stored(cluster, '--query', '{namespace="faults"} != "shelf"'), []);
 });
 
