@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -157,6 +158,9 @@ func (t *Target) refused(a *Answer) error {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return errcode.New(errcode.Unprocessable, "%s at %s refuses the hub with %d: %s. See auth, username and tenant, or the rights of the agent's account on services/proxy; %s", what, at, a.Status, words, change)
 	case http.StatusNotFound:
+		if service := t.Source.service; service.Name != "" && words == fmt.Sprintf("services %q not found", service.Name) {
+			return errcode.New(errcode.Unprocessable, "cluster %s has no Service %s in namespace %s, where %s should be; %s", t.ask.Cluster.Name, service.Name, service.Namespace, what, change)
+		}
 		return errcode.New(errcode.Unprocessable, "%s at %s does not have this API (404: %s): see the Service, its port and the path before the API; %s", what, at, words, change)
 	case http.StatusTooManyRequests:
 		return errcode.New(errcode.Unavailable, "%s at %s has too much to do (429: %s); ask again later, or for less", what, at, words)

@@ -112,7 +112,11 @@ func files(t *testing.T, profile string) []string {
 	if _, err := os.Stat(filepath.Join(web, "dist", "index.html")); err != nil {
 		t.Fatal("the console is not built: run make web")
 	}
-	for _, dir := range []string{"web/test", "web/src/gallery"} { // the rest of the sources is in the hub
+	inputs := []string{"web/test", "web/src/gallery"} // the rest of the sources is in the hub
+	if profile == stack.Real {
+		inputs = append(inputs, "docs/cluster-metrics.md", "docs/logs.md", "docs/howto", "examples/kinds") // their commands are run
+	}
+	for _, dir := range inputs {
 		if err := bin.Inputs(dir); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,9 @@
-// A workload crashes: its page and that of its cluster show the alert, its restarts, its memory and
-// its last lines, from real stores in the cluster; a tenant sees those of its namespaces alone.
+// A workload crashes: its page and that of its cluster show the alert, its last lines, and graphs of
+// its restarts and its memory, with the dashboard that it brought, from real stores in the cluster; its
+// lines are in the store of logs. A tenant sees those of its namespaces alone.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { checkAxe, sideways, watchPolicy } from '../lib/pages.mjs';
 import { shot } from '../lib/shot.mjs';
@@ -24,12 +27,30 @@ spec:
         - {name: beside, image: "axle.test/sh:1", args: ["-c", "while true; do sleep 1; done"]}
 `;
 
+const dashboard = `apiVersion: platform.plural.sh/v1alpha1
+kind: Dashboard
+metadata: {name: shelves}
+spec:
+  name: Shelves
+  description: What the shelves take
+  timeslices: [30m, 1h, 1d]
+  defaultTime: 30m
+  labels:
+    - {name: container, query: {query: 'kube_pod_container_info{namespace="faults"}', label: container}}
+  graphs:
+    - name: Memory of a container
+      format: bytes
+      queries: [{query: 'container_memory_working_set_bytes{namespace="faults",container="$container"}', legendFormat: "$pod <script>alert(1)</script>"}]
+    - name: Restarts
+      queries: [{query: 'sum by (container) (kube_pod_container_status_restarts_total{namespace="faults"})', legendFormat: $container}]
+`;
+
 const alerts = async (...args) => JSON.parse(await axle('clusters', 'alerts', cluster, ...args, '-o', 'json'));
 const fires = (all, namespace) => all.find((a) => a.name === 'ContainerCrashes' && a.namespace === namespace);
 const settled = { timeout: 300_000 };
 
 before(async () => {
-  await act({ do: 'commit', repo: 'fleet', message: 'feat: two that end with 7', files: Object.fromEntries(apps.map((a) => [`apps/${a}/${a}.yaml`, deployment(a)])) });
+  await act({ do: 'commit', repo: 'fleet', message: 'feat: two that end with 7', files: { ...Object.fromEntries(apps.map((a) => [`apps/${a}/${a}.yaml`, deployment(a)])), 'apps/faults/dashboard.yaml': dashboard } });
   for (const app of apps) await axle('services', 'create', `${cluster}/${app}`, '--repo', 'fleet', '--ref', 'main', '--folder', `apps/${app}`);
   await eventually(async () => {
     const all = await alerts();
@@ -100,6 +121,123 @@ test('its restarts and its memory are those that the cluster measured', settled,
   });
 });
 
+// How many points of a graph have the colour of a line: what is beside lines is grey.
+const drawn = (canvas) =>
+  canvas.evaluate((c) => {
+    const { data } = c.getContext('2d').getImageData(0, 0, c.width, c.height);
+    let n = 0;
+    for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 128 && Math.max(data[i], data[i + 1], data[i + 2]) - Math.min(data[i], data[i + 1], data[i + 2]) > 60) n++;
+    return n;
+  });
+
+/** Waits until a graph is drawn, and returns the rows of the table beside it. */
+async function graph(page, title) {
+  const panel = page.getByRole('region', { name: title, exact: true });
+  const canvas = panel.locator('canvas');
+  await canvas.waitFor();
+  await eventually(async () => assert.ok((await drawn(canvas)) > 5, `${title}: nothing is drawn`));
+  const rows = await panel.getByRole('table').locator('tbody tr').allInnerTexts();
+  assert.ok(rows.length > 0 && rows.every((r) => /\d/.test(r)), `${title}: ${rows}`);
+  return rows;
+}
+
+test('graphs are drawn on the page of the cluster and of the service, with a table beside each', settled, async () => {
+  const context = await newContext();
+  await watchPolicy(context);
+  const page = await logIn(context, stack.email, `/clusters/${cluster}/metrics`);
+  for (const title of ['Memory by namespace', 'Restarts by namespace']) assert.match((await graph(page, title)).join('\n'), /faults/);
+  await shot(page, 'metrics-cluster');
+  await checkAxe(page, 'metrics of a cluster');
+  for (const width of [390, 1440]) {
+    await page.setViewportSize({ width, height: 900 });
+    assert.deepEqual(await sideways(page), [], `${width} px`);
+  }
+
+  await page.goto(`/services/${cluster}/faults?tab=metrics`);
+  for (const title of ['Memory', 'Restarts']) assert.match((await graph(page, title)).join('\n'), /faults-/);
+  const memory = page.getByRole('region', { name: 'Memory', exact: true });
+  await memory.getByRole('button', { name: 'Show Memory as a table' }).click();
+  await memory.getByRole('region', { name: 'Memory by time' }).getByRole('cell', { name: /[KM]iB$/ }).first().waitFor();
+  await shot(page, 'metrics-service');
+
+  await page.getByRole('link', { name: 'Shelves' }).click();
+  await page.getByRole('heading', { name: 'Shelves' }).waitFor();
+  const container = page.getByLabel('container', { exact: true });
+  await eventually(async () => assert.equal(await container.inputValue(), 'beside'));
+  assert.match((await graph(page, 'Memory of a container')).join('\n'), /faults-\S+ <script>alert\(1\)<\/script>/);
+  assert.match((await graph(page, 'Restarts')).join('\n'), /main/);
+  await container.selectOption('main');
+  await page.waitForURL(/var\.container=main/);
+  await shot(page, 'dashboard');
+  await checkAxe(page, 'a dashboard');
+  assert.deepEqual(await page.evaluate(() => window.policyViolations), []);
+  assert.deepEqual(page.complaints, []);
+  await context.close();
+});
+
+// What a collector of logs does: the lines of the crashed containers go to the store.
+async function collect() {
+  const lines = [];
+  for (const app of apps) {
+    for (const text of (await axle('logs', `${cluster}/${app}`, '--previous', '--tail', '5', '-o', 'json')).trim().split('\n')) {
+      const l = JSON.parse(text);
+      lines.push(JSON.stringify({ _time: l.time, _msg: l.text, 'kubernetes.pod_namespace': l.namespace, 'kubernetes.pod_name': l.pod, 'kubernetes.container_name': l.container }));
+    }
+  }
+  const store = stack.stores['victoria-logs'];
+  const answer = await fetch(`${store}/insert/jsonline?_stream_fields=kubernetes.pod_namespace,kubernetes.pod_name,kubernetes.container_name`, { method: 'POST', body: lines.join('\n') });
+  assert.ok(answer.ok, `${answer.status}`);
+  await fetch(`${store}/internal/force_flush`);
+}
+
+test('VictoriaLogs has the lines of the crashed container', settled, async () => {
+  await collect();
+  const stored = async (...args) => (await axle('logs', ...args, '--store', 'any', '--since', '1h', '-o', 'json')).trim().split('\n').filter(Boolean).map((l) => JSON.parse(l));
+  const lines = await stored(`${cluster}/faults`, '--grep', 'shelf');
+  assert.ok(lines.length > 0);
+  for (const l of lines) {
+    assert.match(l.text, /cannot open the shelf/);
+    assert.match(l.pod, /^faults-/);
+    assert.deepEqual([l.namespace, l.container], ['faults', 'main']);
+  }
+  assert.deepEqual([...new Set((await stored(cluster, '--query', '{container="main"} |= "shelf"')).map((l) => l.namespace))].toSorted(), apps);
+  assert.deepEqual(await stored(cluster, '--query', '{namespace="faults"} != "shelf"'), []);
+});
+
+// The names in the pages' examples, as this stack has them.
+const here = [
+  [/\bedge-1\/web\b/g, 'edge-1/talker'],
+  [/\bshop\/(Deployment\/web|StatefulSet\/db)/g, 'faults/Deployment/faults'],
+  [/\bshop\/web\b/g, 'faults/shelves'],
+  [/--namespace shop\b/g, '--namespace faults'],
+  [/--container proxy/g, '--container main'],
+  [/--var pod=web-0/g, '--var container=main'],
+  [/--store logs/g, '--store any'],
+  [/examples\/kinds/g, resolve('../examples/kinds')],
+];
+
+test('the commands of the pages do what the pages say', settled, async () => {
+  await collect();
+  let ran = 0;
+  for (const name of ['cluster-metrics', 'logs', 'howto/connect-prometheus', 'howto/connect-a-log-store', 'howto/see-alerts', 'howto/dashboards-in-a-package']) {
+    const text = readFileSync(`../docs/${name}.md`, 'utf8');
+    for (const [, line] of text.matchAll(/^axle (.+)$/gm)) {
+      // What ends by itself alone; and no token is in a file here.
+      if (/--follow|--token-file|\|/.test(line.replace(/'[^']*'/g, ''))) continue;
+      const args = here.reduce((l, [from, to]) => l.replace(from, to), line).match(/'[^']*'|\S+/g).map((a) => a.replace(/^'|'$/g, ''));
+      try {
+        await axle(...args);
+      } catch (error) {
+        assert.fail(`docs/${name}.md: axle ${line}: ${error.message}`);
+      } finally {
+        if (args[0] === 'telemetry-sources') await axle('telemetry-sources', 'delete', args[2], '--yes');
+      }
+      ran++;
+    }
+  }
+  assert.ok(ran >= 18, `${ran} commands`);
+});
+
 test('VictoriaMetrics is asked when it is declared', settled, async () => {
   await fetch(`${stack.stores['other-metrics']}/api/v1/import/prometheus`, { method: 'POST', body: 'shelves{namespace="faults"} 3\n' });
   await fetch(`${stack.stores['other-metrics']}/internal/force_flush`);
@@ -160,20 +298,51 @@ test('a tenant sees the alerts of its namespaces alone', settled, async () => {
     assert.doesNotMatch(await panel.innerText(), /neighbour|Watchdog/);
     await shot(page, 'alerts-tenant');
     // The API refuses nothing and shows nothing, whatever it is asked for.
-    const ask = (method, body) =>
+    const ask = (method, body, kind = 'application/json') =>
       page.evaluate(
-        async ([path, text]) => {
-          const answer = await fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: text });
+        async ([path, text, type]) => {
+          const { csrf } = await (await fetch('/login/session')).json();
+          let message = new TextEncoder().encode(text);
+          if (type === 'application/connect+json') {
+            // A call that streams: a message has a head of 5 bytes.
+            message = new Uint8Array([0, 0, 0, message.length >> 8, message.length & 255, ...message]);
+          }
+          const answer = await fetch(path, { method: 'POST', headers: { 'content-type': type, 'Axle-Csrf': csrf }, body: message });
           return answer.text();
         },
-        [`/axle.hub.v1.${method}`, JSON.stringify(body)],
+        [`/axle.hub.v1.${method}`, JSON.stringify(body), kind],
       );
+    assert.match(await ask('ClusterAlerts/List', { cluster }), /"faults"/);
+    assert.match(await ask('ClusterAlerts/Worst', {}), /"faults"/);
+    assert.match(await ask('Metrics/Query', { cluster, query: 'kube_pod_info' }), /faults-/);
     for (const namespace of ['', 'neighbour', 'faults']) assert.doesNotMatch(await ask('ClusterAlerts/List', { cluster, namespace }), /"neighbour"|Watchdog/);
     assert.doesNotMatch(await ask('ClusterAlerts/Worst', {}), /"neighbour"|Watchdog/);
     assert.doesNotMatch(await ask('Metrics/Query', { cluster, query: 'kube_pod_info or label_replace(kube_pod_info{namespace="neighbour"}, "namespace", "faults", "", "")' }), /neighbour-/);
+    const search = (body) => ask('ClusterAPI/SearchLogs', { cluster, ...body }, 'application/connect+json');
+    await collect();
+    assert.match(await search({ store: {} }), /cannot open the shelf/);
+    for (const request of [
+      { store: {} },
+      { store: {}, namespace: 'neighbour' },
+      { store: { query: '{namespace="neighbour"}' } },
+      { store: { query: '{namespace=~".*"}' } },
+      { store: { query: '{namespace!="faults"}' } },
+      { store: {}, pods: ['neighbour-1" or *'] },
+      { store: {}, match: 'shelf") or (kubernetes.pod_namespace:neighbour' },
+    ]) {
+      assert.doesNotMatch(await search(request), /neighbour-[0-9a-f]/, JSON.stringify(request));
+    }
+
+    await page.goto(`/clusters/${cluster}/metrics`);
+    assert.match((await graph(page, 'Memory by namespace')).join('\n'), /faults/);
+    await page.getByText('Limited to faults').waitFor();
+    const seen = await page.locator('main').innerText();
+    assert.doesNotMatch(seen, /neighbour/);
+    await shot(page, 'metrics-tenant');
     await context.close();
   } finally {
     await become(had);
     await axle('auth', 'unbind', ...binding);
+    for (const kind of ['rolebinding', 'role']) await kubectl(cluster, '--namespace', 'faults', 'delete', kind, 'logs', '--ignore-not-found');
   }
 });
