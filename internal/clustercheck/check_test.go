@@ -43,18 +43,23 @@ func TestExpressionsThatAreNoChecks(t *testing.T) {
 			t.Errorf("%.40q: %v, want %s", expression, err, want)
 		}
 	}
+	const expensive = "cost limit exceeded"
 	many := make([]any, 300)
 	variables := map[string]any{"many": many, "text": "x"}
 	for expression, want := range map[string]string{
 		"variables.absent == 1": "no such key: absent",
 		"variables.text":        "it is x; it has to be true or false",
-		"variables.many.all(a, variables.many.all(b, variables.many.all(c, a == b && b == c)))": "cost limit exceeded",
+		"variables.many.all(a, variables.many.all(b, variables.many.all(c, a == b && b == c)))": expensive,
 	} {
 		check, err := clustercheck.Compile(expression)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if holds, err := check.Holds(t.Context(), variables, nil); holds || err == nil || !strings.Contains(err.Error(), want) {
+		holds, err := check.Holds(t.Context(), variables, nil)
+		if want == expensive && err != nil && strings.Contains(err.Error(), "context deadline exceeded") {
+			continue // a loaded machine reaches the other bound first
+		}
+		if holds || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v, want %s", expression, holds, err, want)
 		}
 	}

@@ -74,7 +74,7 @@ type TelemetrySourceSpec struct {
 	Ca *string `json:"ca,omitempty"`
 	// Tenant of a store that has some, sent as X-Scope-OrgID.
 	Tenant *string `json:"tenant,omitempty"`
-	// Label, or field of logs, that names the namespace of a series or a line; empty is namespace, and for victorialogs kubernetes.pod_namespace. What is shown of the store goes by it.
+	// Label, or field of logs, that names the namespace of a series or a line; empty is namespace, and for victorialogs kubernetes.pod_namespace. Access to the data goes by it.
 	NamespaceLabel *string `json:"namespaceLabel,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *v1alpha1.Reconciliation `json:"reconciliation,omitempty"`

@@ -59,8 +59,8 @@ type TelemetrySourceSettings struct {
 	// Tenant of a store that has some, sent as X-Scope-OrgID.
 	Tenant string `protobuf:"bytes,15,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	// Label, or field of logs, that names the namespace of a series or a line; empty is
-	// namespace, and for victorialogs kubernetes.pod_namespace. What is
-	// shown of the store goes by it.
+	// namespace, and for victorialogs kubernetes.pod_namespace. Access
+	// to the data goes by it.
 	NamespaceLabel string `protobuf:"bytes,16,opt,name=namespace_label,json=namespaceLabel,proto3" json:"namespace_label,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache

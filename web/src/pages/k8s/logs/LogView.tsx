@@ -1,5 +1,5 @@
 import { ArrowDown } from 'lucide-react'
-import { useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import styles from './Logs.module.css'
 import type { Line } from './line'
 import { Button } from '#/ds/Button'
@@ -35,17 +35,17 @@ export function LogView({ label, lines, version, names, wrap, times, onContext, 
   const moving = useRef(false)
   const lastId = lines.at(-1)?.id ?? -1
 
-  const toEnd = () => {
+  const toEnd = useCallback(() => {
     const element = box.current
     if (!element) return
     moving.current = true
     const at = still === undefined ? -1 : lines.findIndex((l) => l.id === still)
     element.scrollTop = at < 0 ? element.scrollHeight : Math.max(0, at * height - element.clientHeight / 2)
     setTop(element.scrollTop)
-  }
+  }, [lines, still])
   useLayoutEffect(() => {
     if (pausedAt === undefined) toEnd()
-  }, [version, pausedAt, wrap, size.height, lines.length])
+  }, [toEnd, version, pausedAt, wrap, size.height, lines.length])
   useEffect(() => setPausedAt(undefined), [label])
 
   const onScroll = () => {
