@@ -45,12 +45,19 @@ spec:
       queries: [{query: 'sum by (container) (kube_pod_container_status_restarts_total{namespace="faults"})', legendFormat: $container}]
 `;
 
+const logFilter = `apiVersion: platform.plural.sh/v1alpha1
+kind: LogFilter
+metadata: {name: shelf}
+spec:
+  query: '{container="main"} |= "shelf"'
+`;
+
 const alerts = async (...args) => JSON.parse(await axle('clusters', 'alerts', cluster, ...args, '-o', 'json'));
 const fires = (all, namespace) => all.find((a) => a.name === 'ContainerCrashes' && a.namespace === namespace);
 const settled = { timeout: 300_000 };
 
 before(async () => {
-  await act({ do: 'commit', repo: 'fleet', message: 'feat: two that end with 7', files: { ...Object.fromEntries(apps.map((a) => [`apps/${a}/${a}.yaml`, deployment(a)])), 'apps/faults/dashboard.yaml': dashboard } });
+  await act({ do: 'commit', repo: 'fleet', message: 'feat: two that end with 7', files: { ...Object.fromEntries(apps.map((a) => [`apps/${a}/${a}.yaml`, deployment(a)])), 'apps/faults/dashboard.yaml': dashboard, 'apps/faults/logfilter.yaml': logFilter } });
   for (const app of apps) await axle('services', 'create', `${cluster}/${app}`, '--repo', 'fleet', '--ref', 'main', '--folder', `apps/${app}`);
   await eventually(async () => {
     const all = await alerts();
@@ -202,6 +209,9 @@ test('VictoriaLogs has the lines of the crashed container', settled, async () =>
   }
   assert.deepEqual([...new Set((await stored(cluster, '--query', '{container="main"} |= "shelf"')).map((l) => l.namespace))].toSorted(), apps);
   assert.deepEqual(await stored(cluster, '--query', '{namespace="faults"} != "shelf"'), []);
+  // The service brought the query along; what it finds is not of its namespace alone.
+  const named = JSON.parse(`[${(await axle('logs', `${cluster}/faults/LogFilter/shelf`, '--since', '1h', '-o', 'json')).trim().replaceAll('\n', ',')}]`);
+  assert.ok(named.length >= lines.length && named.every((l) => l.container === 'main' && /shelf/.test(l.text)), JSON.stringify(named));
 });
 
 // The names in the pages' examples, as this stack has them.
@@ -278,7 +288,7 @@ test('a silence says who, until when and why, and leads to where it is', settled
   await context.close();
 });
 
-test('a tenant sees the alerts of its namespaces alone', settled, async () => {
+test('a tenant sees alerts, metrics and lines of its namespaces only', settled, async () => {
   const role = 'system:aggregate-to-view';
   const rules = async (name) => JSON.parse(await kubectl(cluster, 'get', 'clusterrole', name, '-o', 'json')).rules;
   const become = (value) => kubectl(cluster, 'patch', 'clusterrole', role, '--type=json', '-p', JSON.stringify([{ op: 'replace', path: '/rules', value }]));

@@ -65,7 +65,7 @@ export const Chart = memo(function Chart({ title, unit, series, error, retry, me
             <Skeleton height={height} />
           </div>
         ) : empty ? (
-          <Empty title={message ? 'Nothing to draw' : 'No samples in this range'}>{message || 'The query is well-formed, and matches nothing here. Another time range may have some.'}</Empty>
+          <Empty title={message ? 'Nothing to draw' : 'No samples in this range'}>{message ? message.charAt(0).toUpperCase() + message.slice(1) : 'The query is well-formed, and matches nothing here. Another time range may have some.'}</Empty>
         ) : (
           <Drawn title={title} unit={unit} series={shown} group={group} height={height} table={table} onZoom={onZoom} />
         )}
@@ -264,7 +264,7 @@ function Values({ title, unit, series }: { title: string; unit: Unit; series: Se
       </Table>
       {(stride > 1 || lines.length > columnsOfTable) && (
         <p className={styles.more}>
-          {stride > 1 && `Every ${stride}th of ${times.length.toLocaleString('en-GB')} times. `}
+          {stride > 1 && `One of ${stride} times; there are ${times.length.toLocaleString('en-GB')}. `}
           {lines.length > columnsOfTable && `The first ${columnsOfTable} of ${lines.length} lines; below, all of them.`}
         </p>
       )}

@@ -19,7 +19,7 @@ describe('a value with its unit', () => {
     [90, 'seconds', '90 s'],
     [86_400 * 3, 'seconds', '3 d'],
     [12.34, 'per second', '12.3/s'],
-    [0.25, 'cores', '250 m'],
+    [0.25, 'cores', '250m'],
     [2, 'cores', '2'],
     [999.99, 'none', '1 k'],
     [1234567, 'none', '1.23 M'],

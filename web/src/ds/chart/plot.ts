@@ -43,7 +43,8 @@ function optionsOf(input: PlotInput, width: number): uPlot.Options {
     width,
     height,
     legend: { show: false },
-    padding: [8, 8, 0, 0],
+    // Half of the last time's text is right of its line.
+    padding: [8, 20, 0, 0],
     scales: {
       x: { time: true },
       // From zero, unless something is below it: half of a bar must look like half.

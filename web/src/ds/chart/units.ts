@@ -55,7 +55,7 @@ export function valueOf(n: number | null | undefined, unit: Unit): string {
     case 'per second':
       return `${plain(n)}/s`
     case 'cores':
-      return n !== 0 && Math.abs(n) < 1 ? `${digits(n * 1000)} m` : digits(n)
+      return n !== 0 && Math.abs(n) < 1 ? `${digits(n * 1000)}m` : digits(n)
     default:
       return plain(n)
   }

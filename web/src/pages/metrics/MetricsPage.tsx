@@ -20,6 +20,7 @@ function Cluster({ name }: { name: string }) {
   const range = useRange('1h')
   return (
     <div className={styles.page}>
+      <h2>Metrics</h2>
       <TimeRange value={range.text} onChange={range.choose} onRefresh={range.refresh} />
       <Panels cluster={name} level="cluster" range={range} />
       <DashboardList cluster={name} />

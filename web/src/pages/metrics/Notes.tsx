@@ -8,7 +8,7 @@ import { Muted } from '#/ds/Text'
 export function Missing({ missing }: { missing: MissingMetrics[] }) {
   return missing.map((m) => (
     <Banner key={m.name} tone="idle">
-      <strong>No metrics of {m.name}.</strong> {m.message}
+      <strong>No metrics of {m.name}.</strong> {m.message}.
       {m.command && <Command command={m.command} />}
     </Banner>
   ))
