@@ -44,7 +44,7 @@ type broken struct {
 const plain = "url: https://127.0.0.1:1\nservice: {type: LoadBalancer}\n"
 
 var clusters = map[string]broken{
-	"no node":       {plain, func(t *testing.T, c kubernetes.Interface) { cordon(t, c) }, nil, "nodes", "none of 1 nodes", "kubectl uncordon"},
+	"no node":       {plain, func(t *testing.T, c kubernetes.Interface) { cordon(t, c) }, nil, "nodes", "none of 1 nodes", " uncordon"},
 	"no class":      {plain, func(t *testing.T, c kubernetes.Interface) { unstore(t, c, true) }, nil, "storage", "no storage class", "install a provisioner"},
 	"no default":    {plain, func(t *testing.T, c kubernetes.Interface) { unstore(t, c, false) }, nil, "storage", "no storage class is the default", "hub.storage.class to one of folder"},
 	"wrong class":   {plain + "hub: {storage: {class: fast}}\n", nil, nil, "storage", "no storage class fast", "set hub.storage.class"},
@@ -67,7 +67,7 @@ var clusters = map[string]broken{
 		_, err := c.CoreV1().Services(namespace).Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "axle"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}, metav1.CreateOptions{})
 		must(t, err)
 	}, "names", "service/axle", "choose another --release"},
-	"no namespace":  {plain + "operator: {adminNamespaces: [platform]}\n", nil, nil, "namespaces", "platform", "kubectl create namespace platform"},
+	"no namespace":  {plain + "operator: {adminNamespaces: [platform]}\n", nil, nil, "namespaces", "platform", " create namespace platform"},
 	"no monitoring": {plain + "monitoring: {rules: true}\n", nil, nil, "monitoring", "kind PrometheusRule", "monitoring.rules=false"},
 	"other product": {plain, otherProduct, nil, "other operator", "their/controller of another product", "scale deployment controller --replicas 0"},
 }

@@ -78,7 +78,7 @@ export function Page() {
       </div>
       <div className={tab.main}>
         <Panel title="Metrics">
-          <Link to={`${clusterHref(name)}/metrics`}>Graphs and dashboards of this cluster</Link>
+          <Facts facts={[{ label: 'Over time', value: <Link to={`${clusterHref(name)}/metrics`}>Graphs and dashboards of this cluster</Link> }]} />
         </Panel>
         <Panel title="Agent">
           <Facts
