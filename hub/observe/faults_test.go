@@ -12,8 +12,11 @@ import (
 
 	"github.com/axle-cd/axle/hub/objects"
 	"github.com/axle-cd/axle/hub/observe"
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/internal/logquery"
+	"github.com/axle-cd/axle/internal/podlogs"
 	"github.com/axle-cd/axle/internal/telemetry"
 	"github.com/axle-cd/axle/test/stores"
 )
@@ -86,6 +89,75 @@ func TestFaultsOfAStoreAreSaid(t *testing.T) {
 	}
 	if elsewhere.Load() != 0 {
 		t.Error("a redirect was followed")
+	}
+}
+
+// changing is an agent whose cluster takes a right away.
+type changing struct {
+	*seen
+	has atomic.Pointer[observe.Namespaces]
+}
+
+func (c *changing) Namespaces(context.Context, observe.Caller, observe.Cluster) (observe.Namespaces, error) {
+	return *c.has.Load(), nil
+}
+
+// A tail loses what its caller may not read any more.
+func TestATailHasTheRightsOfNow(t *testing.T) {
+	lines := make(chan string)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/stream+json")
+		if !strings.HasSuffix(r.URL.Path, "/tail") {
+			return
+		}
+		w.(http.Flusher).Flush()
+		for line := range lines {
+			fmt.Fprintln(w, line)
+			w.(http.Flusher).Flush()
+		}
+	}))
+	defer server.Close()
+	agents := &changing{seen: &seen{up: true}}
+	agents.has.Store(&observe.Namespaces{Names: []string{"mine", "ours"}})
+	now := clock.NewManual(time.Now())
+	o, err := observe.New(observe.Config{
+		Store: &declared{settings: observe.Settings{Type: telemetry.VictoriaLogs, URL: server.URL}}, Agents: agents, Sealer: sealing{}, Clock: now,
+		ProjectOf: noProject, Transport: noTransport,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	target, err := o.ResolveLogs(t.Context(), asking(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, ended := make(chan string, 10), make(chan error, 1)
+	go func() {
+		ended <- target.Logs(t.Context(), logquery.Query{Name: "the query"}, true, func(b podlogs.Batch) error {
+			for _, l := range b.Lines {
+				seen <- l.Namespace + " " + l.Text
+			}
+			return nil
+		})
+	}()
+	line := func(namespace, text string) {
+		lines <- fmt.Sprintf(`{"_time":%q,"_msg":%q,"kubernetes.pod_namespace":%q}`, now.Now().UTC().Format(time.RFC3339Nano), text, namespace)
+	}
+	line("ours", "before")
+	if got := <-seen; got != "ours before" {
+		t.Fatalf("%q", got)
+	}
+	agents.has.Store(&observe.Namespaces{Names: []string{"mine"}})
+	now.Advance(31 * time.Second)
+	line("ours", "after")
+	line("mine", "after")
+	if got := <-seen; got != "mine after" {
+		t.Errorf("%q after the right was taken away", got)
+	}
+	close(lines)
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -39,7 +39,8 @@ func (t *Target) logs() logquery.Store {
 }
 
 // Logs sends the lines of a query, in the order of their times, and then those that come
-// if it follows. Only lines of namespaces that the caller sees are sent.
+// if it follows. Only lines of namespaces that the caller sees are sent; while it follows, the
+// cluster is asked again for them every 30 s.
 func (t *Target) Logs(ctx context.Context, q logquery.Query, follow bool, send func(podlogs.Batch) error) error {
 	store := t.logs()
 	path, values, err := q.Call(store)
@@ -61,8 +62,17 @@ func (t *Target) Logs(ctx context.Context, q logquery.Query, follow bool, send f
 		return err
 	}
 	defer stream.Close()
+	looked := t.observer.config.Clock.Now()
 	return podlogs.NewOutlet().Run(ctx, func(line func(podlogs.Line)) error {
 		return store.Lines(stream, func(l podlogs.Line) error {
+			// A tail goes on for an hour, and the rights of its beginning for seenFor.
+			if now := t.observer.config.Clock.Now(); now.Sub(looked) >= seenFor {
+				namespaces, err := t.observer.Namespaces(ctx, t.ask.Caller, t.ask.Cluster)
+				if err != nil {
+					return err
+				}
+				looked, store.Everything, store.Namespaces = now, namespaces.All, namespaces.Names
+			}
 			if store.Seen(l) && !l.Time.Before(q.Start) {
 				line(l)
 			}
