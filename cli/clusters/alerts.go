@@ -41,7 +41,7 @@ without a namespace are for those who may do so in all of them.`,
 			if n := m.GetPending(); n > 0 {
 				fmt.Fprintf(a.Err, "%d more fire if their conditions last\n", n)
 			}
-			if output.Human(a.Output) && len(m.GetAlerts()) == 0 && !m.GetNamespaces().GetAll() {
+			if output.Human(a.Output) && len(m.GetAlerts()) == 0 && m.GetNamespaces() != nil && !m.GetNamespaces().GetAll() {
 				fmt.Fprintf(a.Err, "you see the alerts of these namespaces: %s\n", cmp.Or(strings.Join(m.GetNamespaces().GetNames(), ", "), "none"))
 			}
 			return nil

@@ -33,7 +33,7 @@ export function AlertsPanel({ cluster, namespace = '', tunnel }: { cluster: stri
         </div>
       ) : (
         <>
-          {data.alerts.length === 0 ? (
+          {data.alerts.length === 0 && data.sources.length === 0 && data.notices.length > 0 ? null : data.alerts.length === 0 ? (
             <p className={styles.pad}>
               <Status word="Healthy" label={namespace ? `No alert fires in ${namespace}` : data.namespaces?.all ? 'No alert fires' : 'No alert fires in the namespaces that you see'} />
             </p>
