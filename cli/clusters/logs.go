@@ -217,12 +217,12 @@ func (f *logFlags) follow(ctx context.Context, a *command.App, client *sdk.Clien
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err == nil || !command.Transient(sdk.Error(err, client.URL)) || p.count == 0:
+		case err == nil || !command.Transient(err) || p.count == 0:
 			return err
 		case p.count > had:
 			wait.Reset()
 		}
-		fmt.Fprintf(a.Err, "the hub ended the stream (%s); it is opened again\n", errcode.Text(sdk.Error(err, client.URL)))
+		fmt.Fprintf(a.Err, "the hub ended the stream (%s); it is opened again\n", errcode.Text(err))
 		if jitter.Wait(ctx, wait.Next()) != nil {
 			return nil
 		}
@@ -266,7 +266,7 @@ func (p *logPrinter) again(m *hubv1.SearchLogsRequest) {
 func (p *logPrinter) stream(ctx context.Context, client *sdk.Client, m *hubv1.SearchLogsRequest) error {
 	stream, err := client.ClusterAPI.SearchLogs(ctx, connect.NewRequest(m))
 	if err != nil {
-		return err
+		return sdk.Error(err, client.URL)
 	}
 	defer stream.Close()
 	for stream.Receive() {
@@ -274,7 +274,7 @@ func (p *logPrinter) stream(ctx context.Context, client *sdk.Client, m *hubv1.Se
 			return err
 		}
 	}
-	return stream.Err()
+	return sdk.Error(stream.Err(), client.URL)
 }
 
 // logView is a line for programs.
