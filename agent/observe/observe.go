@@ -65,11 +65,7 @@ func (o *Observer) Get(ctx context.Context, viewer Viewer, q *agentv1.ObserveReq
 	if err != nil {
 		return nil, err
 	}
-	limit := telemetry.Within
-	if follows {
-		limit = telemetry.FollowFor
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, telemetry.Limit(follows))
 	end := func() {
 		cancel()
 		place.Leave()

@@ -93,10 +93,7 @@ func (o *Observer) Alerts(ctx context.Context, by Caller, c Cluster) (*Alerts, e
 	if err != nil {
 		return nil, err
 	}
-	out := &Alerts{Namespaces: namespaces, Notices: notices}
-	if namespaces.LeftOut > 0 {
-		out.Notices = append(out.Notices, "the cluster has more namespaces than are looked at, so alerts of some that you may read are missing")
-	}
+	out := &Alerts{Namespaces: namespaces, Notices: append(notices, namespaces.leftOut("alerts")...)}
 	var first error
 	// An Alertmanager knows what is silenced, so its alerts come before the same ones of a
 	// Prometheus.

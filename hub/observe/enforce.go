@@ -50,6 +50,14 @@ func (n Namespaces) Sees(namespace string) bool {
 	return false
 }
 
+// leftOut is a notice when namespaces were not looked at; what is of them is missing.
+func (n Namespaces) leftOut(what string) []string {
+	if n.LeftOut == 0 {
+		return nil
+	}
+	return []string{"the cluster has more namespaces than are looked at, so " + what + " of some that you may read are missing"}
+}
+
 // matcher is what every selector gets. It is a regular expression even for one namespace: an
 // equal matcher would take the place of the one in the query, which would then answer about
 // another namespace than it says.

@@ -40,11 +40,7 @@ func (t *Target) Get(ctx context.Context, path string, values url.Values) (io.Re
 	if err != nil {
 		return nil, err
 	}
-	limit := telemetry.Within
-	if follows {
-		limit = telemetry.FollowFor
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, telemetry.Limit(follows))
 	end := func() {
 		cancel()
 		place.Leave()

@@ -156,9 +156,7 @@ func (o *Observer) Resolve(ctx context.Context, ask Ask) (*Target, error) {
 		return nil, none(ask, all, notices)
 	}
 	t.Source = all[at]
-	if namespaces.LeftOut > 0 {
-		t.Notices = append(t.Notices, "the cluster has more namespaces than are looked at, so data of some that you may read is missing")
-	}
+	t.Notices = namespaces.leftOut("the data")
 	return t, nil
 }
 

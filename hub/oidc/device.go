@@ -149,15 +149,21 @@ func (p *Provider) unanswered(ctx context.Context, code string) error {
 	return err
 }
 
+// visitor returns the person who is logged in. Without one it sends the login page, which leads
+// back to the request, and ok is false.
+func (p *Provider) visitor(w http.ResponseWriter, r *http.Request) (v login.Visitor, ok bool, err error) {
+	v, ok, err = p.config.Pages.Visitor(r)
+	if err == nil && !ok {
+		p.config.Pages.LogIn(w, r, r.URL.RequestURI())
+	}
+	return v, ok, err
+}
+
 // showDevice is the page on which people type the code of a device.
 func (p *Provider) showDevice(w http.ResponseWriter, r *http.Request) error {
-	v, ok, err := p.config.Pages.Visitor(r)
-	if err != nil {
+	v, ok, err := p.visitor(w, r)
+	if err != nil || !ok {
 		return err
-	}
-	if !ok {
-		p.config.Pages.LogIn(w, r, r.URL.RequestURI())
-		return nil
 	}
 	code := r.URL.Query().Get("user_code")
 	if code == "" {

@@ -22,13 +22,9 @@ func (p *Provider) tryOut(w http.ResponseWriter, r *http.Request) error {
 	if err := p.rates.browsers.Take(pool.Stranger(r.RemoteAddr)); err != nil {
 		return err
 	}
-	v, ok, err := p.config.Pages.Visitor(r)
-	if err != nil {
+	v, ok, err := p.visitor(w, r)
+	if err != nil || !ok {
 		return err
-	}
-	if !ok {
-		p.config.Pages.LogIn(w, r, r.URL.RequestURI())
-		return nil
 	}
 	id := r.URL.Query().Get("client_id")
 	c, err := p.config.Clients.Client(r.Context(), id)

@@ -42,6 +42,14 @@ const (
 	MaxNamespaces = 2000
 )
 
+// Limit is how long an answer may take, one that follows or another.
+func Limit(follows bool) time.Duration {
+	if follows {
+		return FollowFor
+	}
+	return Within
+}
+
 // Service is a store in a cluster.
 type Service struct {
 	Type            Type
