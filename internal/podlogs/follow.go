@@ -34,6 +34,9 @@ func (r *search) follow(ctx context.Context, places []place, logs []*log) error 
 	r.mu.Unlock()
 	r.ends()
 	err := r.out.run(ctx, r.done, r.send)
+	if err == nil {
+		err = context.Cause(ctx) // what ended the search may have ended its last log first
+	}
 	cancel(nil)
 	<-r.done
 	watches.Wait()

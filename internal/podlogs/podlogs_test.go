@@ -32,6 +32,8 @@ type cluster struct {
 	flood string
 	// ends are how many reads of a log that follow end at once, and what is written then.
 	ends map[string][]string
+	// over says that what is followed has ended, so that no read waits.
+	over bool
 	open chan string
 }
 
@@ -120,7 +122,7 @@ func (c *cluster) Logs(ctx context.Context, path string, each func([]byte) error
 		if c.open != nil {
 			c.open <- of
 		}
-		if len(more) > 0 {
+		if len(more) > 0 || c.over {
 			return nil
 		}
 		<-ctx.Done()
@@ -299,7 +301,7 @@ func TestFollowedLogsEndAndGoOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &cluster{pods: []string{running}, logs: map[string]string{"a main": at(1, "one") + at(1, "one")}, events: make(chan string, 8), ends: map[string][]string{"a main": tc.ends}}
+			c := &cluster{pods: []string{running}, logs: map[string]string{"a main": at(1, "one") + at(1, "one")}, events: make(chan string, 8), ends: map[string][]string{"a main": tc.ends}, over: tc.over}
 			for _, e := range tc.events {
 				c.events <- e
 			}
