@@ -18,8 +18,7 @@ type Check struct {
 	Message string `json:"message"`
 }
 
-// The limits of the texts of checks that do not hold, and of the time for all of a cluster's:
-// a transaction waits.
+// The limits of the texts of checks that do not hold, and of the time for all of a cluster's.
 const (
 	maxJudging   = 200 * time.Millisecond
 	maxUnmet     = 10

@@ -11,14 +11,12 @@ import (
 
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/plain"
+	"github.com/axle-cd/axle/internal/promql"
 	"github.com/axle-cd/axle/internal/telemetry"
 )
 
-// maxQuery bounds a query before it is parsed, in bytes, and maxDepth how deep it is nested.
-const (
-	maxQuery = 16 << 10
-	maxDepth = 200
-)
+// maxDepth bounds how deep a query is nested.
+const maxDepth = 200
 
 // nothing matches no namespace: none has such a name.
 const nothing = "-"
@@ -74,8 +72,8 @@ func checkQuery(query string) error {
 	switch {
 	case strings.TrimSpace(query) == "":
 		return errcode.New(errcode.Invalid, "the query is empty; give PromQL, such as up")
-	case len(query) > maxQuery:
-		return errcode.New(errcode.Invalid, "the query has %d bytes; at most %d are allowed", len(query), maxQuery)
+	case len(query) > promql.MaxQuery:
+		return errcode.New(errcode.Invalid, "the query has %d bytes; at most %d are allowed", len(query), promql.MaxQuery)
 	}
 	return nil
 }
@@ -113,7 +111,7 @@ func (n Namespaces) PromQL(query, label string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	expression, err := parser.ParseExpr(query)
+	expression, err := promql.Parse(query)
 	if err != nil {
 		return "", notPromQL(err)
 	}
@@ -145,12 +143,19 @@ func (n Namespaces) Selectors(all []string, label string) ([]string, error) {
 		return []string{(&parser.VectorSelector{LabelMatchers: []*labels.Matcher{m}}).String()}, nil
 	}
 	enforcer := injectproxy.NewPromQLEnforcer(false, m)
-	out := make([]string, len(all))
+	out, programs := make([]string, len(all)), 0
 	for i, one := range all {
 		if err := checkQuery(one); err != nil {
 			return nil, err
 		}
-		matchers, err := parser.ParseMetricSelector(one)
+		size, err := promql.Measure(one)
+		if programs += size; err == nil && programs > promql.MaxPrograms {
+			err = promql.TooLarge("all selectors", programs, promql.MaxPrograms)
+		}
+		if err != nil {
+			return nil, notPromQL(err)
+		}
+		matchers, err := promql.ParseSelector(one)
 		if err == nil {
 			matchers, err = enforcer.EnforceMatchers(matchers)
 		}

@@ -20,7 +20,8 @@ var ofAdministrators = map[string]string{
 
 // Expressions and texts that somebody else wrote have a bound that is known before they are
 // evaluated (docs/limits.md): regular expressions that are no constants are compiled by
-// internal/cost alone, and the hub parses YAML after internal/aliases.
+// internal/cost alone, PromQL is parsed by internal/promql alone, and the hub parses YAML after
+// internal/aliases.
 func TestExpressionsOfOthersAreBounded(t *testing.T) {
 	root, _, _, packages := load(t)
 	unused := maps.Clone(ofAdministrators)
@@ -32,6 +33,11 @@ func TestExpressionsOfOthersAreBounded(t *testing.T) {
 		calls, bounded := parsing(t, filepath.Join(root, folder))
 		if at := calls["regexp.Compile"]; at != "" {
 			t.Errorf("%s: %s compiles a regular expression that is no constant: use internal/cost", folder, at)
+		}
+		for _, call := range []string{"parser.ParseExpr", "parser.ParseMetricSelector", "parser.ParseMetricSelectors", "labels.NewMatcher", "labels.MustNewMatcher"} {
+			if at := calls[call]; at != "" && folder != "internal/promql" && !(folder == "hub/observe" && call == "labels.NewMatcher") { // which has its own names alone
+				t.Errorf("%s: %s calls %s, which compiles regular expressions of others: use internal/promql", folder, at, call)
+			}
 		}
 		yaml := cmp.Or(calls["yaml.Unmarshal"], calls["yaml.YAMLToJSON"])
 		delete(unused, folder)

@@ -8,6 +8,12 @@ import (
 	"time"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/env"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/axle-cd/axle/internal/cost"
 )
 
 // The limits of one expression: its length, its cost in CEL's units, and the time.
@@ -17,10 +23,29 @@ const (
 	maxTime       = 500 * time.Millisecond
 )
 
-// environment is made with the first expression.
+// environment is made with the first expression. CEL counts what a match reads and not what its
+// regular expression becomes, which it compiles for each match, so matches is one of our own.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
-	return cel.NewEnv(cel.Variable("variables", cel.DynType), cel.Variable("status", cel.DynType))
+	args := []*cel.Type{cel.StringType, cel.StringType}
+	return cel.NewCustomEnv(
+		cel.StdLib(cel.StdLibSubset(env.NewLibrarySubset().AddExcludedFunctions(env.NewFunction(overloads.Matches)))),
+		cel.Function(overloads.Matches,
+			cel.Overload(overloads.Matches, args, cel.BoolType), cel.MemberOverload(overloads.MatchesString, args, cel.BoolType), cel.SingletonBinaryBinding(matches)),
+		cel.Variable("variables", cel.DynType), cel.Variable("status", cel.DynType),
+	)
 })
+
+func matches(text, pattern ref.Val) ref.Val {
+	p, err := cost.Compile(string(pattern.(types.String)))
+	if err != nil {
+		return types.NewErr("matches: %w", err)
+	}
+	found, _, err := p.Match(string(text.(types.String)), cost.Budget)
+	if err != nil {
+		return types.NewErr("matches: %w", err)
+	}
+	return types.Bool(found)
+}
 
 // Check is a compiled expression. It is safe for concurrent use.
 type Check struct{ program cel.Program }
@@ -30,18 +55,18 @@ func Compile(expression string) (Check, error) {
 	if len(expression) > maxExpression {
 		return Check{}, fmt.Errorf("it has %d KiB; at most %d are read", len(expression)>>10, maxExpression>>10)
 	}
-	env, err := environment()
+	checks, err := environment()
 	if err != nil {
 		return Check{}, err
 	}
-	ast, issues := env.Compile(expression)
+	ast, issues := checks.Compile(expression)
 	if issues.Err() != nil {
 		return Check{}, issues.Err()
 	}
 	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return Check{}, fmt.Errorf("it is %s; it has to be true or false", out)
 	}
-	program, err := env.Program(ast, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(100))
+	program, err := checks.Program(ast, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(100))
 	return Check{program}, err
 }
 

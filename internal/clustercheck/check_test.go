@@ -2,6 +2,7 @@ package clustercheck_test
 
 import (
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -28,6 +29,36 @@ func TestChecksHoldForVariablesAndStatus(t *testing.T) {
 		}
 		if holds, err := check.Holds(t.Context(), variables, want.status); err != nil || holds != want.holds {
 			t.Errorf("%s: %v, %v", expression, holds, err)
+		}
+	}
+}
+
+// A short expression whose regular expression is large takes little: it is refused before it is
+// compiled, and before it reads a long text.
+func TestDearChecksAreRefused(t *testing.T) {
+	variables := map[string]any{"large": strings.Repeat("x{1000}", 2000), "text": strings.Repeat("a", 64<<10), "name": "web-1"}
+	for expression, want := range map[string]string{
+		`variables.name.matches("` + strings.Repeat("x{1000}", 2000) + `")`:    "instructions",
+		`matches(variables.name, variables.large)`:                             "instructions",
+		`variables.name.matches("[` + strings.Repeat(`\\pL\\PL`, 1500) + `]")`: "classes of Unicode",
+		`variables.text.matches("(a?){300}y")`:                                 "steps",
+		`variables.name.matches("(")`:                                          "missing closing",
+		`variables.name.matches("^web-[0-9]+$")`:                               "",
+		`matches(variables.name, "^web-[0-9]+$")`:                              "",
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		check, err := clustercheck.Compile(expression)
+		if err != nil {
+			t.Fatalf("%.60s: %v", expression, err)
+		}
+		holds, err := check.Holds(t.Context(), variables, nil)
+		runtime.ReadMemStats(&after)
+		if holds != (want == "") || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: %v, %v, want %q", expression, holds, err, want)
+		}
+		if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 32 {
+			t.Errorf("%.60s took %d MiB", expression, mib)
 		}
 	}
 }

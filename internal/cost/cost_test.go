@@ -46,6 +46,48 @@ func TestPatternSize(t *testing.T) {
 	}
 }
 
+// TestParsingIsBounded holds that a short text is refused before a parser makes tables of it, and
+// that the dearest ones that are taken need little time and memory.
+func TestParsingIsBounded(t *testing.T) {
+	for _, text := range []string{
+		"[" + strings.Repeat(`\pL\PL\pN`, 1100) + "]", "(?i)[" + strings.Repeat(`\pL\PL`, 1650) + "]", "(?i)" + strings.Repeat(`\pL`, 3300),
+		"(?i)" + strings.Repeat("[B-\U0001e942]", 600), "(?i)" + strings.Repeat(`[B-\x{1e942}]`, 600),
+	} {
+		if _, err := cost.Compile(text); err == nil || !strings.Contains(err.Error(), "classes of Unicode") {
+			t.Errorf("%.40s: %v", text, err)
+		}
+		if _, err := cost.Measure(text); err == nil {
+			t.Errorf("%.40s is measured", text)
+		}
+	}
+	for _, text := range []string{"(?i)[" + strings.Repeat(`\pL\PL`, 20) + "]", "(?i)" + strings.Repeat("[B-\U0001e942]", 10), "(?i)" + strings.Repeat(`\pL`, 40), strings.Repeat(`web-\d+-`, 100), strings.Repeat("[А-Яа-я]", 100)} {
+		took := testing.Benchmark(func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := cost.New(text); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		if ms, mib := took.NsPerOp()/1e6, took.AllocedBytesPerOp()>>20; ms > 1000 || mib > 16 {
+			t.Errorf("%.40s takes %d ms and %d MiB", text, ms, mib)
+		}
+	}
+}
+
+// TestMeasureIsTheSize holds that what others compile is charged as what is compiled here.
+func TestMeasureIsTheSize(t *testing.T) {
+	for _, text := range []string{`web-[a-z0-9]+`, `(a{0,100}){0,9}y`, `\pL{1,200}`} {
+		p, err := cost.Compile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size, err := cost.Measure(text); err != nil || size != p.Size() {
+			t.Errorf("%s: %d, %v, want %d", text, size, err, p.Size())
+		}
+	}
+}
+
 func TestPatternIsRefusedBeforeItRuns(t *testing.T) {
 	p, err := cost.Compile(`(a?){300}y`)
 	if err != nil {

@@ -85,7 +85,7 @@ func TestAValueStaysInItsMatcher(t *testing.T) {
 		}
 		before := shape(t, text)
 		for _, value := range hostile {
-			got, err := q.with(map[string]string{"pod": value, "other": "no"})
+			got, err := q.with(map[string]string{"pod": value, "other": "no"}, &meter{})
 			if err != nil {
 				t.Errorf("%s with %q: %v", text, value, err)
 				continue
@@ -146,7 +146,7 @@ func TestWhatBreaksDashboardsElsewhere(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if got, err := q.with(map[string]string{"v": c.value}); err != nil || got != c.sent {
+		if got, err := q.with(map[string]string{"v": c.value}, &meter{}); err != nil || got != c.sent {
 			t.Errorf("%s: sends %s, %v; want %s", name, got, err, c.sent)
 		}
 	}
@@ -351,7 +351,7 @@ func FuzzQueryWithAValue(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, err := q.with(map[string]string{"pod": value})
+		got, err := q.with(map[string]string{"pod": value}, &meter{})
 		if err != nil {
 			return
 		}
@@ -396,6 +396,44 @@ func TestADrawingIsBounded(t *testing.T) {
 	}
 	if _, err := Draw(t.Context(), d, Choice{Graphs: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21}}, p); errcode.Of(err) != errcode.Invalid {
 		t.Errorf("21 graphs: %v", err)
+	}
+}
+
+// The regular expressions of all queries have one bound, with the values of their variables, and a
+// query stays a query of a usual length. The other graphs are drawn.
+func TestDearQueriesOfADrawingAreRefused(t *testing.T) {
+	d := &v1alpha1.DashboardSpec{
+		Labels: []v1alpha1.DashboardLabel{{Name: "n", Values: []string{"900"}}, {Name: "long", Values: []string{strings.Repeat(".", 1900)}}},
+		Graphs: []v1alpha1.DashboardGraph{
+			graph("large", `up{a=~"`+strings.Repeat("x{1000}", 100)+`"}`), graph("grown", `up{a=~"`+strings.Repeat("x{$n}", 100)+`"}`),
+			graph("long", `up{a="`+strings.Repeat("$long", 1000)+`"}`), graph("long expression", `up{a=~"`+strings.Repeat("$long", 1000)+`"}`), graph("plain", "up"),
+		},
+	}
+	for i, want := range []string{"instructions", "instructions", "more than 16384 bytes", "instructions", ""} {
+		got, err := Draw(t.Context(), d, Choice{Graphs: []int{i + 1}}, &played{answer: func(string) (*Answer, error) { return &Answer{}, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := got.Graphs[0].Message; (said == "") != (want == "") || !strings.Contains(said, want) {
+			t.Errorf("%s: %q, want %q", got.Graphs[0].Name, said, want)
+		}
+	}
+	many := &v1alpha1.DashboardSpec{Labels: d.Labels}
+	for range graphsAtOnce {
+		g := graph("many", `up{a=~"x{900}"}`)
+		for range maxQueries - 1 {
+			g.Queries = append(g.Queries, v1alpha1.DashboardQuery{Query: `up{a=~"x{$n}{2}"}`}, v1alpha1.DashboardQuery{Query: `up{a=~"x{900}"}`})
+		}
+		g.Queries = g.Queries[:maxQueries]
+		many.Graphs = append(many.Graphs, g)
+	}
+	p := &played{answer: func(string) (*Answer, error) { return &Answer{}, nil }}
+	got, err := Draw(t.Context(), many, Choice{}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := got.Graphs[graphsAtOnce-1].Message; !strings.Contains(last, "all queries of the drawing") {
+		t.Errorf("the last graph: %q", last)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/axle-cd/axle/api/platform/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/promql"
 )
 
 const (
@@ -22,6 +23,9 @@ const (
 	// graphsAtOnce are those of one drawing, seriesOfQuery the lines of a query in it, and
 	// valuesOfDrawing the points of all of them.
 	graphsAtOnce, seriesOfQuery, valuesOfDrawing = 20, 100, 1_000_000
+	// programsOfDrawing bounds the regular expressions of all its queries, in instructions: about
+	// 50 ms to compile them.
+	programsOfDrawing = 20_000
 )
 
 // Label is a label of a series.
@@ -100,7 +104,8 @@ func Draw(ctx context.Context, d *v1alpha1.DashboardSpec, c Choice, q Querier) (
 	if err != nil {
 		return nil, err
 	}
-	drawing := &Drawing{Variables: variablesOf(ctx, d.Labels, c.Values, q)}
+	spent := &meter{}
+	drawing := &Drawing{Variables: variablesOf(ctx, d.Labels, c.Values, q, spent)}
 	values, empty := map[string]string{}, map[string]string{}
 	for _, v := range drawing.Variables {
 		if v.Value == "" {
@@ -120,7 +125,7 @@ func Draw(ctx context.Context, d *v1alpha1.DashboardSpec, c Choice, q Querier) (
 		messages[i] = make([]string, len(g.Queries))
 		for k, one := range g.Queries {
 			group.Go(func() error {
-				answer, err := ask(within, one, namesOf(d.Labels), values, empty, q.Range)
+				answer, err := ask(within, one, namesOf(d.Labels), values, empty, spent, q.Range)
 				if err != nil {
 					messages[i][k] = errcode.Text(err)
 					return within.Err()
@@ -202,7 +207,14 @@ func namesOf(all []v1alpha1.DashboardLabel) []string {
 	return names
 }
 
-func ask(ctx context.Context, one v1alpha1.DashboardQuery, names []string, values, empty map[string]string, do func(context.Context, string) (*Answer, error)) (*Answer, error) {
+func ask(ctx context.Context, one v1alpha1.DashboardQuery, names []string, values, empty map[string]string, spent *meter, do func(context.Context, string) (*Answer, error)) (*Answer, error) {
+	size, err := promql.Measure(one.Query)
+	if err == nil {
+		err = spent.add(size)
+	}
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "%w", err)
+	}
 	parsed, err := parse(one.Query, names)
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "%w", err)
@@ -212,7 +224,7 @@ func ask(ctx context.Context, one v1alpha1.DashboardQuery, names []string, value
 			return nil, errcode.New(errcode.Invalid, "$%s has no value: %s", name, why)
 		}
 	}
-	text, err := parsed.with(values)
+	text, err := parsed.with(values, spent)
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "%w", err)
 	}
@@ -221,7 +233,7 @@ func ask(ctx context.Context, one v1alpha1.DashboardQuery, names []string, value
 
 // variablesOf finds the values of variables. A query may take the variables before it: those
 // that take none are asked at once.
-func variablesOf(ctx context.Context, all []v1alpha1.DashboardLabel, chosen map[string]string, q Querier) []Variable {
+func variablesOf(ctx context.Context, all []v1alpha1.DashboardLabel, chosen map[string]string, q Querier, spent *meter) []Variable {
 	found := make([]Variable, len(all))
 	done := make([]bool, len(all))
 	values, empty := map[string]string{}, map[string]string{}
@@ -237,7 +249,7 @@ func variablesOf(ctx context.Context, all []v1alpha1.DashboardLabel, chosen map[
 		group.SetLimit(queriesAtOnce)
 		for _, i := range round {
 			group.Go(func() error {
-				found[i] = variableOf(ctx, all[i], namesOf(all[:i]), values, empty, q)
+				found[i] = variableOf(ctx, all[i], namesOf(all[:i]), values, empty, q, spent)
 				return nil
 			})
 		}
@@ -270,12 +282,12 @@ func ready(l v1alpha1.DashboardLabel, before []v1alpha1.DashboardLabel, done []b
 	return true
 }
 
-func variableOf(ctx context.Context, l v1alpha1.DashboardLabel, before []string, values, empty map[string]string, q Querier) Variable {
+func variableOf(ctx context.Context, l v1alpha1.DashboardLabel, before []string, values, empty map[string]string, q Querier, spent *meter) Variable {
 	v := Variable{Name: l.Name, Values: l.Values}
 	if l.Query == nil {
 		return v
 	}
-	answer, err := ask(ctx, v1alpha1.DashboardQuery{Query: l.Query.Query}, before, values, empty, q.Now)
+	answer, err := ask(ctx, v1alpha1.DashboardQuery{Query: l.Query.Query}, before, values, empty, spent, q.Now)
 	if err != nil {
 		v.Message = errcode.Text(err)
 		return v

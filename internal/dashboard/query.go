@@ -6,13 +6,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
-)
 
-// maxNesting bounds a query before it is parsed: the parser calls itself for each bracket.
-const maxNesting = 200
+	"github.com/axle-cd/axle/internal/promql"
+)
 
 // variable is $name or ${name}; the groups of a regular expression, as $1, are none.
 var variable = regexp.MustCompile(`\$(?:\{([a-zA-Z_][a-zA-Z0-9_]*)\}|([a-zA-Z_][a-zA-Z0-9_]*))`)
@@ -35,10 +35,8 @@ func parse(text string, names []string) (*query, error) {
 		return nil, errors.New("it is empty")
 	case len(text) > maxQueryLength:
 		return nil, fmt.Errorf("it has %d bytes, at most %d are allowed", len(text), maxQueryLength)
-	case deep(text) > maxNesting:
-		return nil, fmt.Errorf("it is nested more than %d times", maxNesting)
 	}
-	expression, err := parser.ParseExpr(text)
+	expression, err := promql.Parse(text)
 	if err != nil {
 		return nil, notPromQL(text, err)
 	}
@@ -69,37 +67,6 @@ func known(names []string) string {
 		return "; there are none"
 	}
 	return " that it may take, which are $" + strings.Join(names, ", $")
-}
-
-// deep is how many brackets are open at once, in and out of strings.
-func deep(text string) int {
-	open, most := 0, 0
-	for _, r := range text {
-		switch r {
-		case '(', '[', '{':
-			open++
-			most = max(most, open)
-		case ')', ']', '}':
-			open--
-		}
-	}
-	// Signs before a value nest without brackets.
-	return max(most, longestRun(text))
-}
-
-func longestRun(text string) int {
-	run, most := 0, 0
-	for _, r := range text {
-		switch r {
-		case '-', '+':
-			run++
-			most = max(most, run)
-		case ' ', '\t', '\n':
-		default:
-			run = 0
-		}
-	}
-	return most
 }
 
 // notPromQL is the error of a query that does not parse. The parser does not know variables: one
@@ -172,40 +139,68 @@ func elsewhere(expression parser.Expr, text string, names []string) error {
 }
 
 // with returns the query with the values of its variables: in a matcher of a regular expression,
-// as text that matches itself. A value is never read as PromQL or as a variable.
-func (q *query) with(values map[string]string) (string, error) {
+// as text that matches itself. A value is never read as PromQL or as a variable. What becomes of
+// it is bounded, and charged to the drawing.
+func (q *query) with(values map[string]string, spent *meter) (string, error) {
 	if len(q.takes) == 0 {
 		return q.text, nil
 	}
-	expression, err := parser.ParseExpr(q.text)
+	expression, err := promql.Parse(q.text)
 	if err != nil {
 		return "", notPromQL(q.text, err)
 	}
+	length := len(q.text)
 	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
 		selector, is := node.(*parser.VectorSelector)
-		if !is {
-			return nil
+		if !is || err != nil {
+			return err
 		}
 		for i, m := range selector.LabelMatchers {
 			if !variable.MatchString(m.Value) {
 				continue
 			}
-			pattern := m.Type == labels.MatchRegexp || m.Type == labels.MatchNotRegexp
-			value := variable.ReplaceAllStringFunc(m.Value, func(found string) string {
-				v := values[nameIn(variable.FindStringSubmatch(found))]
-				if pattern {
-					return regexp.QuoteMeta(v)
-				}
-				return v
-			})
-			replaced, failed := labels.NewMatcher(m.Type, m.Name, value)
-			if failed != nil {
-				err = fmt.Errorf("the matcher of %s: %w", cut(m.Name, 60), failed)
+			var size int
+			var replaced *labels.Matcher
+			value, grows := filled(m, values, promql.MaxQuery-length)
+			if grows {
+				err = fmt.Errorf("with the values of its variables it has more than %d bytes", promql.MaxQuery)
+			} else if replaced, size, err = promql.Matcher(m.Type, m.Name, value); err == nil {
+				err = spent.add(size)
+			}
+			if err != nil {
+				err = fmt.Errorf("the matcher of %s: %w", cut(m.Name, 60), err)
 				return err
 			}
+			length += len(value)
 			selector.LabelMatchers[i] = replaced
 		}
 		return nil
 	})
 	return expression.String(), err
+}
+
+// filled is the value of a matcher with those of its variables, unless that is longer than most.
+func filled(m *labels.Matcher, values map[string]string, most int) (value string, tooLong bool) {
+	pattern := m.Type == labels.MatchRegexp || m.Type == labels.MatchNotRegexp
+	value = variable.ReplaceAllStringFunc(m.Value, func(found string) string {
+		v := values[nameIn(variable.FindStringSubmatch(found))]
+		if pattern {
+			v = regexp.QuoteMeta(v)
+		}
+		if most -= len(v); most < 0 {
+			return ""
+		}
+		return v
+	})
+	return value, most < 0
+}
+
+// meter counts the instructions of the regular expressions of a drawing.
+type meter struct{ spent atomic.Int64 }
+
+func (m *meter) add(size int) error {
+	if spent := m.spent.Add(int64(size)); spent > programsOfDrawing {
+		return promql.TooLarge("all queries of the drawing", int(spent), programsOfDrawing)
+	}
+	return nil
 }
