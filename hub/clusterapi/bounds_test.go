@@ -1,6 +1,9 @@
 package clusterapi_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -43,6 +46,58 @@ func TestVariablesThatAreABomb(t *testing.T) {
 		"variables.nodePools: it is larger in memory than is allowed": {Name: "a", Texts: map[string]string{"region": "eu", "nodePools": nested("a")}},
 	} {
 		if _, err := template.Compose(t.Context(), w); !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// A schema of a few KiB takes no time and memory that its length does not show: it is refused
+// before its expressions are compiled, its references followed or its numbers computed.
+func TestADearSchemaIsRefused(t *testing.T) {
+	chain := map[string]any{"d40": map[string]any{"type": "string"}}
+	for i := range 40 {
+		next := map[string]any{"$ref": fmt.Sprintf("#/$defs/d%d", i+1)}
+		chain[fmt.Sprint("d", i)] = map[string]any{"allOf": []any{next, next}}
+	}
+	with := func(region string, defs map[string]any) string {
+		if defs == nil {
+			defs = map[string]any{}
+		}
+		text, err := json.Marshal(defs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Replace(strings.Replace(folder(nil)["schema.json"], `{"type": "string"}`, region, 1), `{`, `{"$defs": `+string(text)+`, `, 1)
+	}
+	for name, c := range map[string]struct{ schema, want string }{
+		"a large expression":    {with(`{"pattern": "`+strings.Repeat("x{1000}", 2000)+`"}`, nil), "instructions"},
+		"many expressions":      {with(`{"allOf": [`+strings.Repeat(`{"pattern": "x{900}"}, `, 100)+`{}]}`, nil), "instructions"},
+		"names of properties":   {with(`{"patternProperties": {"`+strings.Repeat("x{1000}", 2000)+`": {}}}`, nil), "instructions"},
+		"classes of Unicode":    {with(`{"pattern": "[`+strings.Repeat(`\\pL\\PL`, 1500)+`]"}`, nil), "classes of Unicode"},
+		"references to two":     {with(`{"$ref": "#/$defs/d0"}`, chain), "more than 10000 schemas"},
+		"a reference to itself": {with(`{"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/properties/note"}}]}`, nil), "refers to itself"},
+		"a dynamic reference":   {with(`{"$dynamicRef": "#/$defs/a"}`, map[string]any{"a": map[string]any{}}), "dynamic reference"},
+		"a number of zeros":     {with(`{"type": "number", "minimum": 1e1000000}`, nil), "is too long"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := clusterapi.Read(folder(map[string]string{"schema.json": c.schema}), allowed)
+		runtime.ReadMemStats(&after)
+		if !errcode.Is(err, errcode.Unprocessable) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+		if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 64 {
+			t.Errorf("%s took %d MiB", name, mib)
+		}
+	}
+	schema := with(`{"type": "array", "items": {"allOf": [`+strings.Repeat("{}, ", 500)+`{}]}}`, nil)
+	template, err := clusterapi.Read(folder(map[string]string{"schema.json": schema}), allowed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, values := range map[string]string{"too many to check": strings.Repeat("1, ", 10_000) + "1", "is too long": strings.Repeat("1e1000000, ", 1000) + "1", "exponents": "1e-99999999999999999999"} {
+		_, err := template.Compose(t.Context(), clusterapi.Wish{Name: "a", Variables: `{"region": "eu", "note": [` + values + `]}`})
+		if !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

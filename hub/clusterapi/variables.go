@@ -32,6 +32,8 @@ var kubernetesVersion = regexp.MustCompile(`^v(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]
 // schema is that of a template's variables.
 type schema struct {
 	compiled *jsonschema.Schema
+	// size is how many schemas it has, with a copy for each reference.
+	size int
 	// document is the schema as JSON, with exact numbers.
 	document map[string]any
 	// properties are the variables, by name, and ofPools those of a node pool.
@@ -57,7 +59,11 @@ func decode(text string) (any, error) {
 	if err := bounded.CheckJSON([]byte(text), nil, maxDecoded); err != nil {
 		return nil, err
 	}
-	return jsonschema.UnmarshalJSON(strings.NewReader(text))
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err == nil {
+		_, err = plainNumbers(v)
+	}
+	return v, err
 }
 
 // nowhere refuses every schema that is not in the file itself.
@@ -92,6 +98,7 @@ func newSchema(text string) (*schema, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.UseLoader(nowhere{})
+	compiler.UseRegexpEngine((&expressions{}).compile)
 	if err := compiler.AddResource(schemaURL, document); err != nil {
 		return nil, wrong(schemaFile, "", "%v", err)
 	}
@@ -99,6 +106,9 @@ func newSchema(text string) (*schema, error) {
 	s.document, _ = document.(map[string]any)
 	if s.compiled, err = compiler.Compile(schemaURL); err != nil {
 		return nil, wrong(schemaFile, "", "%s", strings.ReplaceAll(err.Error(), schemaURL, schemaFile))
+	}
+	if s.size, err = (&expansion{map[*jsonschema.Schema]int{}}).size(s.compiled); err != nil {
+		return nil, wrong(schemaFile, "", "%v", err)
 	}
 	return s, nil
 }
@@ -162,7 +172,7 @@ func (s *schema) given(w Wish) (map[string]any, error) {
 		decoded, err := decode(w.Variables)
 		object, isObject := decoded.(map[string]any)
 		switch {
-		case errors.Is(err, bounded.ErrTooLarge):
+		case errors.Is(err, bounded.ErrTooLarge) || errors.Is(err, errNumber):
 			return nil, errcode.New(errcode.Invalid, "variables: %w", err)
 		case err != nil || !isObject:
 			return nil, errcode.New(errcode.Invalid, "variables: is not a JSON object")
@@ -250,7 +260,14 @@ func unknown(name, at, what string, properties map[string]property) error {
 
 // validate returns an Invalid error that names the variables that the schema refuses.
 func (s *schema) validate(values map[string]any) error {
-	err := s.compiled.Validate(values)
+	count, err := plainNumbers(values)
+	if err == nil && count*s.size > maxTried {
+		err = fmt.Errorf("%d values and %d schemas of the template are too many to check; give fewer", count, s.size)
+	}
+	if err != nil {
+		return errcode.New(errcode.Invalid, "variables: %w", err)
+	}
+	err = s.compiled.Validate(values)
 	var refused *jsonschema.ValidationError
 	if err == nil || !errors.As(err, &refused) {
 		return err
