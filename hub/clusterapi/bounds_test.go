@@ -103,6 +103,22 @@ func TestADearSchemaIsRefused(t *testing.T) {
 	}
 }
 
+// A long default in each of many node pools makes no cluster of hundreds of MiB.
+func TestDefaultsMakeNothingLarge(t *testing.T) {
+	schema := strings.Replace(folder(nil)["schema.json"], `"name": {"type": "string"}`, `"name": {"type": "string", "default": "`+strings.Repeat("x", 30_000)+`"}`, 1)
+	template, err := clusterapi.Read(folder(map[string]string{"schema.json": schema}), allowed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wish := clusterapi.Wish{Name: "a", Variables: `{"region": "eu", "nodePools": [` + strings.Repeat("{}, ", 10_000) + `{}]}`}
+	if _, err = template.Compose(t.Context(), wish); !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), "with the defaults of the template") {
+		t.Errorf("%v", err)
+	}
+	if bytes := taken.By(func() { _, _ = template.Compose(t.Context(), wish) }); bytes > 32<<20 {
+		t.Errorf("it takes %d MiB", bytes>>20)
+	}
+}
+
 // FuzzTemplate reads any text as each file of a template, and as the variables of a cluster:
 // what a repository and a caller write.
 func FuzzTemplate(f *testing.F) {

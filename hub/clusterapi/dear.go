@@ -23,6 +23,9 @@ const (
 	maxExpanded = 10_000
 	// maxTried bounds how many schemas are tried on values.
 	maxTried = 2_000_000
+	// maxValues bounds the values of a cluster with the defaults of its template, of which ofText
+	// bytes of a text are one: about 3 MiB.
+	maxValues, ofText = 50_000, 64
 	// maxDigits bounds a number, and how many zeros its exponent adds.
 	maxDigits, maxExponent = 100, 400
 )
@@ -125,7 +128,8 @@ func subschemas(s *jsonschema.Schema) []*jsonschema.Schema {
 
 var errNumber = errors.New("a number is too long")
 
-// plainNumbers refuses numbers that take long to compute, and counts the values.
+// plainNumbers refuses numbers that take long to compute, and counts the values. A long text
+// counts as several.
 func plainNumbers(v any) (values int, err error) {
 	values = 1
 	add := func(of any) {
@@ -135,6 +139,8 @@ func plainNumbers(v any) (values int, err error) {
 		}
 	}
 	switch v := v.(type) {
+	case string:
+		values += len(v) / ofText
 	case json.Number:
 		_, exponent, _ := strings.Cut(strings.ToLower(v.String()), "e")
 		n, problem := strconv.Atoi(exponent)
@@ -142,7 +148,8 @@ func plainNumbers(v any) (values int, err error) {
 			return 1, fmt.Errorf("%w: %.40s; at most %d characters and exponents up to %d are read", errNumber, v, maxDigits, maxExponent)
 		}
 	case map[string]any:
-		for _, one := range v {
+		for name, one := range v {
+			values += len(name) / ofText
 			add(one)
 		}
 	case []any:

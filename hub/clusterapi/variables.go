@@ -261,6 +261,9 @@ func unknown(name, at, what string, properties map[string]property) error {
 // validate returns an Invalid error that names the variables that the schema refuses.
 func (s *schema) validate(values map[string]any) error {
 	count, err := plainNumbers(values)
+	if err == nil && count > maxValues {
+		err = fmt.Errorf("with the defaults of the template they are larger than %d MiB; give fewer", maxValues*ofText>>20)
+	}
 	if err == nil && count*s.size > maxTried {
 		err = fmt.Errorf("%d values and %d schemas of the template are too many to check; give fewer", count, s.size)
 	}
