@@ -228,7 +228,7 @@ docs: pages ## build the docs site, which the hub serves under /docs (the first 
 capi: ## build the component files of Cluster API and its providers into dist/capi, and compare them with their list
 	cd tools/capi && CGO_ENABLED=0 go run . check --out '$(CURDIR)/dist/capi'
 
-template: deps kubedev ## judge a cluster template of yours by the contract of ours (TEMPLATE=PATH)
+template: deps kubedev capidev ## judge a cluster template of yours by the contract of ours (TEMPLATE=PATH)
 	@test -f '$(TEMPLATE)/template.yaml' || { echo "TEMPLATE=PATH must name the folder of a cluster template: docs/howto/fork-a-template.md"; exit 1; }
 	AXLE_TEMPLATE='$(abspath $(TEMPLATE))' go test -count=1 -v ./test/clusters -run 'TestTemplatesHoldTheContract$$'
 

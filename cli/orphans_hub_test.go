@@ -11,12 +11,14 @@ import (
 // leaves by a command, which shows what it waits for.
 func TestAServiceThatTheHubDoesNotKnowIsSettled(t *testing.T) {
 	s := newPools(t, hubtest.HubConfig{})
+	way := "; " + strings.Repeat("it costs money; ", 20) + "kubectl delete clusters.cluster.x-k8s.io old"
 	for _, id := range []string{"svc-gone", "svc-kept"} {
-		if err := s.hub.ReportOrphan(t.Context(), "plain", id, "service cluster-old of namespace cluster-old-x is "+id); err != nil {
+		if err := s.hub.ReportOrphan(t.Context(), "plain", id, "service cluster-old of namespace cluster-old-x is "+id+way); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.exits(0, "clusters orphans list plain", "svc-gone", "service cluster-old of namespace cluster-old-x is svc-gone")
+	s.exits(0, "clusters orphans list plain", "svc-gone", "service cluster-old of namespace cluster-old-x is svc-gone", "…")
+	s.exits(0, "clusters orphans list plain -o wide", "svc-gone", way)
 	s.exits(0, "clusters get plain", "axle clusters orphans list plain")
 	if out := s.exits(0, "clusters orphans list shop-1"); strings.Contains(out, "svc-") {
 		t.Errorf("another cluster has %s", out)

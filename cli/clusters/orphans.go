@@ -25,9 +25,9 @@ func listOrphansCommand(a *command.App) *cobra.Command {
 		Long: `List the services that a cluster has and the hub does not: a backup of the cluster
 brought them back after they were deleted, or the hub was restored from a backup that is
 older than they are. The agent changes nothing of them. Each line has the agent's words:
-which service of which namespace it is; -o json has the rest of them, with the cluster that
+which service of which namespace it is; -o wide has the rest of them, with the cluster that
 Cluster API makes for it, and the kubectl commands that end it without the hub.`,
-		Example: "  axle clusters orphans list mgmt",
+		Example: "  axle clusters orphans list mgmt\n  axle clusters orphans list mgmt -o wide",
 		Args:    command.Exactly(1),
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			got, err := client.Clusters.Get(c.Context(), connect.NewRequest(&hubv1.GetClusterRequest{Name: args[0]}))
@@ -122,7 +122,7 @@ func awaitSettled(ctx context.Context, a *command.App, client *sdk.Client, reque
 	if !gone {
 		return errcode.New(errcode.Unavailable, "service %s has not left cluster %s after %s: %s; axle services get %s shows how far it is", request.GetServiceId(), request.GetName(), wait, last, service)
 	}
-	how := "removed"
+	how := "removed; its namespace stays, and goes with kubectl delete namespace once nothing in it is needed"
 	if request.GetKeep() {
 		how = "forgotten; its objects stay"
 	}

@@ -45,6 +45,22 @@ func printed(t *testing.T, p output.Printer, items []thing) (out, errs string) {
 	return o.String(), e.String()
 }
 
+// A table stays readable; what asks for all of it, or reads by a program, gets a long text whole.
+func TestALongTextIsWholeWhereItIsAskedFor(t *testing.T) {
+	long := strings.Repeat("word ", 60) + "end"
+	items := []thing{{Name: "web", Health: long, Age: long}}
+	last := []output.Column[thing]{columns[0], columns[1], columns[2]}
+	for format, ends := range map[string]int{"table": 0, "wide": 1, "csv": 2} {
+		var out bytes.Buffer
+		if err := output.List(output.Printer{Out: &out, Err: &out, Format: format}, items, name, last); err != nil {
+			t.Fatal(err)
+		}
+		if have := strings.Count(out.String(), "end"); have != ends {
+			t.Errorf("%s has %d whole texts, want %d:\n%s", format, have, ends, out.String())
+		}
+	}
+}
+
 func TestEveryFormatOfAList(t *testing.T) {
 	for title, tc := range map[string]struct {
 		p    output.Printer

@@ -82,7 +82,7 @@ func List[T any](p Printer, items []T, name func(T) string, columns []Column[T])
 	return Write(p.Out, p.Format, values)
 }
 
-// separated writes all columns of a table as CSV, also the wide ones.
+// separated writes all columns of a table as CSV, also the wide ones. No text is cut.
 func separated[T any](p Printer, items []T, columns []Column[T]) error {
 	w, row := csv.NewWriter(p.Out), make([]string, len(columns))
 	if !p.NoHeaders {
@@ -95,7 +95,7 @@ func separated[T any](p Printer, items []T, columns []Column[T]) error {
 	}
 	for _, item := range items {
 		for i, c := range columns {
-			row[i] = OneLine(c.Text(item))
+			row[i] = whole(c.Text(item))
 		}
 		if err := w.Write(row); err != nil {
 			return err
@@ -138,11 +138,13 @@ type table[T any] struct {
 	widths  []int
 	header  bool
 	colours bool
+	// wide leaves the last column whole, which nothing is aligned behind.
+	wide bool
 }
 
 func newTable[T any](p Printer, columns []Column[T]) *table[T] {
 	columns = shown(p, columns)
-	return &table[T]{to: Raw(p.Out), columns: columns, widths: make([]int, len(columns)), header: !p.NoHeaders, colours: p.Colours}
+	return &table[T]{to: Raw(p.Out), columns: columns, widths: make([]int, len(columns)), header: !p.NoHeaders, colours: p.Colours, wide: p.Format == WideTable}
 }
 
 // cells are the texts of one row.
@@ -150,6 +152,9 @@ func (t *table[T]) cells(item T) []string {
 	row := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		row[i] = OneLine(c.Text(item))
+		if t.wide && i == len(t.columns)-1 {
+			row[i] = whole(c.Text(item))
+		}
 	}
 	return row
 }
@@ -199,11 +204,16 @@ func (t *table[T]) line(row []string, colours bool) string {
 // OneLine puts text on one line of at most 120 characters, for the row of a
 // table. An empty text is "-".
 func OneLine(text string) string {
-	text = plain.Line(text, 0)
+	text = whole(text)
 	if utf8.RuneCountInString(text) > 120 {
 		text = string([]rune(text)[:119]) + "…"
 	}
-	if text == "" {
+	return text
+}
+
+// whole is OneLine without its limit.
+func whole(text string) string {
+	if text = plain.Line(text, 0); text == "" {
 		return "-"
 	}
 	return text

@@ -2,6 +2,7 @@ package up
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +49,69 @@ func TestTheFirstPushMakesAnyBranch(t *testing.T) {
 	}
 	if n := s.Count("fleet", gitserver.Push); pushes == 0 || n != pushes {
 		t.Errorf("%d calls of pushes, after %d", n, pushes)
+	}
+}
+
+// What a person's own git is told to do changes nothing of what is generated, pushed and merged.
+func TestSettingsOfAPersonsGit(t *testing.T) {
+	s, err := gitserver.Start(t.Context(), gitserver.Config{})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
+	n := 0
+	for name, text := range map[string]string{
+		"signs commits, and has no key":   "[commit]\ngpgSign = true\n[gpg]\nprogram = /nowhere\n",
+		"signs pushes":                    "[push]\ngpgSign = if-asked\n[gpg]\nprogram = /nowhere\n",
+		"shows signatures":                "[log]\nshowSignature = true\n",
+		"merges only by moving forward":   "[merge]\nff = only\n",
+		"has hooks that refuse":           "[core]\nhooksPath = HOME/hooks\n",
+		"ignores all files":               "[core]\nexcludesFile = HOME/ignore\n",
+		"has other ends of lines":         "[core]\nautocrlf = true\n",
+		"colours what it prints":          "[color]\nui = always\n",
+		"shows differences by a program":  "[diff]\nexternal = /bin/false\n",
+		"hides untracked files":           "[status]\nshowUntrackedFiles = no\nbranch = true\n",
+		"verifies what it merges":         "[merge]\nverifySignatures = true\n",
+		"pushes nothing of itself":        "[push]\ndefault = nothing\n",
+		"has a template of repositories":  "[init]\ntemplateDir = HOME/template\n",
+		"names branches in another way":   "[init]\ndefaultBranch = trunk\n",
+		"only uses identities of its own": "[user]\nuseConfigOnly = true\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			t.Setenv("HOME", home)
+			t.Setenv("XDG_CONFIG_HOME", home)
+			refuses := "#!/bin/sh\nexit 1\n"
+			for file, text := range map[string]string{
+				".gitconfig": strings.ReplaceAll(text, "HOME", home), "ignore": "*\n",
+				"hooks/pre-commit": refuses, "hooks/commit-msg": refuses, "hooks/pre-merge-commit": refuses, "hooks/prepare-commit-msg": refuses, "template/hooks/commit-msg": refuses,
+			} {
+				must(t, os.MkdirAll(filepath.Dir(filepath.Join(home, file)), 0o700))
+				must(t, os.WriteFile(filepath.Join(home, file), []byte(text), 0o700))
+			}
+			n++
+			repository := fmt.Sprintf("fleet-%d", n)
+			must(t, s.Create(t.Context(), repository))
+			a := exampleAnswers()
+			a.Repository, a.Login = s.URL(repository), false
+			b := &builder{app: &command.App{Streams: command.Streams{Err: &bytes.Buffer{}}}, dir: filepath.Join(t.TempDir(), "fleet"), answers: a, files: rendered(t, a)}
+			b.git = git{dir: b.dir}
+			for range 2 {
+				must(t, b.lookRefs(t.Context()))
+				must(t, b.generate(t.Context()))
+				must(t, b.commit(t.Context()))
+			}
+			if have, err := b.git.run(t.Context(), "ls-tree", "-r", "--name-only", "HEAD"); err != nil || len(strings.Fields(have)) != len(b.files) {
+				t.Errorf("the commit has %s, %v", have, err)
+			}
+			if have, err := b.git.run(t.Context(), "status", "--porcelain"); err != nil || have != "" {
+				t.Errorf("after it the folder has %s, %v", have, err)
+			}
+			var out bytes.Buffer
+			u := &upgrader{app: &command.App{Streams: command.Streams{Out: &out, Err: &out}}, dir: b.dir, version: "9.9.9", from: newer(t, map[string]func(string) string{"new.yaml": func(string) string { return "kind: New\n" }})}
+			must(t, u.upgrade(t.Context()))
+			if have, err := b.git.run(t.Context(), "show", "axle-up/9.9.9:new.yaml"); err != nil || have != "kind: New" {
+				t.Errorf("the branch has %s, %v: %s", have, err, out.String())
+			}
+		})
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // The commands of the page make a template that holds the contract. make is only asked for what it
 // would run, which is this package with the folder that is judged here, and the CLI for its arguments.
-func TestThePageForkATemplate(t *testing.T) {
+func forkATemplate(t *testing.T, s *server) {
 	blocks, err := pages.Script("../../docs/howto/fork-a-template.md")
 	if err != nil {
 		t.Fatal(err)
@@ -46,12 +46,7 @@ git -C fleet config user.email ann@example.com
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := forked.static(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := install(t).judge(t.Context(), forked); err != nil {
-		t.Error(err)
-	}
+	s.holds(t, forked)
 	if forked.Name != "dev" || forked.variable("images") == nil {
 		t.Errorf("the template is called %s, images: %v", forked.Name, forked.variable("images"))
 	}

@@ -96,17 +96,20 @@ func (r *readied) addons(t *testing.T) {
 	}
 }
 
-// declare completes the skeleton that the command prints, and applies it.
+// declare completes the skeleton that the page's command prints, and applies it as the page does.
 func (r *readied) declare(t *testing.T) {
-	out, errs, err := r.command(r.axle, "clusters", "readiness", "edge", "--to", "1.37", "--skeleton")
-	if err != nil || !strings.Contains(out, "name: mesh-chart") || !strings.Contains(out, `"1.36"`) {
+	file := filepath.Join(r.folder, "matrices.yaml")
+	if out, errs, err := r.page(1); err != nil {
 		t.Fatalf("the skeleton: %v\n%s%s", err, out, errs)
 	}
-	file := filepath.Join(t.TempDir(), "matrices.yaml")
-	if err := os.WriteFile(file, []byte(strings.Replace(out, `- "1.36"`, "- \"1.36\"\n    - \"1.37\"", 1)), 0o600); err != nil {
+	out, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(out), "name: mesh-chart") || !strings.Contains(string(out), `"1.36"`) {
+		t.Fatalf("the skeleton: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(out), `- "1.36"`, "- \"1.36\"\n    - \"1.37\"", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, errs, err := r.command(r.axle, "apply", "-f", file); err != nil {
+	if out, errs, err := r.page(2); err != nil || !strings.Contains(out, "mesh-chart") {
 		t.Fatalf("the completed skeleton: %v\n%s%s", err, out, errs)
 	}
 	eventually.For(t, limit, "the skeleton has nothing more", func() error {

@@ -30,6 +30,7 @@ import (
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/test/gitserver"
 	"github.com/axle-cd/axle/test/kube"
+	"github.com/axle-cd/axle/test/pages"
 )
 
 // The objects of services: versions that Kubernetes 1.36 serves when asked to, and 1.37 removes.
@@ -77,6 +78,8 @@ type readied struct {
 	api    kubernetes.Interface
 	kube   *kube.Cluster
 	reader *sdk.Client
+	// folder is where the commands of the page run.
+	folder string
 }
 
 func newReadied(t *testing.T) *readied {
@@ -93,7 +96,7 @@ func newReadied(t *testing.T) *readied {
 	if err := letAdministrate(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	r := &readied{whole: newWholeOn(t, c), kube: c}
+	r := &readied{whole: newWholeOn(t, c), kube: c, folder: t.TempDir()}
 	if r.api, err = kubernetes.NewForConfig(c.Config()); err != nil {
 		t.Fatal(err)
 	}
@@ -441,9 +444,22 @@ func (r *readied) damaged(t *testing.T, namespace string) {
 	}
 }
 
+// page runs a block of the page about readiness, about the cluster of the test, in one folder.
+func (r *readied) page(n int) (stdout, stderr string, err error) {
+	blocks, err := pages.Script("../../docs/howto/check-readiness.md")
+	if err != nil || len(blocks) != 3 {
+		r.t.Fatalf("the page has %d blocks, and not to ask, to print a skeleton and to apply it: %v", len(blocks), err)
+	}
+	return r.command("bash", "-euo", "pipefail", "-c", "cd '"+r.folder+"'\n"+strings.ReplaceAll(blocks[n].Text, " edge-1 ", " edge "))
+}
+
 func (r *readied) readinessCommand(t *testing.T) {
-	out, errs, err := r.command(r.axle, "clusters", "readiness", "edge", "--to", "1.37", "-o", "wide")
+	out, errs, err := r.page(0)
 	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(errs, "NotReady for 1.37") || !strings.Contains(out, "ADD-ON") {
+		t.Errorf("the command of the page: %v\n%s%s", err, out, errs)
+	}
+	out, errs, err = r.command(r.axle, "clusters", "readiness", "edge", "--to", "1.37", "-o", "wide")
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(errs, "NotReady for 1.37") {
 		t.Errorf("%v: %s", err, errs)
 	}

@@ -69,10 +69,8 @@ counted. What a cluster costs afterwards, while nothing changes, is not either.
 func templatesValues(f templates.Result) []value {
 	return []value{
 		{What: "until a cluster is connected, p50", Value: f.CreateP50, Unit: "s"},
-		{What: "until a cluster is connected, most", Value: f.CreateMax, Unit: "s"},
 		{What: "CPU of the core manager, a cluster", Value: f.CoreCPU, Unit: "s"},
 		{What: "CPU of the management cluster's agent, a cluster", Value: f.AgentCPU, Unit: "s"},
 		{What: "CPU of the hub, a cluster", Value: f.HubCPU, Unit: "s"},
-		{What: "until all are destroyed", Value: f.DestroyS, Unit: "s"},
 	}
 }

@@ -74,9 +74,9 @@ func list(items map[string]any) map[string]any {
 	return map[string]any{"type": "array", "items": items}
 }
 
-// definitions are those of all kinds and of their templates. They are strict: a field that
+// Definitions are those of all kinds and of their templates. They are strict: a field that
 // no kind has is refused.
-func definitions() (all []*unstructured.Unstructured) {
+func Definitions() (all []*unstructured.Unstructured) {
 	for _, k := range []kind{bedCluster, bedMachine, bedControlPlane, bedConfig} {
 		all = append(all,
 			definition(k.group, k.name, map[string]any{"spec": object(k.spec), "status": object(k.status)}),

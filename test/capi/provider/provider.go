@@ -68,7 +68,7 @@ func Start(tb kube.TB, management *kube.Cluster, each kube.ClusterConfig) *Provi
 func Run(ctx context.Context, management *kube.Cluster, each kube.ClusterConfig) (*Provider, error) {
 	ctx, cancel := context.WithTimeout(ctx, syncLimit)
 	defer cancel()
-	if err := capi.Install(ctx, management, definitions()); err != nil {
+	if err := capi.Install(ctx, management, Definitions()); err != nil {
 		return nil, fmt.Errorf("define the kinds of the provider: %w", err)
 	}
 	config := rest.CopyConfig(management.Config())

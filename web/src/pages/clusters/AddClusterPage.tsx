@@ -1,6 +1,7 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Download, RotateCw } from 'lucide-react'
 import { type FormEvent, useState } from 'react'
+import { AccountNote } from './AccountNote'
 import styles from './AddCluster.module.css'
 import { Checklist, useEnrollment } from './Checklist'
 import { HowTabs } from './HowTabs'
@@ -57,6 +58,7 @@ export function Page() {
               <form className={styles.form} onSubmit={submit}>
                 <TextField label="Name" value={name} required autoFocus problem={problem} placeholder="eu-prod-1" hint="Lower-case letters, digits and dashes. It is in addresses and cannot be changed." onChange={setName} />
                 <Select label="Project" value={project} options={(projects.data?.projects ?? []).map((p) => ({ value: p.name, label: p.name }))} onChange={setProject} />
+                <AccountNote project={projects.data?.projects.find((p) => p.name === project)} />
                 <TextArea label="Tags" value={tags} rows={2} placeholder={'tier=prod\nregion=eu'} problem={parsed.problem} hint="KEY=VALUE, one a line. Global services and filters select clusters by them." onChange={setTags} />
                 {create.error && <ErrorPanel title="The cluster was not created" error={create.error} />}
                 <div>

@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useEffect, useMemo, useRef, useState } from 'react'
+import { AccountNote } from '../AccountNote'
 import styles from '../AddCluster.module.css'
 import { HowTabs } from '../HowTabs'
 import { clusterHref } from '../columns'
@@ -115,6 +116,7 @@ function Form({ template, templates, commit, shapes, may, onTemplate }: FormProp
             <Select label="Template" value={template.name} options={templates.map((t) => ({ value: t.name, label: t.name }))} hint={template.settings?.description || undefined} problem={refused.get(':template')} onChange={onTemplate} />
             <TextField label="Name" value={name} required autoFocus autoComplete="off" spellCheck={false} problem={nameWrong ?? refused.get(':name')} placeholder="shop-1" hint="Lower-case letters, digits and dashes. It is in addresses and cannot be changed." onChange={setName} />
             <Select label="Project" value={project} options={offered.map((p) => ({ value: p, label: p }))} problem={refused.get(':project')} hint="Those that the template is for and that you see." onChange={setProject} />
+            <AccountNote project={projects.data?.projects.find((p) => p.name === project)} />
             <Select
               label="Management cluster"
               value={management}
