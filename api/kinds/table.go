@@ -60,7 +60,9 @@ var All = append([]Kind{
 	}},
 	{Group: Deployments, Name: "NamespaceCredentials", Level: Full, Says: "The token of the hub that the objects of some namespaces act with."},
 	{Group: Deployments, Name: "FederatedCredential", Level: Full, Says: "An issuer whose tokens act as a service account of the hub."},
-	{Group: Deployments, Name: "OIDCProvider", Level: Stored, Says: "No client is created: declare an Application of axle-cd.github.io in its place."},
+	{Group: Deployments, Name: "OIDCProvider", Level: Full, Says: "An application that the hub signs people in to, with the client's credentials in a Secret.", NotActing: []string{
+		"spec.description",
+	}},
 	{Group: Deployments, Name: "DeploymentSettings", Level: Full, Says: "Bindings of the whole hub.", NotActing: []string{
 		"spec.agentHelmValues", "spec.agentHelmValuesTemplateable", "spec.ai", "spec.cost", "spec.deploymentRepositoryRef", "spec.logging", "spec.lokiConnection",
 		"spec.managementRepo", "spec.metrics", "spec.prometheusConnection", "spec.scaffoldsRepositoryRef", "spec.stacks",

@@ -199,23 +199,24 @@ type FederatedCredentialSpec struct {
 }
 
 // OIDCProvider makes the hub the identity provider of an application and
-// writes the client's credentials to a Secret.
+// writes the client's credentials to a Secret. Who may log in is in the annotations
+// axle-cd.github.io/users and axle-cd.github.io/groups, separated by commas: without
+// them nobody may. The application is in the project default, or the one of the
+// annotation axle-cd.github.io/project.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axoidc
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type OIDCProvider struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec OIDCProviderSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No client is created: declare an Application of axle-cd.github.io in its place.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   OIDCProviderSpec `json:"spec"`
+	Status Status           `json:"status,omitempty"`
 }
 
 // OIDCProviderSpec describes the application.
@@ -224,10 +225,12 @@ type OIDCProviderSpec struct {
 	Name *string `json:"name,omitempty"`
 	// Description in plain text.
 	Description *string `json:"description,omitempty"`
-	// RedirectURIs are the allowed redirect URIs.
+	// RedirectURIs are the allowed redirect URIs, each compared as a whole: https URLs
+	// below a domain of the project, or http on 127.0.0.1, [::1] or localhost.
 	RedirectURIs []string `json:"redirectUris,omitempty"`
-	// CredentialsSecretRef is the Secret that clientId and clientSecret are
-	// written to.
+	// CredentialsSecretRef is the Secret that clientId, clientSecret and issuer are
+	// written to. One that exists and has a clientSecret of its own is never written:
+	// the hub takes over its clientId and clientSecret.
 	CredentialsSecretRef LocalReference `json:"credentialsSecretRef"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`

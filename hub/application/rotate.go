@@ -30,7 +30,7 @@ type Rotation struct {
 }
 
 // Rotate gives a client a new secret, and delivers it. Conflict while a former one is valid,
-// Invalid for a client without secrets.
+// or when the operator keeps the secret, Invalid for a client without secrets.
 func (a *Applications) Rotate(ctx context.Context, by string, o objects.Shown, how Rotation) error {
 	if how.Overlap == 0 {
 		how.Overlap = defaultOverlap
@@ -44,6 +44,9 @@ func (a *Applications) Rotate(ctx context.Context, by string, o objects.Shown, h
 	}
 	if s.Public {
 		return invalid("name", "application %s is a public client, which has no secret", o.Name)
+	}
+	if !how.Now && o.ManagedBy.OfCluster() && clusterOf(o.References) == "" {
+		return errcode.New(errcode.Conflict, "application %s is managed by %s, and its secret is in a Secret there: replace it there; a new one of the hub would reach nobody. --now ends the present one all the same", o.Name, o.ManagedBy)
 	}
 	if err := a.config.Writer.Write(ctx, func(ctx context.Context) error { return a.rotate(ctx, by, o, s, how) }); err != nil {
 		return err

@@ -70,6 +70,9 @@ func (m Manager) Check() error {
 	return nil
 }
 
+// OfCluster reports whether an object of a management cluster declares what it manages.
+func (m Manager) OfCluster() bool { return m.Tool == Operator }
+
 // String is the manager for people, as the end of "is managed by".
 func (m Manager) String() string {
 	switch m.Tool {

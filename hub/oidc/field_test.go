@@ -199,6 +199,131 @@ func TestReportsOfIdentityProviders(t *testing.T) {
 				}
 				return nil
 			},
+			"prompt=none with a session that has ended answers the application": func() error {
+				v := b.visitor(u.Name)
+				v.authorize(nil)
+				v.get(b.url + "/logout")
+				v.decide("/logout", "")
+				stale := b.visitor("")
+				at, err := url.Parse(b.url)
+				if err != nil {
+					return err
+				}
+				stale.client.Jar.SetCookies(at, []*http.Cookie{{Name: "axle-session", Value: "axle_s_that-has-ended", Path: "/"}})
+				for name, one := range map[string]*visitor{"logged out": v, "a cookie of nobody's": stale} {
+					if q := one.authorize(map[string]string{"prompt": "none"}); q.Get("error") != "login_required" || q.Get("state") != "st" {
+						return fmt.Errorf("%s: %v", name, q)
+					}
+				}
+				return nil
+			},
+			"prompt=login with a hint and a session asks, and leads back to the request": func() error {
+				v := b.visitor(u.Name)
+				b.Fleet.Clock.Advance(2e9)
+				v.get(b.url + "/oidc/authorize?" + asked(map[string]string{"prompt": "login", "login_hint": u.Name}).Encode())
+				next, err := url.Parse(v.url.Query().Get("next"))
+				if err != nil || v.url.Path != "/login/again" || next.Path != "/oidc/authorize" || next.Query().Get("state") != "st" || next.Query().Get("redirect_uri") != callback {
+					return fmt.Errorf("led to %s", v.url)
+				}
+				return nil
+			},
+			"a device that was in a hurry once is let in at its pace": func() error {
+				begun := b.call("/device", url.Values{"scope": {"openid"}})
+				poll := func(after time.Duration) string {
+					b.Fleet.Clock.Advance(after)
+					return b.call("/token", url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "device_code": {begun.text("device_code")}}).text("error")
+				}
+				if first, hurry := poll(0), poll(time.Second); first != "authorization_pending" || hurry != "slow_down" {
+					return fmt.Errorf("%s, and then %s", first, hurry)
+				}
+				for n := range 8 {
+					if got := poll(5 * time.Second); got != "authorization_pending" {
+						return fmt.Errorf("poll %d, 5 s apart: %s", n, got)
+					}
+				}
+				return nil
+			},
+			"a page of another origin may ask who somebody is": func() error {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, b.url+"/oidc/userinfo", nil)
+				if err != nil {
+					return err
+				}
+				for name, value := range map[string]string{"Origin": "https://spa.example.com", "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization"} {
+					r.Header.Set(name, value)
+				}
+				a := b.send(r)
+				if a.status != http.StatusNoContent || a.header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "Authorization") || a.header.Get("Access-Control-Allow-Credentials") != "" {
+					return fmt.Errorf("preflight: %d %v", a.status, a.header)
+				}
+				for path, answer := range map[string]answer{"userinfo": b.userinfo("axo_a_nothing"), "token": b.call("/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}})} {
+					if answer.header.Get("Access-Control-Allow-Origin") != "*" {
+						return fmt.Errorf("%s: %v", path, answer.header)
+					}
+				}
+				return nil
+			},
+			"a refreshed ID token is of the same session": func() error {
+				first := b.scoped(t, b.visitor(u.Name), "openid offline_access")
+				was, is := claimsOf(t, first.text("id_token")), claimsOf(t, b.refresh(first.text("refresh_token")).text("id_token"))
+				if was["sid"] == nil || was["sid"] != is["sid"] || was["sub"] != is["sub"] || was["auth_time"] != is["auth_time"] || was["nonce"] != "no" {
+					return fmt.Errorf("%v, and then %v", was, is)
+				}
+				return nil
+			},
+			"a state comes back as it was sent": func() error {
+				v := b.visitor(u.Name)
+				for _, state := range []string{`{"id":"a b","next":"/x?y=1&z=2#top"}`, "%2B+%23#&=;", "é€😀", "a/b//c\\d", strings.Repeat("s", 1000)} {
+					if q := v.authorize(map[string]string{"state": state}); q.Get("state") != state || q.Get("code") == "" {
+						return fmt.Errorf("%q came back as %q", state, q.Get("state"))
+					}
+				}
+				v.get(b.url + "/oidc/authorize?" + asked(map[string]string{"state": strings.Repeat("s", 3000)}).Encode())
+				if v.status < 400 || v.problem() == "" || v.header.Get("Location") != "" {
+					return fmt.Errorf("a state of 3,000 characters: %d %s", v.status, v.page)
+				}
+				return nil
+			},
+			"signs in a secret count at each endpoint": func() error {
+				defer b.clients.secret(secret)
+				const odd = "#NdhM!3?:R+7_8{EsKU44W(%25"
+				b.clients.secret(odd)
+				for _, path := range []string{"/introspect", "/revoke"} {
+					r := b.form(path, "203.0.113.79:1", url.Values{"token": {"axo_a_nothing"}})
+					r.SetBasicAuth(app, odd)
+					if a := b.send(r); a.status != http.StatusOK {
+						return fmt.Errorf("%s: %d %v", path, a.status, a.body)
+					}
+					if a := b.call(path, url.Values{"client_id": {app}, "client_secret": {odd}, "token": {"axo_a_nothing"}}); a.status != http.StatusOK {
+						return fmt.Errorf("%s, in the form: %d %v", path, a.status, a.body)
+					}
+				}
+				return nil
+			},
+			"max_age brings auth_time, and 0 asks again": func() error {
+				v := b.visitor(u.Name)
+				q := v.authorize(map[string]string{"max_age": "3600"})
+				if claims := claimsOf(t, b.trade(q.Get("code")).text("id_token")); claims["auth_time"] == nil {
+					return fmt.Errorf("claims %v", claims)
+				}
+				b.Fleet.Clock.Advance(2e9)
+				v.get(b.url + "/oidc/authorize?" + asked(map[string]string{"max_age": "0"}).Encode())
+				if v.url.Path != "/login/again" {
+					return fmt.Errorf("max_age=0 led to %s", v.url)
+				}
+				if q := v.authorize(map[string]string{"max_age": "0", "prompt": "none"}); q.Get("error") != "login_required" {
+					return fmt.Errorf("max_age=0 silently: %v", q)
+				}
+				return nil
+			},
+			"the metadata names all scopes and methods": func() error {
+				found := b.send(b.get("/.well-known/openid-configuration", "203.0.113.80:1"))
+				for field, want := range map[string]string{"scopes_supported": "offline_access", "code_challenge_methods_supported": "S256", "id_token_signing_alg_values_supported": "RS256", "grant_types_supported": "refresh_token"} {
+					if all, _ := found.body[field].([]any); !slices.Contains(all, any(want)) {
+						return fmt.Errorf("%s: %v", field, found.body[field])
+					}
+				}
+				return nil
+			},
 			"each session of a person is notified of": func() error {
 				n := b.notices(0)
 				carol := b.user("carol@example.com")

@@ -122,6 +122,7 @@ func (p *Provider) Register(mux routes.Adder) {
 	mux.Handle("POST "+Path+"/revoke", p.endpoint(p.revoke))
 	mux.Handle("GET "+Path+"/logout", p.config.Pages.Page(p.logout))
 	mux.Handle("POST "+Path+"/logout", http.HandlerFunc(p.logoutPost))
+	mux.Handle("OPTIONS "+Path+"/userinfo", http.HandlerFunc(preflight))
 	mux.Handle("GET "+Path+"/userinfo", p.bearer(p.userinfo))
 	mux.Handle("POST "+Path+"/userinfo", p.bearer(p.userinfo))
 }
@@ -134,6 +135,15 @@ func (p *Provider) public(next http.HandlerFunc) http.Handler {
 		w.Header().Set("Cache-Control", "public, max-age=300")
 		next(w, p.issued(r))
 	})
+}
+
+// preflight lets a public client in a browser send its access token, which no cookie is.
+func preflight(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	w.Header().Set("Access-Control-Allow-Methods", "GET, POST")
+	w.Header().Set("Access-Control-Allow-Headers", "Authorization, Content-Type")
+	w.Header().Set("Access-Control-Max-Age", "7200")
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // issued gives a request the issuer, where the library expects it.

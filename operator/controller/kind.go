@@ -120,7 +120,7 @@ func value[T any](p *T) T {
 func all() []kind {
 	return append(append(ownKinds(), describedKinds()...),
 		projects(), deploymentSettings(), scmConnections(), gitRepositories(), helmRepositories(), clusters(), providers(), serviceContexts(), serviceDeployments(), globalServices(), managedNamespaces(), notificationSinks(), notificationRouters(), groups(), serviceAccounts(),
-		federatedCredentials(), registrationTokens(), bootstrapTokens(), webhooks(),
+		federatedCredentials(), oidcProviders(), registrationTokens(), bootstrapTokens(), webhooks(),
 	)
 }
 

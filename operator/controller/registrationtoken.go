@@ -157,7 +157,7 @@ func keepToken(ctx context.Context, p *pass, at types.NamespacedName, show func(
 	secret.Annotations[tokenID] = t.GetId()
 	secret.Data = map[string][]byte{tenancy.TokenKey: []byte(made.Msg.GetSecret())}
 	if err := p.cluster.Update(ctx, secret); err != nil {
-		return unwritable(err, at)
+		return unwritable(err, tokenField, at)
 	}
 	return showBootstrap(p, show)
 }
@@ -170,16 +170,16 @@ func reserve(ctx context.Context, p *pass, have *corev1.Secret, at types.Namespa
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name, Annotations: map[string]string{writtenBy: p.manager().GetId()}}}
 	if err := p.cluster.Create(ctx, secret); err != nil {
-		return nil, unwritable(err, at)
+		return nil, unwritable(err, tokenField, at)
 	}
 	return secret, nil
 }
 
-// unwritable says what to do about a Secret that the operator may not write.
-func unwritable(err error, at types.NamespacedName) error {
+// unwritable says what to do about a Secret of a field that the operator may not write.
+func unwritable(err error, field string, at types.NamespacedName) error {
 	err = secreterror.Of(err)
 	if apierrors.IsForbidden(err) {
-		return errcode.New(errcode.Forbidden, "the operator may not write Secret %s of spec.tokenSecretRef: bind the ClusterRole axle-operator-secrets to its ServiceAccount in namespace %s (%w)", at, at.Namespace, err)
+		return errcode.New(errcode.Forbidden, "the operator may not write Secret %s of %s: bind the ClusterRole axle-operator-secrets to its ServiceAccount in namespace %s (%w)", at, field, at.Namespace, err)
 	}
 	return err
 }

@@ -41,6 +41,9 @@ const (
 	tokenSecret = kinds.Axle + "/token-secret"
 )
 
+// tokenField is where a custom resource names the Secret of its token.
+const tokenField = "spec.tokenSecretRef"
+
 // readyToken is the condition of objects with a token.
 const readyToken = "ReadyToken"
 
@@ -78,7 +81,7 @@ func (w *wantedToken) look(ctx context.Context, p *pass) (state tokenState, err 
 	if err := p.direct.Get(ctx, w.at, secret); apierrors.IsNotFound(err) {
 		return tokenState{}, nil
 	} else if err != nil {
-		return tokenState{}, tenancy.ReadError(err, reference.Secret, w.at, "spec.tokenSecretRef")
+		return tokenState{}, tenancy.ReadError(err, reference.Secret, w.at, tokenField)
 	}
 	if by := secret.Annotations[writtenBy]; by != p.manager().GetId() {
 		return tokenState{}, errcode.New(errcode.Conflict, "Secret %s of spec.tokenSecretRef exists and was not written for this object: choose another name, or delete it", w.at)
@@ -204,7 +207,7 @@ func (w *wantedToken) store(ctx context.Context, p *pass, have *corev1.Secret, m
 	} else {
 		err = p.cluster.Update(ctx, secret)
 	}
-	return unwritable(err, w.at)
+	return unwritable(err, tokenField, w.at)
 }
 
 // withdraw deletes the Secret, if it is of this custom resource, and then its token.

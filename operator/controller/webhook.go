@@ -37,19 +37,29 @@ func random(ctx context.Context, p *pass, field string, at types.NamespacedName,
 		return nil // what reads it says what is wrong
 	}
 	err = p.cluster.Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: at.Namespace, Name: at.Name, Annotations: map[string]string{writtenBy: p.manager().GetId()},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: p.gvk().GroupVersion().String(), Kind: p.name, Name: p.key.Name, UID: p.object.GetUID()}},
-		},
-		Data: map[string][]byte{key: []byte(rand.Text() + rand.Text())},
+		ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name, Annotations: map[string]string{writtenBy: p.manager().GetId()}, OwnerReferences: ownedBy(p)},
+		Data:       map[string][]byte{key: []byte(randomText())},
 	})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return unmade(err, field, at)
+}
+
+// ownedBy makes a Secret go with the object.
+func ownedBy(p *pass) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: p.gvk().GroupVersion().String(), Kind: p.name, Name: p.key.Name, UID: p.object.GetUID()}}
+}
+
+// randomText has 260 random bits.
+func randomText() string { return rand.Text() + rand.Text() }
+
+// unmade says what to do about a Secret that the operator may not make.
+func unmade(err error, field string, at types.NamespacedName) error {
 	err = secreterror.Of(err)
 	if apierrors.IsForbidden(err) {
 		return errcode.New(errcode.Forbidden, "Secret %s of %s does not exist, and the operator may not make it: make it, or bind the ClusterRole axle-operator-secrets to its ServiceAccount in namespace %s (%w)",
 			at, field, at.Namespace, err)
-	}
-	if apierrors.IsAlreadyExists(err) {
-		return nil
 	}
 	return err
 }

@@ -7,15 +7,17 @@ import (
 	"strings"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/email"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/rule"
 )
 
 // ofOperator are the kinds that only the operator reads: what they need, such as Secrets
 // to write, is in the management cluster.
 var ofOperator = []string{
-	"BootstrapToken", "ClusterRegistration", "ClusterSync", "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "ReferenceGrant", "RegistrationToken", "ServiceAccount",
+	"BootstrapToken", "ClusterRegistration", "ClusterSync", "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "OIDCProvider", "ReferenceGrant", "RegistrationToken", "ServiceAccount",
 }
 
 // ForOperator reports whether only the operator reads a kind. In files it is an error.
@@ -26,7 +28,7 @@ func (d document) forOperator() error {
 }
 
 // ofOperator converts the kinds that only the operator reads.
-func (d document) ofOperator() (*Item, error) {
+func (d document) ofOperator(values Values) (*Item, error) {
 	switch d.meta.Kind {
 	case "ClusterSync", "GeneratedSecret", "NamespaceCredentials":
 		return nil, d.forOperator() // they are nothing of the hub
@@ -34,6 +36,8 @@ func (d document) ofOperator() (*Item, error) {
 		return d.federatedCredential()
 	case "BootstrapToken":
 		return d.bootstrapToken()
+	case "OIDCProvider":
+		return d.oidcProvider(values)
 	case "ServiceAccount":
 		return d.serviceAccount()
 	default:
@@ -79,6 +83,54 @@ func (d document) federatedCredential() (*Item, error) {
 // service accounts have no @, so that none is mistaken for a person.
 func AccountName(address string) string {
 	return strings.Replace(email.Lower(address), "@", ".at.", 1)
+}
+
+// The annotations that say of an OIDCProvider what its kind has no field for: the project of
+// its application, and who may log in, separated by commas.
+const (
+	ApplicationProject = kinds.Axle + "/project"
+	ApplicationUsers   = kinds.Axle + "/users"
+	ApplicationGroups  = kinds.Axle + "/groups"
+)
+
+// The keys of its Secret.
+const (
+	ClientIDKey     = "clientId"
+	ClientSecretKey = "clientSecret"
+	IssuerKey       = "issuer"
+)
+
+// oidcProvider is an application. Without the annotations nobody may log in to it. A client
+// id that the hub made is none to take over.
+func (d document) oidcProvider(values Values) (*Item, error) {
+	var object v1alpha1.OIDCProvider
+	if err := d.strict(&object); err != nil {
+		return nil, err
+	}
+	held, err := values.Secret(object.Namespace, object.Spec.CredentialsSecretRef.Name)
+	if err != nil {
+		return nil, err
+	}
+	says := func(annotation string) (all []string) {
+		for one := range strings.SplitSeq(object.Annotations[annotation], ",") {
+			if one = strings.TrimSpace(one); one != "" {
+				all = append(all, one)
+			}
+		}
+		return all
+	}
+	settings := &hubv1.ApplicationSettings{
+		Project: cmp.Or(object.Annotations[ApplicationProject], "default"), RedirectUris: object.Spec.RedirectURIs,
+		Users: says(ApplicationUsers), Groups: says(ApplicationGroups), ClientSecret: held[ClientSecretKey],
+	}
+	if id := held[ClientIDKey]; !rule.IsClient(id) {
+		settings.ClientId = id
+	}
+	name := cmp.Or(value(object.Spec.Name), object.Name)
+	return &Item{Kind: d.meta.Kind, Name: name, Where: d.where,
+		Request:   &hubv1.ApplyApplicationRequest{Name: name, Settings: settings},
+		NotActing: set(map[string]bool{"spec.description": object.Spec.Description != nil}),
+	}, nil
 }
 
 func (d document) serviceAccount() (*Item, error) {

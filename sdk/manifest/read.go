@@ -258,8 +258,8 @@ func (d document) item(values Values) (*Item, error) {
 		return d.context(values)
 	case "ServiceDeployment":
 		return d.service(values)
-	case "BootstrapToken", "ClusterSync", "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "ServiceAccount":
-		return d.ofOperator()
+	case "BootstrapToken", "ClusterSync", "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "OIDCProvider", "ServiceAccount":
+		return d.ofOperator(values)
 	case "DeploymentSettings":
 		return d.deploymentSettings(values)
 	case "Provider":
