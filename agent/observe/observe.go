@@ -2,7 +2,6 @@ package observe
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -75,11 +74,7 @@ func (o *Observer) Get(ctx context.Context, viewer Viewer, q *agentv1.ObserveReq
 		end()
 		return nil, err
 	}
-	body := io.Reader(response.Body)
-	if !follows {
-		body = &limited{from: response.Body, left: telemetry.MaxAnswer, what: service.String()}
-	}
-	response.Body = &ending{Reader: body, body: response.Body, end: end}
+	response.Body = telemetry.Bounded(ctx, response.Body, service.String(), follows, end)
 	return response, nil
 }
 
@@ -114,39 +109,9 @@ func (o *Observer) get(ctx context.Context, service telemetry.Service, q *agentv
 	response, err := transport.RoundTrip(request)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, errcode.New(errcode.Unavailable, "%s did not answer within %s", service, telemetry.Within)
+			return nil, telemetry.Late(service.String(), false)
 		}
 		return nil, errcode.New(errcode.Unavailable, "the agent cannot reach its API server: %w", err)
 	}
 	return response, nil
-}
-
-// limited fails after a number of bytes, so that half an answer is not taken for a whole one.
-type limited struct {
-	from io.Reader
-	left int64
-	what string
-}
-
-// Read implements io.Reader.
-func (l *limited) Read(p []byte) (int, error) {
-	if l.left <= 0 {
-		return 0, errcode.New(errcode.Unprocessable, "the answer of %s is larger than %d MiB: ask for less, or a shorter time", l.what, telemetry.MaxAnswer>>20)
-	}
-	n, err := l.from.Read(p[:min(int64(len(p)), l.left)])
-	l.left -= int64(n)
-	return n, err
-}
-
-// ending is a body that ends its request.
-type ending struct {
-	io.Reader
-	body io.Closer
-	end  func()
-}
-
-// Close implements io.Closer.
-func (e *ending) Close() error {
-	defer e.end()
-	return e.body.Close()
 }

@@ -82,7 +82,7 @@ type Alerts struct {
 }
 
 // Alerts returns the alerts of a cluster that fire, of all its Alertmanagers and Prometheus, each
-// once: what is silenced comes last. Alerts without a namespace are for those who see the whole
+// once: what is silenced comes last. A cluster without a store has none, and a notice. Alerts without a namespace are for those who see the whole
 // cluster.
 func (o *Observer) Alerts(ctx context.Context, by Caller, c Cluster) (*Alerts, error) {
 	namespaces, err := o.Namespaces(ctx, by, c)
@@ -117,9 +117,15 @@ func (o *Observer) Alerts(ctx context.Context, by Caller, c Cluster) (*Alerts, e
 	case len(out.Sources) == 0 && first != nil:
 		return nil, first
 	case len(out.Sources) == 0:
-		return nil, none(Ask{Caller: by, Cluster: c, Type: telemetry.Alertmanager}, slices.DeleteFunc(all, func(s Source) bool {
+		// Most clusters have no store at first, and who asks for their alerts is right to.
+		err := none(Ask{Caller: by, Cluster: c, Type: telemetry.Alertmanager}, slices.DeleteFunc(all, func(s Source) bool {
 			return s.Type != telemetry.Alertmanager && s.Type != telemetry.Prometheus
 		}), notices)
+		if !errcode.Is(err, errcode.NotFound) {
+			return nil, err
+		}
+		out.Notices = []string{errcode.Text(err)}
+		return out, nil
 	}
 	if len(namespaces.Names) == 0 && !namespaces.All {
 		out.Notices = append(out.Notices, "you may read the logs of no namespace of cluster "+c.Name+", and so see no alerts of it; ask its owner for get on pods/log")
@@ -230,7 +236,8 @@ func (t *Target) decodeAlertmanagerAlerts(from io.Reader, to *Alerts) error {
 
 // shows says whether the caller sees an alert.
 func (t *Target) shows(sent sentAlert) bool {
-	return t.Namespaces.Sees(sent.Labels[t.Source.NamespaceLabel])
+	l := t.limits()
+	return l.Sees(sent.Labels[l.label]) && (l.cluster == "" || sent.Labels[l.cluster] == l.value)
 }
 
 // alert is one as people see it.

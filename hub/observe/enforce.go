@@ -56,15 +56,47 @@ func (n Namespaces) leftOut(what string) []string {
 	return []string{"the cluster has more namespaces than are looked at, so " + what + " of some that you may read are missing"}
 }
 
-// matcher is what every selector gets. It is a regular expression even for one namespace: an
-// equal matcher would take the place of the one in the query, which would then answer about
-// another namespace than it says.
-func (n Namespaces) matcher(label string) (*labels.Matcher, error) {
-	m, err := labels.NewMatcher(labels.MatchRegexp, label, n.Pattern())
-	if err != nil {
-		return nil, errcode.New(errcode.Internal, "the pattern of namespaces: %w", err)
+// limits are what of a store an answer may be about.
+type limits struct {
+	Namespaces
+	// label is that of namespaces.
+	label string
+	// cluster is the label of clusters in a store of several, and value that of the cluster;
+	// empty for a store of one.
+	cluster, value string
+}
+
+// limits are those of the target's caller.
+func (t *Target) limits() limits {
+	s := t.Source
+	return limits{Namespaces: t.Namespaces, label: s.NamespaceLabel, cluster: s.settings.ClusterLabel, value: s.settings.ClusterValue}
+}
+
+// none is set when nothing is to be kept from the caller: the store is of one cluster, all of
+// which they see.
+func (l limits) none() bool { return l.All && l.cluster == "" }
+
+// enforcers add what every selector gets, in this order. It is a regular expression even for
+// one value: an equal matcher would take the place of the one in the query, which would then
+// answer about another namespace, or cluster, than it says.
+func (l limits) enforcers() (all []*injectproxy.PromQLEnforcer, size int, err error) {
+	add := func(label, pattern string) error {
+		m, err := labels.NewMatcher(labels.MatchRegexp, label, pattern)
+		if err != nil {
+			return errcode.New(errcode.Internal, "the pattern of %s: %w", label, err)
+		}
+		all, size = append(all, injectproxy.NewPromQLEnforcer(false, m)), size+len(pattern)
+		return nil
 	}
-	return m, nil
+	if l.cluster != "" {
+		if err := add(l.cluster, regexp.QuoteMeta(l.value)); err != nil {
+			return nil, 0, err
+		}
+	}
+	if l.All {
+		return all, size, nil
+	}
+	return all, size, add(l.label, l.Pattern())
 }
 
 // checkQuery bounds what the parser gets.
@@ -101,66 +133,79 @@ func checkSize(expression parser.Expr, pattern int) error {
 	return nil
 }
 
-// PromQL limits a query to the namespaces. A query of somebody who sees all of them is
-// returned as it is, without being parsed: it may be of a dialect.
-func (n Namespaces) PromQL(query, label string) (string, error) {
-	if err := checkQuery(query); err != nil || n.All {
+// promQL limits a query. One of somebody from whom nothing is kept is returned as it is,
+// without being parsed: it may be of a dialect.
+func (l limits) promQL(query string) (string, error) {
+	if err := checkQuery(query); err != nil || l.none() {
 		return query, err
 	}
-	m, err := n.matcher(label)
+	enforcers, size, err := l.enforcers()
 	if err != nil {
 		return "", err
 	}
 	expression, err := promql.Parse(query)
 	if err != nil {
-		return "", notPromQL(err)
+		return "", l.notPromQL(err)
 	}
-	if err := checkSize(expression, len(m.Value)); err != nil {
+	if err := checkSize(expression, size); err != nil {
 		return "", err
 	}
-	if err := injectproxy.NewPromQLEnforcer(false, m).EnforceNode(expression); err != nil {
-		return "", notPromQL(err)
+	for _, e := range enforcers {
+		if err := enforce(e, expression); err != nil {
+			return "", l.notPromQL(err)
+		}
 	}
 	return expression.String(), nil
 }
 
-// Selectors limits selectors of series to the namespaces. Without any, one that has only the
-// limit is returned; with all namespaces they are as they are.
-func (n Namespaces) Selectors(all []string, label string) ([]string, error) {
-	if n.All {
-		for _, one := range all {
-			if err := checkQuery(one); err != nil {
-				return nil, err
-			}
+// enforce also limits the parameters of aggregations, such as the number in quantile, which
+// the enforcer leaves as they are.
+func enforce(e *injectproxy.PromQLEnforcer, expression parser.Expr) error {
+	problem := e.EnforceNode(expression)
+	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+		if a, is := node.(*parser.AggregateExpr); is && a.Param != nil && problem == nil {
+			problem = e.EnforceNode(a.Param)
 		}
-		return all, nil
-	}
-	m, err := n.matcher(label)
-	if err != nil {
-		return nil, err
-	}
-	if len(all) == 0 {
-		return []string{(&parser.VectorSelector{LabelMatchers: []*labels.Matcher{m}}).String()}, nil
-	}
-	enforcer := injectproxy.NewPromQLEnforcer(false, m)
-	out, programs := make([]string, len(all)), 0
-	for i, one := range all {
+		return nil
+	})
+	return problem
+}
+
+// selectors limits selectors of series. Without any, one that has only the limit is returned;
+// with nothing to be kept from the caller they are as they are.
+func (l limits) selectors(all []string) ([]string, error) {
+	for _, one := range all {
 		if err := checkQuery(one); err != nil {
 			return nil, err
 		}
+	}
+	if l.none() {
+		return all, nil
+	}
+	enforcers, _, err := l.enforcers()
+	if err != nil {
+		return nil, err
+	}
+	parsed := make([][]*labels.Matcher, max(1, len(all))) // one without a matcher of its own
+	programs := 0
+	for i, one := range all {
 		size, err := promql.Measure(one)
 		if programs += size; err == nil && programs > promql.MaxPrograms {
 			err = promql.TooLarge("all selectors", programs, promql.MaxPrograms)
 		}
-		if err != nil {
-			return nil, notPromQL(err)
-		}
-		matchers, err := promql.ParseSelector(one)
 		if err == nil {
-			matchers, err = enforcer.EnforceMatchers(matchers)
+			parsed[i], err = promql.ParseSelector(one)
 		}
 		if err != nil {
-			return nil, notPromQL(err)
+			return nil, l.notPromQL(err)
+		}
+	}
+	out := make([]string, len(parsed))
+	for i, matchers := range parsed {
+		for _, e := range enforcers {
+			if matchers, err = e.EnforceMatchers(matchers); err != nil {
+				return nil, l.notPromQL(err)
+			}
 		}
 		out[i] = (&parser.VectorSelector{LabelMatchers: matchers}).String()
 	}
@@ -168,10 +213,14 @@ func (n Namespaces) Selectors(all []string, label string) ([]string, error) {
 }
 
 // notPromQL is the error of a query that cannot be limited.
-func notPromQL(err error) error {
+func (l limits) notPromQL(err error) error {
+	why := ""
+	if l.All {
+		why = " (the store has several clusters, so that every query is parsed; MetricsQL is for stores of one)"
+	}
 	var problems parser.ParseErrors
 	if errors.As(err, &problems) && len(problems) > 0 {
-		return errcode.New(errcode.Invalid, "the query is not PromQL: %s", plain.Line(problems[0].Error(), maxWords))
+		return errcode.New(errcode.Invalid, "the query is not PromQL: %s%s", plain.Line(problems[0].Error(), maxWords), why)
 	}
-	return errcode.New(errcode.Invalid, "the query cannot be limited to your namespaces: %s", plain.Line(err.Error(), maxWords))
+	return errcode.New(errcode.Invalid, "the query cannot be limited to what you see: %s", plain.Line(err.Error(), maxWords))
 }

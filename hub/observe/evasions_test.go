@@ -180,6 +180,10 @@ var evasions = []string{
 	`histogram_quantile(0.5, requests_total)`,
 	`quantile(1, requests_total)`,
 	`clamp_max(theirs_alone, scalar(node_load))`,
+	// The number of an aggregation is a query of its own.
+	`quantile(scalar(theirs_alone) / 10000, label_replace(vector(0), "a", "1", "", "") or label_replace(vector(10000), "a", "2", "", ""))`,
+	`quantile(scalar(quantile(scalar(theirs_alone) / 10000, label_replace(vector(0), "a", "1", "", "") or label_replace(vector(10000), "a", "2", "", ""))) / 10000, label_replace(vector(0), "a", "1", "", "") or label_replace(vector(10000), "a", "2", "", ""))`,
+	`topk(scalar(theirs_alone) > bool 0, vector(4711) and on() theirs_alone)`,
 	`requests_total # {namespace="mine"}`,
 	"requests_total{namespace=\"mine\"}\nor theirs_alone",
 	// MetricsQL, which Prometheus' parser does not know.
@@ -291,5 +295,91 @@ func TestNobodySeesMetricsOfOthers(t *testing.T) {
 				t.Errorf("names of labels: %v, %v", got, err)
 			}
 		})
+	}
+}
+
+// clusters are series of one cluster, edge.1, and of others: whatever is about these has the
+// word secret, or a value of 4711 or more.
+const clusters = `# TYPE requests_total counter
+requests_total{cluster="edge.1",namespace="mine",pod="web-1"} 7
+requests_total{cluster="edge.1",namespace="theirs",pod="web-2"} 9
+requests_total{cluster="theirs",namespace="mine",pod="secret-1"} 4711
+requests_total{cluster="edgex1",namespace="mine",pod="secret-2"} 4712
+requests_total{cluster="edge.10",namespace="mine",pod="secret-3"} 4713
+requests_total{cluster="EDGE.1",namespace="mine",pod="secret-4"} 4714
+requests_total{namespace="mine",pod="secret-5"} 4715
+# TYPE theirs_alone gauge
+theirs_alone{cluster="theirs",namespace="mine",pod="secret-6"} 4716
+# TYPE owner gauge
+owner{cluster="theirs",namespace="mine",pod="web-1",team="secret-team"} 4717
+owner{cluster="edge.1",namespace="mine",pod="web-1",team="us"} 1
+# TYPE node_load gauge
+node_load{cluster="theirs",node="secret-node"} 4718
+node_load{cluster="edge.1",node="ours"} 3
+`
+
+// In a store of several clusters nobody sees another one, also not who sees all of theirs.
+func TestNobodySeesMetricsOfOtherClusters(t *testing.T) {
+	victoria := stores.NewVictoriaMetrics(t)
+	if err := victoria.Import(t.Context(), clusters); err != nil {
+		t.Fatal(err)
+	}
+	scraped := stores.NewPrometheus(t, stores.Prometheus{Targets: map[string]string{"test": stores.Exposition(t, func() string { return clusters })}})
+	var all []string
+	for _, query := range evasions {
+		all = append(all, query, strings.ReplaceAll(strings.ReplaceAll(query, "namespace", "cluster"), "mine", "edge.1"))
+	}
+	for name, url := range map[string]string{"Prometheus": scraped.URL(), "VictoriaMetrics": victoria.URL()} {
+		for who, sees := range map[string]struct {
+			namespaces observe.Namespaces
+			sum        float64
+		}{"everything": {observe.Namespaces{All: true}, 16}, "a namespace": {observe.Namespaces{Names: []string{"mine"}}, 7}, "nothing": {observe.Namespaces{}, 0}} {
+			t.Run(name+" for who sees "+who, func(t *testing.T) {
+				store := &declared{settings: observe.Settings{Type: telemetry.Prometheus, URL: url, ClusterLabel: "cluster", ClusterValue: "edge.1"}}
+				target, err := observer(t, &seen{up: true, namespaces: sees.namespaces}, store).Resolve(t.Context(), asking(""))
+				if err != nil {
+					t.Fatal(err)
+				}
+				eventually.For(t, 30*time.Second, "what is seen", func() error {
+					r, err := target.Query(t.Context(), observe.MetricQuery{Query: `sum(requests_total) or vector(0)`})
+					if err == nil && (len(r.Series) != 1 || r.Series[0].Values[0] != sees.sum) {
+						err = fmt.Errorf("%+v", r)
+					}
+					return err
+				})
+				answered := 0
+				for _, query := range all {
+					r, err := target.Query(t.Context(), observe.MetricQuery{Query: query})
+					if err != nil {
+						if code := errcode.Of(err); code != errcode.Invalid && code != errcode.Unprocessable {
+							t.Errorf("%s: %v", query, err)
+						}
+						continue
+					}
+					answered++
+					if found := leaks(r); len(found) > 0 {
+						t.Errorf("%s answers %v, sent as %s", query, found, r.Sent)
+					}
+				}
+				if answered < len(all)/2 {
+					t.Errorf("%d of %d queries were answered", answered, len(all))
+				}
+				if _, err := target.Query(t.Context(), observe.MetricQuery{Query: `up`, Raw: true}); !errcode.Is(err, errcode.Forbidden) {
+					t.Errorf("a raw query: %v", err)
+				}
+				for _, match := range [][]string{{`requests_total`}, {`{cluster="theirs"}`}, {`{cluster!="edge.1",pod!=""}`}, {`{__name__=~".+"}`}, {`{cluster="edge.1"}`, `theirs_alone`}} {
+					found, _, _, err := target.Series(t.Context(), observe.SeriesQuery{Match: match})
+					if err != nil || len(leaks(&observe.Result{Series: found})) > 0 {
+						t.Errorf("series of %s: %v, %v", match, found, err)
+					}
+				}
+				for _, label := range []string{"cluster", "pod", "team", "node"} {
+					got, _, err := target.LabelValues(t.Context(), observe.SeriesQuery{Label: label})
+					if err != nil || strings.Contains(strings.Join(got, " "), "secret") || label == "cluster" && sees.sum > 0 && !slices.Equal(got, []string{"edge.1"}) {
+						t.Errorf("values of %s: %v, %v", label, got, err)
+					}
+				}
+			})
+		}
 	}
 }

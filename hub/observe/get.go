@@ -59,15 +59,11 @@ func (t *Target) Get(ctx context.Context, path string, values url.Values) (io.Re
 	if err != nil {
 		end()
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = t.late()
+			err = telemetry.Late(t.store(), follows)
 		}
 		return nil, err
 	}
-	body := &answerBody{from: answer.Body, left: telemetry.MaxAnswer, of: t, end: end, ctx: ctx}
-	if follows {
-		body.left = 1 << 62
-	}
-	return body, nil
+	return telemetry.Bounded(ctx, answer.Body, t.store(), follows, end), nil
 }
 
 // turn takes a place; a tail does not wait for one.
@@ -78,9 +74,8 @@ func turn(ctx context.Context, places *pool.Places, by pool.Caller, follows bool
 	return places.Wait(ctx, by)
 }
 
-func (t *Target) late() error {
-	return errcode.New(errcode.Unavailable, "%s (%s) did not answer within %s; ask for less or a shorter time, or see whether it is overloaded", t.Source.Type.Title(), t.Source.At, telemetry.Within)
-}
+// store names the target's store for people.
+func (t *Target) store() string { return t.Source.Type.Title() + " at " + t.Source.At }
 
 // byURL asks a store outside of the cluster.
 func (t *Target) byURL(ctx context.Context, path, rawQuery string) (*Answer, error) {
@@ -183,32 +178,4 @@ func said(body io.Reader) string {
 		return "without a reason"
 	}
 	return words
-}
-
-// answerBody is the body of an answer.
-type answerBody struct {
-	from io.ReadCloser
-	left int64
-	of   *Target
-	ctx  context.Context
-	end  func()
-}
-
-// Read implements io.Reader.
-func (b *answerBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errcode.New(errcode.Unprocessable, "the answer of %s at %s is larger than %d MiB: ask for fewer series or lines, or a shorter time", b.of.Source.Type.Title(), b.of.Source.At, telemetry.MaxAnswer>>20)
-	}
-	n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	if err != nil && errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
-		err = b.of.late()
-	}
-	return n, err
-}
-
-// Close ends the request.
-func (b *answerBody) Close() error {
-	defer b.end()
-	return b.from.Close()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logquery"
@@ -35,54 +36,33 @@ func (o *Observer) ResolveLogs(ctx context.Context, ask Ask) (t *Target, err err
 
 // logs is the target as a query sees it.
 func (t *Target) logs() logquery.Store {
-	return logquery.Store{Type: t.Source.Type, Label: t.Source.NamespaceLabel, Everything: t.Namespaces.All, Namespaces: t.Namespaces.Names}
+	l := t.limits()
+	return logquery.Store{Type: t.Source.Type, Label: l.label, Everything: l.All, Namespaces: l.Names, Cluster: l.cluster, Value: l.value}
 }
 
 // Logs sends the lines of a query, in the order of their times, and then those that come
 // if it follows. Only lines of namespaces that the caller sees are sent; while it follows, the
 // cluster is asked again for them every 30 s.
 func (t *Target) Logs(ctx context.Context, q logquery.Query, follow bool, send func(podlogs.Batch) error) error {
-	store := t.logs()
-	path, values, err := q.Call(store)
+	path, values, err := q.Call(t.logs())
 	if err != nil {
 		return err
 	}
-	var tail string
-	tailed := values
-	if follow {
-		if tail, tailed, err = q.Tail(store); err != nil {
-			return err
-		}
+	if !follow {
+		return t.sendFound(ctx, q, path, values, send, nil)
 	}
-	if err := t.sendFound(ctx, q, path, values, send); err != nil || !follow {
+	if err := q.Followed(t.Source.Type); err != nil {
 		return err
 	}
-	stream, err := t.Get(ctx, tail, tailed)
-	if err != nil {
+	recent := &recent{}
+	if err := t.sendFound(ctx, q, path, values, send, recent); err != nil {
 		return err
 	}
-	defer stream.Close()
-	looked := t.observer.config.Clock.Now()
-	return podlogs.NewOutlet().Run(ctx, func(line func(podlogs.Line)) error {
-		return store.Lines(stream, func(l podlogs.Line) error {
-			// A tail goes on for an hour, and the rights of its beginning for seenFor.
-			if now := t.observer.config.Clock.Now(); now.Sub(looked) >= seenFor {
-				namespaces, err := t.observer.Namespaces(ctx, t.ask.Caller, t.ask.Cluster)
-				if err != nil {
-					return err
-				}
-				looked, store.Everything, store.Namespaces = now, namespaces.All, namespaces.Names
-			}
-			if store.Seen(l) && !l.Time.Before(q.Start) {
-				line(l)
-			}
-			return ctx.Err()
-		})
-	}, send)
+	return t.follow(ctx, q, recent, send)
 }
 
 // sendFound sends what the store has.
-func (t *Target) sendFound(ctx context.Context, q logquery.Query, path string, values url.Values, send func(podlogs.Batch) error) error {
+func (t *Target) sendFound(ctx context.Context, q logquery.Query, path string, values url.Values, send func(podlogs.Batch) error, sent *recent) error {
 	store := t.logs()
 	first := podlogs.Batch{}
 	for _, n := range t.Notices {
@@ -97,6 +77,9 @@ func (t *Target) sendFound(ctx context.Context, q logquery.Query, path string, v
 	if err != nil {
 		return err
 	}
+	if sent != nil {
+		sent.begin(result.Lines)
+	}
 	note := func(code, format string, args ...any) {
 		first.Notices = append(first.Notices, podlogs.Notice{Code: code, Text: fmt.Sprintf(format, args...)})
 	}
@@ -105,6 +88,9 @@ func (t *Target) sendFound(ctx context.Context, q logquery.Query, path string, v
 		limit = len(result.Lines) + 1
 	}
 	if result.Left > 0 || len(result.Lines) >= limit {
+		if sent != nil && len(result.Lines) > 0 {
+			sent.oldest = result.Lines[0].Time
+		}
 		end := "the last"
 		if q.Forward {
 			end = "the first"
@@ -112,7 +98,7 @@ func (t *Target) sendFound(ctx context.Context, q logquery.Query, path string, v
 		note("capped", "%s %d lines are here; ask for a shorter range, or filter, for the others", end, len(result.Lines))
 	}
 	if result.Hidden > 0 {
-		note("left_out", "%d lines of other namespaces are left out: the label of namespaces may be another than %s", result.Hidden, store.Label)
+		note("left_out", "%d lines of other namespaces are left out: the label of namespaces, or of clusters, may be another than %s", result.Hidden, strings.Trim(store.Label+", "+store.Cluster, ", "))
 	}
 	for {
 		n := min(len(result.Lines), 500)

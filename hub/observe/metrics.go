@@ -38,7 +38,8 @@ type MetricQuery struct {
 	Range      bool
 	Start, End time.Time
 	Step       time.Duration
-	// Raw is refused, and not limited, for a caller who does not see the whole cluster.
+	// Raw is refused, and not limited, for a caller who does not see the whole cluster, and
+	// for a store of several.
 	Raw bool
 }
 
@@ -117,7 +118,10 @@ func (t *Target) Query(ctx context.Context, q MetricQuery) (*Result, error) {
 	if q.Raw && !t.Namespaces.All {
 		return nil, errcode.New(errcode.Forbidden, "a raw query needs access to the logs of all pods of cluster %s (get pods/log in every namespace); leave raw out, and the query is limited to the namespaces that you see", t.ask.Cluster.Name)
 	}
-	sent, err := t.Namespaces.PromQL(q.Query, t.Source.NamespaceLabel)
+	if q.Raw && t.Source.settings.ClusterLabel != "" {
+		return nil, errcode.New(errcode.Forbidden, "a raw query is sent as it is, and %s has several clusters; leave raw out, and the query is limited to cluster %s", t.Source.Name, t.ask.Cluster.Name)
+	}
+	sent, err := t.limits().promQL(q.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +202,7 @@ func (t *Target) age(ctx context.Context, r *Result, q MetricQuery, now time.Tim
 // newest is the time of the newest sample that the store has of its targets, 0 when that is
 // not known.
 func (t *Target) newest(ctx context.Context, until time.Time) int64 {
-	sent, err := t.Namespaces.PromQL(`max(max_over_time(timestamp(up)[6h:1m]))`, t.Source.NamespaceLabel)
+	sent, err := t.limits().promQL(`max(max_over_time(timestamp(up)[6h:1m]))`)
 	if err != nil {
 		return 0
 	}

@@ -245,8 +245,10 @@ func legends(form string, all []Series) []string {
 	return out
 }
 
-// missing says of panels without data whether their metrics are missing altogether.
+// missing leaves out the panels whose metrics are missing altogether, which are named once, with
+// their source, and says of others that they have no data in the range.
 func (t *Target) missing(ctx context.Context, board *Board, described []panel) error {
+	gone := map[string]bool{}
 	for _, probe := range probes {
 		var empty []*Panel
 		for i := range board.Panels {
@@ -262,23 +264,21 @@ func (t *Target) missing(ctx context.Context, board *Board, described []panel) e
 		if err != nil {
 			return err
 		}
-		there := len(r.Series) > 0
-		m := Missing{Name: probe.name}
-		for _, p := range empty {
-			p.Message = "no data in this range"
-			if !there {
-				p.Message = "the metrics are missing: " + probe.what
-				m.Panels = append(m.Panels, p.Title)
+		if len(r.Series) > 0 {
+			for _, p := range empty {
+				p.Message = "no data in this range"
 			}
-		}
-		if there {
 			continue
 		}
-		m.Message = fmt.Sprintf("%s has no such metrics that you may see: %s", t.Source.At, probe.what)
+		m := Missing{Name: probe.name, Message: fmt.Sprintf("%s has no such metrics that you may see: %s", t.Source.At, probe.what)}
+		for _, p := range empty {
+			m.Panels, gone[p.Name] = append(m.Panels, p.Title), true
+		}
 		if chart := charts[probe.name]; chart != "" {
 			m.Command = installs(t.ask.Cluster.Name, chart)
 		}
 		board.Missing = append(board.Missing, m)
 	}
+	board.Panels = slices.DeleteFunc(board.Panels, func(p Panel) bool { return gone[p.Name] })
 	return nil
 }

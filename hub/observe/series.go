@@ -46,7 +46,7 @@ func (t *Target) values(q SeriesQuery) (url.Values, error) {
 	case len(q.Match) > maxMatch:
 		return nil, errcode.New(errcode.Invalid, "match: %d selectors; at most %d are allowed", len(q.Match), maxMatch)
 	}
-	match, err := t.Namespaces.Selectors(q.Match, t.Source.NamespaceLabel)
+	match, err := t.limits().selectors(q.Match)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/axle-cd/axle/hub/objects"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -32,6 +34,8 @@ type Settings struct {
 	CA             string         `json:"ca"`
 	Tenant         string         `json:"tenant"`
 	NamespaceLabel string         `json:"namespace_label"`
+	ClusterLabel   string         `json:"cluster_label"`
+	ClusterValue   string         `json:"cluster_value"`
 }
 
 // The ways to prove who the hub is.
@@ -45,6 +49,8 @@ const (
 	maxURL    = 2000
 	maxSecret = 8 << 10
 	maxCA     = 64 << 10
+	// maxValue bounds the value of a cluster's label.
+	maxValue = 200
 )
 
 var (
@@ -84,8 +90,9 @@ func (s Settings) check(allowHTTP bool) error {
 		return invalid("url", "is given beside a service; give one of them")
 	case s.Tenant != "" && !tenantForm.MatchString(s.Tenant):
 		return invalid("tenant", "%.80q is no tenant; use up to 150 letters, digits and ! - _ . * ' ( ) |", s.Tenant)
-	case s.NamespaceLabel != "" && s.Type == telemetry.VictoriaLogs && !fieldForm.MatchString(s.NamespaceLabel), s.NamespaceLabel != "" && s.Type != telemetry.VictoriaLogs && !labelForm.MatchString(s.NamespaceLabel):
-		return invalid("namespaceLabel", "%.80q is not the name of a label", s.NamespaceLabel)
+	}
+	if err := s.checkLabels(); err != nil {
+		return err
 	}
 	if s.Service != "" {
 		switch {
@@ -114,6 +121,29 @@ func (s Settings) check(allowHTTP bool) error {
 	}
 	if block, _ := pem.Decode([]byte(s.CA)); block == nil || !x509.NewCertPool().AppendCertsFromPEM([]byte(s.CA)) {
 		return invalid("ca", "holds no PEM certificate")
+	}
+	return nil
+}
+
+// checkLabels returns Invalid for labels that no store has, and for half of a cluster's.
+func (s Settings) checkLabels() error {
+	form := labelForm
+	if s.Type == telemetry.VictoriaLogs {
+		form = fieldForm
+	}
+	switch {
+	case s.NamespaceLabel != "" && !form.MatchString(s.NamespaceLabel):
+		return invalid("namespaceLabel", "%.80q is not the name of a label", s.NamespaceLabel)
+	case s.ClusterLabel != "" && (!form.MatchString(s.ClusterLabel) || s.ClusterLabel[0] == '_'):
+		return invalid("clusterLabel", "%.80q is not the name of a label", s.ClusterLabel)
+	case s.ClusterLabel == "" && s.ClusterValue != "":
+		return invalid("clusterLabel", "is missing; clusterValue is a value of it")
+	case s.ClusterLabel != "" && s.ClusterValue == "":
+		return invalid("clusterValue", "is missing; it is the value that %s has for this cluster", s.ClusterLabel)
+	case len(s.ClusterValue) > maxValue || strings.ContainsFunc(s.ClusterValue, unicode.IsControl) || !utf8.ValidString(s.ClusterValue):
+		return invalid("clusterValue", "%.80q has more than %d bytes, or control characters", s.ClusterValue, maxValue)
+	case s.ClusterLabel != "" && s.ClusterLabel == cmp.Or(s.NamespaceLabel, namespaceLabels[s.Type]):
+		return invalid("clusterLabel", "%s is the label of namespaces", s.ClusterLabel)
 	}
 	return nil
 }

@@ -57,6 +57,7 @@ func TestACredentialFollowsNoChangedAddress(t *testing.T) {
 		"another way":         {basic, "password", func(s *observe.Settings) { s.Auth, s.Username = "bearer", "" }, false},
 		"another tenant":      {base, "token", func(s *observe.Settings) { s.Tenant = "shop" }, true},
 		"another label":       {base, "token", func(s *observe.Settings) { s.NamespaceLabel = "kubernetes_namespace" }, true},
+		"another cluster":     {base, "token", func(s *observe.Settings) { s.ClusterLabel, s.ClusterValue = "cluster", "edge-1" }, true},
 		"nothing is changed":  {basic, "password", func(*observe.Settings) {}, true},
 		"a Service in a tick": {base, "token", func(s *observe.Settings) { *s = observe.Settings{Type: s.Type, Namespace: "m", Service: "p"} }, false},
 	} {
@@ -126,6 +127,12 @@ func TestSourcesThatCannotBe(t *testing.T) {
 		"a CA of text":        with(url, func(s *observe.Settings) { s.CA = "hello" }),
 		"a tenant of headers": with(url, func(s *observe.Settings) { s.Tenant = "a\r\nX: y" }),
 		"a label of PromQL":   with(url, func(s *observe.Settings) { s.NamespaceLabel = `a"} or {b` }),
+		"a cluster of PromQL": with(url, func(s *observe.Settings) { s.ClusterLabel, s.ClusterValue = `a"} or {b`, "x" }),
+		"no value":            with(url, func(s *observe.Settings) { s.ClusterLabel = "cluster" }),
+		"a value alone":       with(url, func(s *observe.Settings) { s.ClusterValue = "edge-1" }),
+		"a value of lines":    with(url, func(s *observe.Settings) { s.ClusterLabel, s.ClusterValue = "cluster", "a\nb" }),
+		"the name of metrics": with(url, func(s *observe.Settings) { s.ClusterLabel, s.ClusterValue = "__name__", "up" }),
+		"both one label":      with(url, func(s *observe.Settings) { s.ClusterLabel, s.ClusterValue = "namespace", "edge-1" }),
 	} {
 		_, err := put(t, o, observe.Settings{}, s, nil, "prj_1")
 		if !errcode.Is(err, errcode.Invalid) || strings.Contains(err.Error(), secret) {
@@ -135,7 +142,7 @@ func TestSourcesThatCannotBe(t *testing.T) {
 	if _, err := put(t, o, observe.Settings{}, service, nil, "prj_2"); !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), "another project") {
 		t.Errorf("in another project: %v", err)
 	}
-	for _, s := range []observe.Settings{service, url, with(url, func(s *observe.Settings) { s.URL += "/prometheus/" })} {
+	for _, s := range []observe.Settings{service, url, with(url, func(s *observe.Settings) { s.URL += "/prometheus/" }), with(url, func(s *observe.Settings) { s.ClusterLabel, s.ClusterValue = "cluster", "edge.1/β" })} {
 		if _, err := put(t, o, observe.Settings{}, s, nil, "prj_1"); err != nil {
 			t.Errorf("%+v: %v", s, err)
 		}

@@ -25,17 +25,25 @@ const (
 // Result is an answer, in the order of times.
 type Result struct {
 	Lines []podlogs.Line
-	// Hidden are lines of namespaces that the person does not see: the store did not do
-	// what it was asked. Left did not fit.
+	// Hidden are lines of namespaces, or clusters, that the person does not see: the store
+	// did not do what it was asked. Left did not fit.
 	Hidden, Left int64
+}
+
+// Found is a line of a store.
+type Found struct {
+	podlogs.Line
+	// Cluster is the value of the store's label of clusters; empty in a store of one.
+	Cluster string
 }
 
 // Decode reads an answer. Errors are Unavailable for what is none.
 func (s Store) Decode(from io.Reader) (Result, error) {
 	var r Result
 	held := 0
-	each := func(l podlogs.Line) error {
-		if !s.sees(l.Namespace) {
+	each := func(f Found) error {
+		l := f.Line
+		if !s.Sees(f) {
 			r.Hidden++
 			return nil
 		}
@@ -64,8 +72,8 @@ func (s Store) broken(err error) error {
 }
 
 // Lines reads an answer of VictoriaLogs, one object a line, as it comes. It does not leave
-// out lines of other namespaces: Decode and Seen do.
-func (s Store) Lines(from io.Reader, each func(podlogs.Line) error) error {
+// out lines of other namespaces: Decode and Sees do.
+func (s Store) Lines(from io.Reader, each func(Found) error) error {
 	reader := bufio.NewReaderSize(from, 64<<10)
 	for {
 		text, err := readLine(reader)
@@ -87,9 +95,6 @@ func (s Store) Lines(from io.Reader, each func(podlogs.Line) error) error {
 	}
 }
 
-// Seen reports whether a line may be shown.
-func (s Store) Seen(l podlogs.Line) bool { return s.sees(l.Namespace) }
-
 func readLine(from *bufio.Reader) (line []byte, err error) {
 	for {
 		part, more, err := from.ReadLine()
@@ -106,10 +111,10 @@ func readLine(from *bufio.Reader) (line []byte, err error) {
 }
 
 // line reads one object. A field whose value is no text is none.
-func (s Store) line(text []byte) (podlogs.Line, error) {
+func (s Store) line(text []byte) (Found, error) {
 	var fields map[string]any
 	if err := bounded.JSON(text, &fields, 8*maxElement); err != nil {
-		return podlogs.Line{}, err
+		return Found{}, err
 	}
 	get := func(name string) string {
 		value, _ := fields[name].(string)
@@ -118,18 +123,21 @@ func (s Store) line(text []byte) (podlogs.Line, error) {
 	at, err := time.Parse(time.RFC3339Nano, get("_time"))
 	if err != nil {
 		if get("_time") != "" {
-			return podlogs.Line{}, errors.New("a time is none")
+			return Found{}, errors.New("a time is none")
 		}
 		at = time.Time{}
 	}
-	pod, container := s.names()
-	return made(at, get(s.Label), get(pod), get(container), get("_msg")), nil
+	return s.made(at, get, get("_msg")), nil
 }
 
-func made(at time.Time, namespace, pod, container, text string) podlogs.Line {
-	l := podlogs.Line{Time: at.UTC(), Source: podlogs.Source{Namespace: short(namespace), Pod: short(pod), Container: short(container)}}
-	l.Text, l.Cut = podlogs.Shown(text)
-	return l
+func (s Store) made(at time.Time, label func(string) string, text string) Found {
+	pod, container := s.names()
+	f := Found{Line: podlogs.Line{Time: at.UTC(), Source: podlogs.Source{Namespace: short(label(s.Label)), Pod: short(label(pod)), Container: short(label(container))}}}
+	if s.Cluster != "" {
+		f.Cluster = label(s.Cluster)
+	}
+	f.Text, f.Cut = podlogs.Shown(text)
+	return f
 }
 
 // short is the name of an object, which is never longer.
@@ -140,7 +148,7 @@ func short(name string) string {
 
 // streams reads an answer of Loki: {"status", "data": {"resultType": "streams", "result":
 // [{"stream": labels, "values": [["nanoseconds", "line"]]}]}}.
-func (s Store) streams(from io.Reader, each func(podlogs.Line) error) error {
+func (s Store) streams(from io.Reader, each func(Found) error) error {
 	d := json.NewDecoder(from)
 	known := false
 	var walk func(path string) error
@@ -189,7 +197,7 @@ type stream struct {
 }
 
 // result reads the streams of an answer, one by one.
-func (s Store) result(d *json.Decoder, each func(podlogs.Line) error) error {
+func (s Store) result(d *json.Decoder, each func(Found) error) error {
 	if token, err := d.Token(); err != nil || token != json.Delim('[') {
 		return errors.Join(err, errors.New("its result is no list"))
 	}
@@ -202,7 +210,7 @@ func (s Store) result(d *json.Decoder, each func(podlogs.Line) error) error {
 		if err := bounded.JSON(raw, &one, maxHeld*4); err != nil {
 			return err
 		}
-		pod, container := s.names()
+		label := func(name string) string { return one.Stream[name] }
 		for _, v := range one.Values {
 			var stamp, text string
 			if len(v) < 2 || json.Unmarshal(v[0], &stamp) != nil || json.Unmarshal(v[1], &text) != nil {
@@ -212,7 +220,7 @@ func (s Store) result(d *json.Decoder, each func(podlogs.Line) error) error {
 			if err != nil {
 				return errors.New("a time is none")
 			}
-			if err := each(made(time.Unix(0, nanos), one.Stream[s.Label], one.Stream[pod], one.Stream[container], text)); err != nil {
+			if err := each(s.made(time.Unix(0, nanos), label, text)); err != nil {
 				return err
 			}
 		}

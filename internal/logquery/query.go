@@ -16,6 +16,8 @@ import (
 const (
 	// MaxLimit is how many lines an answer has at most.
 	MaxLimit = 50_000
+	// Page is how many lines Loki answers at most, unless it is told otherwise.
+	Page = 5_000
 	// maxText bounds a text of a query, and maxParts the number of its matchers and filters.
 	maxText  = 4_000
 	maxParts = 30
@@ -53,6 +55,9 @@ type Store struct {
 	// Everything is set for a person who sees all; otherwise Namespaces are what they see.
 	Everything bool
 	Namespaces []string
+	// Cluster is the label of clusters in a store of several, and Value that of the cluster
+	// which is asked about; empty for a store of one.
+	Cluster, Value string
 }
 
 // labels are those of pods and containers beside the usual ones of namespaces.
@@ -91,9 +96,9 @@ func (s Store) label(name string) string {
 	return name
 }
 
-// sees reports whether lines of a namespace may be shown.
-func (s Store) sees(namespace string) bool {
-	return s.Everything || namespace != "" && slices.Contains(s.Namespaces, namespace)
+// Sees reports whether a line may be shown.
+func (s Store) Sees(f Found) bool {
+	return f.Cluster == s.Value && (s.Everything || f.Namespace != "" && slices.Contains(s.Namespaces, f.Namespace))
 }
 
 var (

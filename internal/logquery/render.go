@@ -53,15 +53,21 @@ func (q Query) Call(s Store) (path string, values url.Values, err error) {
 	return "/select/logsql/query", values, nil
 }
 
-// Tail returns path and parameters of a query whose answer goes on.
-func (q Query) Tail(s Store) (path string, values url.Values, err error) {
-	if err := q.check(s); err != nil {
-		return "", nil, err
+// Followed returns Invalid for a query that cannot be followed in a store.
+func (q Query) Followed(in telemetry.Type) error {
+	if q.Before+q.After > 0 {
+		return errcode.New(errcode.Invalid, "%s is not followed with lines around a match; leave them out", in.Title())
 	}
-	if s.Type != telemetry.VictoriaLogs || q.Before+q.After > 0 {
-		return "", nil, errcode.New(errcode.Invalid, "%s is not followed%s; follow the pods themselves, without a store", s.Type.Title(), map[bool]string{true: " with lines around a match", false: ""}[q.Before+q.After > 0])
+	return nil
+}
+
+// Tail returns path and parameters of a query of VictoriaLogs that Call returned some for, whose
+// answer begins with what was written a while back, and goes on.
+func (q Query) Tail(s Store, back time.Duration) (path string, values url.Values) {
+	// The store tells by the id of a stream which of its lines it has sent.
+	return "/select/logsql/tail", url.Values{
+		"query": {q.logsQL(s) + q.fields(s) + ", _stream_id"}, "refresh_interval": {"1s"}, "offset": {"1s"}, "start_offset": {strconv.FormatInt(back.Milliseconds(), 10) + "ms"},
 	}
-	return "/select/logsql/tail", url.Values{"query": {q.logsQL(s) + q.fields(s)}, "refresh_interval": {"1s"}, "offset": {"1s"}}, nil
 }
 
 func (q Query) limit() int {
@@ -74,7 +80,11 @@ func (q Query) limit() int {
 // fields asks for what is read of a line.
 func (q Query) fields(s Store) string {
 	pod, container := s.names()
-	return fmt.Sprintf(" | fields _time, _msg, %s, %s, %s", literal(s.Label), literal(pod), literal(container))
+	text := fmt.Sprintf(" | fields _time, _msg, %s, %s, %s", literal(s.Label), literal(pod), literal(container))
+	if s.Cluster != "" {
+		text += ", " + literal(s.Cluster)
+	}
+	return text
 }
 
 // literal quotes a text for LogsQL and LogQL, which both read Go's strings.
@@ -83,10 +93,13 @@ func literal(text string) string { return strconv.Quote(strings.ToValidUTF8(text
 // whole is a regular expression that matches whole values.
 func whole(expression string) string { return "^(?:" + expression + ")$" }
 
-// logsQL has the namespaces first, and then one condition after the other, each of which
+// logsQL has the cluster and the namespaces first, and then one condition after the other, each of which
 // must hold.
 func (q Query) logsQL(s Store) string {
 	var parts []string
+	if s.Cluster != "" {
+		parts = append(parts, literal(s.Cluster)+":="+literal(s.Value))
+	}
 	if !s.Everything {
 		names := make([]string, 0, len(s.Namespaces)+1)
 		for _, n := range s.Namespaces {
@@ -127,7 +140,7 @@ func (q Query) logsQL(s Store) string {
 	return strings.Join(parts, " ")
 }
 
-// logQL has the namespaces as one more matcher: Loki takes a stream that all match.
+// logQL has namespaces and cluster as more matchers: Loki takes a stream that all match.
 func (q Query) logQL(s Store) string {
 	pattern := ".+"
 	if !s.Everything {
@@ -141,6 +154,9 @@ func (q Query) logQL(s Store) string {
 		}
 	}
 	all := []string{s.Label + "=~" + literal(pattern)}
+	if s.Cluster != "" {
+		all = append(all, s.Cluster+"="+literal(s.Value))
+	}
 	for _, m := range q.Matchers {
 		all = append(all, s.label(m.Name)+m.Op+literal(m.Value))
 	}

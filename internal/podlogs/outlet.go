@@ -58,6 +58,9 @@ func (o Outlet) Run(ctx context.Context, read func(line func(Line)) error, send 
 	return err
 }
 
+// Notice adds a notice to what Run sends.
+func (o Outlet) Notice(code, text string) { o.o.notice(code, text) }
+
 // outlet holds what waits to be sent. Its writer is one goroutine.
 type outlet struct {
 	mu    sync.Mutex

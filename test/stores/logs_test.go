@@ -162,6 +162,61 @@ func TestNobodySeesOthersLogs(t *testing.T) {
 	}
 }
 
+// TestNobodySeesLogsOfOtherClusters: a store of several clusters shows those of one, also to
+// people who see everything there, and so do its lines around a match.
+func TestNobodySeesLogsOfOtherClusters(t *testing.T) {
+	t.Parallel()
+	s := stores.NewVictoriaLogs(t)
+	var lines strings.Builder
+	for i, of := range []string{"edge.1", "edgex1", "theirs", "EDGE.1", ""} {
+		for j, text := range []string{"begin", "error: timeout", "end"} {
+			fmt.Fprintf(&lines, `{"_time":%q,"_msg":%q,"kubernetes.pod_namespace":"mine","kubernetes.pod_name":"web","kubernetes.container_name":"c%d","cluster":%q}`+"\n",
+				began.Add(time.Duration(j*10+i)*time.Second).Format(time.RFC3339Nano), text, i, of)
+		}
+	}
+	// All clusters are one stream: what is around a line is of the others too.
+	if err := s.Insert(t.Context(), lines.String(), "kubernetes.pod_namespace", "kubernetes.pod_name"); err != nil {
+		t.Fatal(err)
+	}
+	ours := mine
+	ours.Cluster, ours.Value = "cluster", "edge.1"
+	everything := ours
+	everything.Everything, everything.Namespaces = true, nil
+	foreign := func(r logquery.Result) bool {
+		return slices.ContainsFunc(r.Lines, func(l podlogs.Line) bool { return l.Container != "c0" })
+	}
+	for name, of := range map[string]logquery.Store{"a namespace": ours, "everything": everything} {
+		if r, err := ask(t.Context(), s.URL(), of, logquery.Query{}); err != nil || len(r.Lines) != 3 || r.Hidden != 0 || foreign(r) {
+			t.Errorf("%s: %v, %d hidden, %q", name, err, r.Hidden, textsOf(r))
+		}
+		if r, err := ask(t.Context(), s.URL(), of, logquery.Query{Filters: []logquery.Filter{{Op: "|=", Text: "timeout"}}, Before: 5, After: 5}); err != nil || foreign(r) || r.Hidden == 0 {
+			t.Errorf("%s, around a line: %v, %d hidden, %q", name, err, r.Hidden, textsOf(r))
+		}
+		answered := 0
+		for _, text := range append([]string{`{cluster="theirs"}`, `{cluster=~".*"}`, `{cluster!="edge.1"}`, `{cluster=""}`, `{cluster=~"edge.1|theirs"}`}, evasions...) {
+			text = strings.NewReplacer("namespace", "cluster", "mine", "edge.1").Replace(text)
+			matchers, filters, err := logquery.ParseLogQL("x", text, telemetry.VictoriaLogs)
+			if err != nil {
+				continue
+			}
+			r, err := ask(t.Context(), s.URL(), of, logquery.Query{Matchers: matchers, Filters: filters})
+			if err != nil && !errcode.Is(err, errcode.Invalid) || r.Hidden > 0 || foreign(r) {
+				t.Errorf("%s, %q: %v, %d hidden, %q", name, text, err, r.Hidden, textsOf(r))
+			}
+			answered++
+			loki := of
+			loki.Type, loki.Label = telemetry.Loki, "namespace"
+			_, values, err := logquery.Query{Matchers: matchers, Filters: filters}.Call(loki)
+			if err == nil && !strings.Contains(values.Get("query"), `, cluster="edge.1"`) {
+				t.Errorf("%s, %q: %s", name, text, values.Get("query"))
+			}
+		}
+		if answered < 5 {
+			t.Errorf("%d were answered", answered)
+		}
+	}
+}
+
 func TestQueriesOfVictoriaLogs(t *testing.T) {
 	t.Parallel()
 	s := tenants(t)

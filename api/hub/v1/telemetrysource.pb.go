@@ -62,8 +62,13 @@ type TelemetrySourceSettings struct {
 	// namespace, and for victorialogs kubernetes.pod_namespace. Access
 	// to the data goes by it.
 	NamespaceLabel string `protobuf:"bytes,16,opt,name=namespace_label,json=namespaceLabel,proto3" json:"namespace_label,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Label, or field of logs, that tells clusters apart in a store of several, such as cluster;
+	// empty is a store of this cluster alone. Every query is limited to cluster_value.
+	ClusterLabel string `protobuf:"bytes,17,opt,name=cluster_label,json=clusterLabel,proto3" json:"cluster_label,omitempty"`
+	// Value of cluster_label for this cluster, such as edge-1.
+	ClusterValue  string `protobuf:"bytes,18,opt,name=cluster_value,json=clusterValue,proto3" json:"cluster_value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TelemetrySourceSettings) Reset() {
@@ -208,11 +213,25 @@ func (x *TelemetrySourceSettings) GetNamespaceLabel() string {
 	return ""
 }
 
+func (x *TelemetrySourceSettings) GetClusterLabel() string {
+	if x != nil {
+		return x.ClusterLabel
+	}
+	return ""
+}
+
+func (x *TelemetrySourceSettings) GetClusterValue() string {
+	if x != nil {
+		return x.ClusterValue
+	}
+	return ""
+}
+
 var File_hub_v1_telemetrysource_proto protoreflect.FileDescriptor
 
 const file_hub_v1_telemetrysource_proto_rawDesc = "" +
 	"\n" +
-	"\x1chub/v1/telemetrysource.proto\x12\vaxle.hub.v1\"\xab\x03\n" +
+	"\x1chub/v1/telemetrysource.proto\x12\vaxle.hub.v1\"\xf5\x03\n" +
 	"\x17TelemetrySourceSettings\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x12\n" +
@@ -231,7 +250,9 @@ const file_hub_v1_telemetrysource_proto_rawDesc = "" +
 	"\x05token\x18\r \x01(\tR\x05token\x12\x0e\n" +
 	"\x02ca\x18\x0e \x01(\tR\x02ca\x12\x16\n" +
 	"\x06tenant\x18\x0f \x01(\tR\x06tenant\x12'\n" +
-	"\x0fnamespace_label\x18\x10 \x01(\tR\x0enamespaceLabelB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
+	"\x0fnamespace_label\x18\x10 \x01(\tR\x0enamespaceLabel\x12#\n" +
+	"\rcluster_label\x18\x11 \x01(\tR\fclusterLabel\x12#\n" +
+	"\rcluster_value\x18\x12 \x01(\tR\fclusterValueB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
 
 var (
 	file_hub_v1_telemetrysource_proto_rawDescOnce sync.Once

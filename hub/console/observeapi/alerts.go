@@ -33,10 +33,6 @@ func (a *Alerts) List(ctx context.Context, r *connect.Request[hubv1.ListClusterA
 		return nil, err
 	}
 	found, err := a.Observer.Alerts(ctx, ask.Caller, ask.Cluster)
-	if errcode.Is(err, errcode.NotFound) {
-		// Most clusters have no store at first, and a page that asks for their alerts is right to.
-		return connect.NewResponse(&hubv1.ListClusterAlertsResponse{Notices: []string{errcode.Text(err)}}), nil
-	}
 	if err != nil {
 		return nil, err
 	}

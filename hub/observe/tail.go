@@ -1,0 +1,218 @@
+package observe
+
+import (
+	"context"
+	"hash/maphash"
+	"strconv"
+	"time"
+
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logquery"
+	"github.com/axle-cd/axle/internal/podlogs"
+	"github.com/axle-cd/axle/internal/telemetry"
+)
+
+const (
+	// again is how far before the end of what was read a store is read again: lines are found
+	// a little after their times, and not in the order of these.
+	again = 5 * time.Second
+	// skew is how far the clocks of those who write lines, of a store and of the hub may differ.
+	skew = 30 * time.Second
+	// pollEvery is how often a store without a tail is asked, pollPages how many pages each time.
+	pollEvery, pollPages = time.Second, 5
+	// pollBack is how far back it is asked when nothing has come for long.
+	pollBack = 5 * time.Minute
+)
+
+// recent are the lines that were sent lately, so that what is read again is not sent again.
+// Equal lines are counted: a program may write one twice in a nanosecond.
+type recent struct {
+	seed   maphash.Seed
+	counts map[uint64]sentLine
+	// newest is the time of the newest line that was sent; oldest is set if there are older
+	// lines that were not sent, for the limit of a query.
+	newest, oldest time.Time
+}
+
+type sentLine struct {
+	at time.Time
+	n  int
+}
+
+func (r *recent) key(l podlogs.Line) uint64 {
+	return maphash.Comparable(r.seed, [5]string{strconv.FormatInt(l.Time.UnixNano(), 36), l.Namespace, l.Pod, l.Container, l.Text})
+}
+
+// begin remembers those of the first lines, in order of their times, which may be read again.
+func (r *recent) begin(lines []podlogs.Line) {
+	r.seed, r.counts = maphash.MakeSeed(), map[uint64]sentLine{}
+	for i := len(lines) - 1; i >= 0 && !lines[i].Time.Before(lines[len(lines)-1].Time.Add(-again-telemetry.Within-skew)); i-- {
+		r.add(lines[i])
+	}
+}
+
+func (r *recent) add(l podlogs.Line) {
+	key := r.key(l)
+	r.counts[key] = sentLine{l.Time, r.counts[key].n + 1}
+	if l.Time.After(r.newest) {
+		r.newest = l.Time
+	}
+}
+
+// forget leaves what is older than a time.
+func (r *recent) forget(before time.Time) {
+	for key, s := range r.counts {
+		if s.at.Before(before) {
+			delete(r.counts, key)
+		}
+	}
+}
+
+// reading is one time that lines are read again.
+type reading struct {
+	of   *recent
+	seen map[uint64]int
+}
+
+func (r *recent) read() *reading { return &reading{r, map[uint64]int{}} }
+
+// fresh reports whether a line was not sent yet, and remembers it if keep is set.
+func (r *reading) fresh(l podlogs.Line, keep bool) bool {
+	if !r.of.oldest.IsZero() && l.Time.Before(r.of.oldest) {
+		return false
+	}
+	key := r.of.key(l)
+	if r.seen[key]++; r.seen[key] <= r.of.counts[key].n {
+		return false
+	}
+	if keep {
+		r.of.add(l)
+	}
+	return true
+}
+
+// follow sends the lines of a query that come after those of recent.
+func (t *Target) follow(ctx context.Context, q logquery.Query, sent *recent, send func(podlogs.Batch) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	now := t.observer.config.Clock.Now
+	began := now()
+	outlet := podlogs.NewOutlet()
+	if t.Source.Type == telemetry.Loki {
+		place, err := t.observer.tails.Take(t.ask.Caller.Principal.Sharing())
+		if err != nil {
+			return err
+		}
+		defer place.Leave()
+		ctx, cancel := context.WithTimeout(ctx, telemetry.FollowFor)
+		defer cancel()
+		err = outlet.Run(ctx, func(line func(podlogs.Line)) error { return t.poll(ctx, q, sent, began, outlet, line) }, send)
+		if ctx.Err() != nil && context.Cause(ctx) == context.DeadlineExceeded {
+			err = telemetry.Late(t.store(), true)
+		}
+		return err
+	}
+	path, values := q.Tail(t.logs(), again+now().Sub(began))
+	stream, err := t.Get(ctx, path, values)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	return outlet.Run(ctx, func(line func(podlogs.Line)) error {
+		store, looked, reading := t.logs(), now(), sent.read()
+		until := sent.newest.Add(again)
+		return store.Lines(stream, func(f logquery.Found) error {
+			// A tail goes on for an hour, and the rights of its beginning for seenFor.
+			if at := now(); at.Sub(looked) >= seenFor {
+				namespaces, err := t.observer.Namespaces(ctx, t.ask.Caller, t.ask.Cluster)
+				if err != nil {
+					return err
+				}
+				looked, store.Everything, store.Namespaces = at, namespaces.All, namespaces.Names
+			}
+			switch {
+			case !store.Sees(f) || f.Time.Before(q.Start):
+			case reading == nil:
+				line(f.Line)
+			case reading.fresh(f.Line, false):
+				line(f.Line)
+				if f.Time.After(until) {
+					reading = nil // what comes now was not found before
+				}
+			}
+			return ctx.Err()
+		})
+	}, send)
+}
+
+// poll reads a store that the hub has no tail of, again and again, until ctx ends.
+func (t *Target) poll(ctx context.Context, q logquery.Query, sent *recent, began time.Time, outlet podlogs.Outlet, line func(podlogs.Line)) error {
+	q.Forward, q.Limit = true, logquery.Page
+	least := q.Start
+	for {
+		namespaces, err := t.observer.Namespaces(ctx, t.ask.Caller, t.ask.Cluster)
+		if err != nil {
+			return err
+		}
+		t.Namespaces = namespaces
+		// The times are the store's: only when nothing comes is the hub's clock asked.
+		from := began.Add(-pollBack)
+		for _, bound := range []time.Time{sent.newest.Add(-again), least} {
+			if bound.After(from) {
+				from = bound
+			}
+		}
+		sent.forget(from)
+		reading := sent.read()
+		more := true
+		for page := 0; page < pollPages && more; page++ {
+			q.Start = from
+			var last time.Time
+			if last, more, err = t.page(ctx, q, func(l podlogs.Line) {
+				if reading.fresh(l, true) {
+					line(l)
+				}
+			}); err != nil {
+				return err
+			}
+			// The next page begins with the lines of the last time of this one, which are known.
+			if last.Equal(from) {
+				last = last.Add(1)
+			}
+			if more {
+				from, reading = last, sent.read()
+			}
+		}
+		began = t.observer.config.Clock.Now()
+		if more {
+			outlet.Notice("gap", "more lines come than are read: those between "+from.UTC().Format(time.RFC3339)+" and "+began.UTC().Format(time.RFC3339)+" are left out; filter, or read them without following")
+			least = began
+		}
+		if err := jitter.Wait(ctx, jitter.Around(pollEvery, pollEvery/10)); err != nil {
+			return err
+		}
+	}
+}
+
+// page reads one page of lines, and reports the time of its last one and whether there are more.
+func (t *Target) page(ctx context.Context, q logquery.Query, each func(podlogs.Line)) (last time.Time, more bool, err error) {
+	store := t.logs()
+	path, values, err := q.Call(store)
+	if err != nil {
+		return last, false, err
+	}
+	body, err := t.Get(ctx, path, values)
+	if err != nil {
+		return last, false, err
+	}
+	defer body.Close()
+	result, err := store.Decode(body)
+	if err != nil {
+		return last, false, err
+	}
+	for _, l := range result.Lines {
+		each(l)
+		last = l.Time
+	}
+	return last, len(result.Lines)+int(result.Hidden+result.Left) >= q.Limit && len(result.Lines) > 0, nil
+}
