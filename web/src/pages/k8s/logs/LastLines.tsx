@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { objectPath } from '../kube/gvr'
 import styles from './LastLines.module.css'
 import { timesAround } from './around'
@@ -68,6 +68,8 @@ function End({ cluster, of }: { cluster: string; of: Shown }) {
   const { data, error } = useQuery({
     queryKey: ['k8s', cluster, 'last lines', metadata.uid, container, previous, of.restarts],
     queryFn: ({ signal }) => readLastLines({ cluster, namespace, pod, container, previous }, signal),
+    // With each restart, what was there stays until the new end is read.
+    placeholderData: keepPreviousData,
     staleTime: Infinity,
     gcTime: 60_000,
     retry: again,

@@ -4,7 +4,7 @@ import { useMemo, useState } from 'react'
 import { KubeError } from '../kube/KubeError'
 import type { Place } from '../kube/calls'
 import type { KubeObject } from '../kube/object'
-import { useParameter } from '../list/scope'
+import { useChange, useParameter } from '../list/scope'
 import { whyEmpty } from '../object/state'
 import { containersOf, usePods } from '../object/usePods'
 import { LogPane, toggled, useLook } from './LogPane'
@@ -52,12 +52,13 @@ export function LogsTab({ place, object }: { place: Place; object: KubeObject })
 }
 
 function Logs({ place, object, pods, own }: { place: Place; object: KubeObject; pods: KubeObject[]; own: boolean }) {
-  const [from, setFrom] = useParameter('from')
-  const [to, setTo] = useParameter('to')
+  const change = useChange()
+  const [from] = useParameter('from')
+  const [to] = useParameter('to')
   const [around, setAround] = useState<Line>()
   const [podText, setPods] = useParameter('pods')
   const [containerText, setContainers] = useParameter('c')
-  const [since, setSince] = useParameter('since')
+  const [since] = useParameter('since')
   const [previousText, setPrevious] = useParameter('previous')
   const [followText, setFollow] = useParameter('follow')
   const [match, setMatch] = useParameter('f')
@@ -80,8 +81,9 @@ function Logs({ place, object, pods, own }: { place: Place; object: KubeObject; 
     namespace: place.namespace ?? '',
     kind: object.kind ?? '',
     name: object.metadata.name,
-    pods: podText ? wantedPods : [],
-    containers: containerText ? containers : [],
+    // Chosen ones that are gone are not replaced by all: the hub reports that they are not there.
+    pods: podText ? podText.split(',') : [],
+    containers: containerText ? containerText.split(',') : [],
     previous,
     follow,
     ...(fixed ?? { since: begins, tailLines: BigInt(range.tail) }),
@@ -111,9 +113,7 @@ function Logs({ place, object, pods, own }: { place: Place; object: KubeObject; 
             value={fixed ? 'fixed' : since}
             onChange={(value) => {
               if (value === 'fixed') return
-              setFrom('')
-              setTo('')
-              setSince(value)
+              change({ from: '', to: '', since: value })
               setOpened(Date.now())
             }}
             options={[
@@ -133,9 +133,7 @@ function Logs({ place, object, pods, own }: { place: Place; object: KubeObject; 
             disabled={buffer.visible().length === 0}
             onClick={() => {
               const kept = linkOf(buffer.visible())
-              if (!kept) return
-              setFrom(kept.from)
-              setTo(kept.to)
+              if (kept) change(kept)
             }}
           >
             Keep this range

@@ -1,8 +1,9 @@
-import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useSearch } from '@tanstack/react-router'
 import { Link2, RotateCw, Search as SearchIcon, X } from 'lucide-react'
 import { type FormEvent, useState } from 'react'
 import { KubeError } from '../kube/KubeError'
 import { LiveGate } from '../kube/LiveGate'
+import { useChange } from '../list/scope'
 import { LogPane, useLook } from './LogPane'
 import { LogView } from './LogView'
 import styles from './Logs.module.css'
@@ -75,9 +76,9 @@ function Tails({ cluster }: { cluster: string }) {
 
 function useStoreQuery() {
   const search = useSearch({ strict: false }) as Search
-  const navigate = useNavigate()
+  const put = useChange()
   const query = Object.fromEntries(fields.map((f) => [f, textOf(search[f])])) as unknown as StoreQuery
-  const change = (some: Partial<StoreQuery>) => void navigate({ to: '.', search: (s: Search) => ({ ...s, ...Object.fromEntries(Object.entries(some).map(([k, v]) => [k, v || undefined])) }), resetScroll: false } as never)
+  const change = (some: Partial<StoreQuery>) => put(some as Record<string, string>)
   return [query, change] as const
 }
 

@@ -90,3 +90,10 @@ test('without a free connection it is read again every 3 s', async () => {
   expect(asked.map((r) => r.follow)).toEqual([false, false, false])
   expect(words.filter((w) => w === 'polling')).toHaveLength(2)
 })
+
+test('a tail of a store that was cut goes on', async () => {
+  const asked = plays([{ lines: [line('a', 1, 'a1')] }], [{ lines: [line('a', 1, 'a1'), line('a', 2, 'a2')] }], [new ConnectError('over', Code.PermissionDenied)])
+  const { buffer } = await run({ store: { name: 'logs' }, follow: true })
+  expect(buffer.visible().map((l) => l.text)).toEqual(['a1', 'a2'])
+  expect(asked.map((r) => r.follow)).toEqual([true, true, true])
+})

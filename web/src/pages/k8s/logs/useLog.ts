@@ -93,11 +93,12 @@ export async function read(request: LogRequest, buffer: LogBuffer, show: (told: 
         buffer.add(fresh)
         tell(follow ? 'following' : 'reading')
       }
-      if (!request.follow || follow) {
+      // The log of pods ends when nothing can be written any more; a store's only because somebody cut it.
+      if (!request.follow || (follow && !request.store)) {
         tell('ended')
         return
       }
-      tell('polling')
+      tell(follow ? 'reading' : 'polling')
       await pause(pollEvery, signal)
     } catch (error) {
       if (signal.aborted) return
