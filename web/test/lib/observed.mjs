@@ -1,6 +1,6 @@
 // Two applications that crash, of the cluster that has stores of metrics, logs and alerts.
 import assert from 'node:assert/strict';
-import { act, axle, stack } from './stack.mjs';
+import { act, axle, eventually, kubectl, stack } from './stack.mjs';
 
 export const cluster = 'edge-1';
 export const apps = ['faults', 'neighbour'];
@@ -58,6 +58,15 @@ export async function bring() {
   // Another file of tests may have committed the same.
   await act({ do: 'commit', repo: 'fleet', message: 'feat: two that end with 7', files: { ...files, 'when.txt': `${Date.now()}` } });
   for (const app of apps) await axle('services', 'create', `${cluster}/${app}`, '--repo', 'fleet', '--ref', 'main', '--folder', `apps/${app}`);
+}
+
+/** Waits until the first has crashed twice; returns its pod. */
+export async function crashed() {
+  await eventually(async () => {
+    const counts = await kubectl(cluster, '--namespace', 'faults', 'get', 'pods', '-o', 'jsonpath={.items[*].status.containerStatuses[?(@.name=="main")].restartCount}');
+    assert.ok(Number(counts) >= 2, `restarts ${counts}`);
+  }, 180_000);
+  return kubectl(cluster, '--namespace', 'faults', 'get', 'pods', '-o', 'jsonpath={.items[0].metadata.name}');
 }
 
 export async function remove() {

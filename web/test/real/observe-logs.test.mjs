@@ -3,19 +3,16 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { bring, cluster, collect, remove, store } from '../lib/observed.mjs';
+import { bring, cluster, collect, crashed, remove, store } from '../lib/observed.mjs';
 import { checkAxe, sideways, tabOrder, watchPolicy } from '../lib/pages.mjs';
 import { looks } from '../lib/shot.mjs';
-import { closeBrowser, eventually, kubectl, logIn, newContext, stack } from '../lib/stack.mjs';
+import { closeBrowser, eventually, logIn, newContext, stack } from '../lib/stack.mjs';
 
 const settled = { timeout: 300_000 };
 
 before(async () => {
   await bring();
-  await eventually(async () => {
-    const counts = await kubectl(cluster, '--namespace', 'faults', 'get', 'pods', '-o', 'jsonpath={.items[*].status.containerStatuses[?(@.name=="main")].restartCount}');
-    assert.ok(Number(counts) >= 2, `restarts ${counts}`);
-  }, 180_000);
+  await crashed();
 });
 after(remove);
 after(closeBrowser);
