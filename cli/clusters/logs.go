@@ -47,10 +47,10 @@ func Logs(a *command.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "logs CLUSTER/SERVICE|CLUSTER/NAMESPACE/KIND/NAME", Short: "Show the logs of a service or a workload", Args: command.Exactly(1),
 		Long: `Show the logs of all containers of a service's pods, or of one Deployment,
-StatefulSet, DaemonSet, Job, CronJob or Pod, merged by their times. They are read from
-the cluster now, through the hub and the agent, with your name and your rights there:
-you see what pods/log lets you see. If there are several containers, each line begins
-with its pod and its container.
+StatefulSet, DaemonSet, Job, CronJob, Service or Pod, merged by their times. They are
+read from the cluster now, through the hub and the agent, with your name and your
+rights there: you see what pods/log lets you see. If there are several containers, each
+line begins with its pod and its container.
 
 With --follow, pods that start later are read too. A tunnel that goes down is one line
 on standard error; what was written meanwhile comes when it is up again, and nothing

@@ -28,6 +28,8 @@ type cluster struct {
 	// breaks are after how many bytes a read of a log fails, once each.
 	breaks map[string]int
 	asked  []url.Values
+	// listed are the selectors of pods.
+	listed []string
 	// flood is what comes to those who follow.
 	flood string
 	// ends are how many reads of a log that follow end at once, and what is written then.
@@ -48,11 +50,19 @@ func podJSON(name, more string, containers ...string) string {
 }
 
 func (c *cluster) Get(_ context.Context, path string) ([]byte, error) {
-	if strings.Contains(path, "/pods?") {
+	if at, query, _ := strings.Cut(path, "?"); strings.HasSuffix(at, "/pods") {
+		if values, err := url.ParseQuery(query); err == nil {
+			c.listed = append(c.listed, values.Get("labelSelector"))
+		}
 		return []byte(`{"metadata":{"resourceVersion":"4"},"items":[` + strings.Join(c.pods, ",") + `]}`), nil
 	}
 	if strings.Contains(path, "/deployments/web") {
 		return []byte(`{"metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"app":"web"},"matchExpressions":[{"key":"tier","operator":"In","values":["a","b"]}]}}}`), nil
+	}
+	for name, selector := range map[string]string{"web": `{"app":"web","tier":"a"}`, "outside": `{}`} {
+		if strings.HasSuffix(path, "/services/"+name) {
+			return []byte(`{"metadata":{"name":"` + name + `"},"spec":{"selector":` + selector + `}}`), nil
+		}
 	}
 	return nil, errcode.New(errcode.NotFound, "%s is not there", path)
 }
@@ -172,6 +182,28 @@ func TestLogsAreMergedByTime(t *testing.T) {
 	}
 	if want := []string{"a main one", "a proxy two", "b main three", "a main four", "a main no stamp", "b main five"}; !slices.Equal(got.lines, want) {
 		t.Errorf("%q", got.lines)
+	}
+}
+
+// A Service has the pods that it selects; one without a selector has those of nobody.
+func TestPodsOfAService(t *testing.T) {
+	t.Parallel()
+	c := &cluster{pods: []string{podJSON("a", "", "main")}, logs: map[string]string{"a main": at(1, "one")}}
+	of := func(name string) podlogs.Search {
+		return podlogs.Search{Workloads: []podlogs.Workload{{Namespace: "shop", Kind: "Service", Name: name}}}
+	}
+	var got collected
+	if err := of("web").Run(t.Context(), c, got.send); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.lines, []string{"a main one"}) || !slices.Equal(c.listed, []string{"app=web,tier=a"}) {
+		t.Errorf("%q of %q", got.lines, c.listed)
+	}
+	if err := of("outside").Run(t.Context(), c, got.send); !errcode.Is(err, errcode.Unprocessable) {
+		t.Errorf("a Service without a selector: %v", err)
+	}
+	if podlogs.Reads("Service") {
+		t.Error("a Service in a tree is read beside the workload that its pods belong to")
 	}
 }
 

@@ -43,11 +43,12 @@ var resources = map[string]string{
 	"DaemonSet": "/apis/apps/v1/namespaces/%/daemonsets/", "ReplicaSet": "/apis/apps/v1/namespaces/%/replicasets/",
 	"ReplicationController": "/api/v1/namespaces/%/replicationcontrollers/", "Job": "/apis/batch/v1/namespaces/%/jobs/",
 	"CronJob": "/apis/batch/v1/namespaces/%/cronjobs/", "Pod": "/api/v1/namespaces/%/pods/",
+	"Service": "/api/v1/namespaces/%/services/",
 }
 
 // KindOf is the kind that a person names: in any case, in the plural, or by its short name.
 func KindOf(text string) (string, error) {
-	short := map[string]string{"deploy": "Deployment", "sts": "StatefulSet", "ds": "DaemonSet", "rs": "ReplicaSet", "rc": "ReplicationController", "cj": "CronJob", "po": "Pod"}
+	short := map[string]string{"deploy": "Deployment", "sts": "StatefulSet", "ds": "DaemonSet", "rs": "ReplicaSet", "rc": "ReplicationController", "cj": "CronJob", "po": "Pod", "svc": "Service"}
 	word := strings.ToLower(text)
 	if kind, ok := short[word]; ok {
 		return kind, nil
@@ -63,8 +64,8 @@ func KindOf(text string) (string, error) {
 	return "", errcode.New(errcode.Invalid, "%q owns no pods; name one of %s", text, strings.Join(kinds, ", "))
 }
 
-// Reads reports whether pods of a kind can be found.
-func Reads(kind string) bool { return resources[kind] != "" }
+// Reads reports whether a kind owns pods. A Service has those of others.
+func Reads(kind string) bool { return resources[kind] != "" && kind != "Service" }
 
 // pod is what is read of a Pod.
 type pod struct {
@@ -190,7 +191,7 @@ func listOf(ctx context.Context, api API, w Workload) (path string, query url.Va
 
 // selectorOf is a workload's selector as a query has it.
 func selectorOf(w Workload, fields map[string]any) (string, error) {
-	if w.Kind == "ReplicationController" {
+	if w.Kind == "ReplicationController" || w.Kind == "Service" {
 		fields = map[string]any{"matchLabels": fields}
 	}
 	var s metav1.LabelSelector

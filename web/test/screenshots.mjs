@@ -8,6 +8,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { furnishReal, furnishSmall, upgradeReal } from './lib/furnish.mjs';
+import { bring, collect, crashed } from './lib/observed.mjs';
 import * as overlays from './lib/overlays.mjs';
 import { settled } from './lib/pages.mjs';
 import { always, live, ofCluster, ofService } from './lib/routes.mjs';
@@ -73,6 +74,20 @@ const acts = {
       const { kubernetesVersion } = await hub('Clusters/Get', { name: 'edge-1' });
       const [minor] = kubernetesVersion.match(/\d+\.\d+/);
       return [{ path: `/clusters/edge-1/readiness?to=${minor}`, as: '/clusters/edge-1/readiness#not-ready' }, { path: `/clusters/edge-1/nodes/${node}`, as: '/clusters/edge-1/nodes/node' }, ...toolbox, '/clusters/edge-1/k8s/secrets.v1/talker/login/summary', ...overlays.real(node)];
+    },
+    // What is observed of a workload that crashes.
+    async () => {
+      await bring();
+      const pod = await crashed();
+      await collect();
+      const of = (kind, name) => ['summary', 'logs', 'metrics'].map((tab) => ({ path: `/clusters/edge-1/k8s/${kind}/faults/${name}/${tab}`, as: `/observed/${kind}/${tab}` }));
+      return [
+        ...['/', '/clusters/edge-1', '/clusters/edge-1/metrics', '/clusters/edge-1/logs', '/services/edge-1/faults', '/services/edge-1/faults?tab=metrics'].map((path) => ({ path, as: `${path}#observed` })),
+        '/clusters/edge-1/dashboards/faults/shelves',
+        '/clusters/edge-1/logs?query=rate',
+        ...of('deployments.v1.apps', 'faults'),
+        ...of('pods.v1', pod),
+      ];
     },
     async () => {
       await upgradeReal();

@@ -934,7 +934,8 @@ type SearchLogsRequest struct {
 	// A service of the cluster.
 	Service   string `protobuf:"bytes,2,opt,name=service,proto3" json:"service,omitempty"`
 	Namespace string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Job or CronJob.
+	// Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Job, CronJob or
+	// Service.
 	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
 	// Only these pods; the way to choose among more than are read at once.

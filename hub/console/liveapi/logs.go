@@ -92,6 +92,9 @@ func searchOf(m *hubv1.SearchLogsRequest) (s podlogs.Search, err error) {
 		if err != nil {
 			return s, err
 		}
+		if kind == "Service" && m.GetStore() != nil {
+			return s, errcode.New(errcode.Invalid, "a store does not have the pods of Service %s/%s: name the workload that they belong to", m.GetNamespace(), m.GetName())
+		}
 		s.Workloads = []podlogs.Workload{{Namespace: m.GetNamespace(), Kind: kind, Name: m.GetName()}}
 	}
 	if m.GetSince() > 0 {

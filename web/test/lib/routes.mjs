@@ -13,7 +13,7 @@ export const always = [
 export const ofCluster = (name) => [`/clusters/${name}`, `/clusters/${name}/services`, `/clusters/${name}/settings`];
 
 /** Pages of one cluster that are read through its tunnel. */
-export const live = (name) => [`/clusters/${name}/workloads`, `/clusters/${name}/nodes`, `/clusters/${name}/k8s`, `/clusters/${name}/readiness`, `/clusters/${name}/metrics`];
+export const live = (name) => [`/clusters/${name}/workloads`, `/clusters/${name}/nodes`, `/clusters/${name}/k8s`, `/clusters/${name}/readiness`, `/clusters/${name}/metrics`, `/clusters/${name}/logs`];
 
 /** Pages of one service. */
 export const ofService = (cluster, name) => ['', '?view=graph', '?tab=diff', '?tab=revisions', '?tab=config', '?tab=metrics', '?tab=events'].map((tab) => `/services/${cluster}/${name}${tab}`);

@@ -5,68 +5,23 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
+import { apps, bring, cluster, collect, remove } from '../lib/observed.mjs';
 import { checkAxe, sideways, watchPolicy } from '../lib/pages.mjs';
-import { shot } from '../lib/shot.mjs';
-import { act, axle, closeBrowser, eventually, hub, kubectl, logIn, newContext, stack } from '../lib/stack.mjs';
-
-const cluster = 'edge-1';
-const apps = ['faults', 'neighbour'];
-const script = `echo "level=error msg='cannot open the shelf'"; sleep 2; exit 7`;
-const deployment = (name) => `apiVersion: apps/v1
-kind: Deployment
-metadata: {name: ${name}}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app: ${name}}}
-  template:
-    metadata: {labels: {app: ${name}}}
-    spec:
-      terminationGracePeriodSeconds: 1
-      containers:
-        - {name: main, image: "axle.test/sh:1", args: ["-c", ${JSON.stringify(script)}]}
-        - {name: beside, image: "axle.test/sh:1", args: ["-c", "while true; do sleep 1; done"]}
-`;
-
-const dashboard = `apiVersion: platform.plural.sh/v1alpha1
-kind: Dashboard
-metadata: {name: shelves}
-spec:
-  name: Shelves
-  description: What the shelves take
-  timeslices: [30m, 1h, 1d]
-  defaultTime: 30m
-  labels:
-    - {name: container, query: {query: 'kube_pod_container_info{namespace="faults"}', label: container}}
-  graphs:
-    - name: Memory of a container
-      format: bytes
-      queries: [{query: 'container_memory_working_set_bytes{namespace="faults",container="$container"}', legendFormat: "$pod <script>alert(1)</script>"}]
-    - name: Restarts
-      queries: [{query: 'sum by (container) (kube_pod_container_status_restarts_total{namespace="faults"})', legendFormat: $container}]
-`;
-
-const logFilter = `apiVersion: platform.plural.sh/v1alpha1
-kind: LogFilter
-metadata: {name: shelf}
-spec:
-  query: '{container="main"} |= "shelf"'
-`;
+import { looks, shot } from '../lib/shot.mjs';
+import { axle, closeBrowser, eventually, hub, kubectl, logIn, newContext, stack } from '../lib/stack.mjs';
 
 const alerts = async (...args) => JSON.parse(await axle('clusters', 'alerts', cluster, ...args, '-o', 'json'));
 const fires = (all, namespace) => all.find((a) => a.name === 'ContainerCrashes' && a.namespace === namespace);
 const settled = { timeout: 300_000 };
 
 before(async () => {
-  await act({ do: 'commit', repo: 'fleet', message: 'feat: two that end with 7', files: { ...Object.fromEntries(apps.map((a) => [`apps/${a}/${a}.yaml`, deployment(a)])), 'apps/faults/dashboard.yaml': dashboard, 'apps/faults/logfilter.yaml': logFilter } });
-  for (const app of apps) await axle('services', 'create', `${cluster}/${app}`, '--repo', 'fleet', '--ref', 'main', '--folder', `apps/${app}`);
+  await bring();
   await eventually(async () => {
     const all = await alerts();
     for (const app of apps) assert.ok(fires(all, app), `no alert of ${app}: ${JSON.stringify(all)}`);
   }, 180_000);
 });
-after(async () => {
-  for (const app of apps) await axle('services', 'delete', `${cluster}/${app}`, '--yes');
-});
+after(remove);
 after(closeBrowser);
 
 test('an alert stands on the page of its cluster, of its service and on the home page', settled, async () => {
@@ -91,7 +46,7 @@ test('an alert stands on the page of its cluster, of its service and on the home
   assert.equal(await runbook.getAttribute('rel'), 'noopener noreferrer');
   assert.match(await item.getByRole('link', { name: /Grafana/ }).getAttribute('href'), /^https:\/\/grafana\.example\.com\/d\/all\?var-cluster=edge-1&from=\d+&to=\d+$/);
   await page.getByRole('list', { name: 'Links', exact: true }).getByRole('link', { name: /Grafana/ }).waitFor();
-  await shot(page, 'alerts-cluster');
+  await looks(page, 'alerts-cluster');
   await checkAxe(page, 'alerts of a cluster');
   // By keyboard: the link has the focus that a person sees.
   await runbook.focus();
@@ -106,13 +61,13 @@ test('an alert stands on the page of its cluster, of its service and on the home
   await page.getByRole('log', { name: /^Last lines of faults-/ }).getByText('cannot open the shelf').waitFor();
   await page.getByRole('region', { name: 'Last lines of failing containers' }).getByText(/exit code 7/).first().waitFor();
   await page.getByRole('list', { name: 'Links', exact: true }).getByRole('link', { name: /Grafana/ }).waitFor();
-  await shot(page, 'alerts-service');
+  await looks(page, 'alerts-service');
   await checkAxe(page, 'alerts of a service');
 
   await page.goto('/');
   const needs = page.getByRole('region', { name: 'Needs you' });
   await needs.getByRole('link', { name: 'ContainerCrashes fires in edge-1' }).first().waitFor();
-  await shot(page, 'alerts-home');
+  await looks(page, 'alerts-home');
   await checkAxe(page, 'alerts on the home page');
   assert.deepEqual(await page.evaluate(() => window.policyViolations), []);
   await context.close();
@@ -153,7 +108,7 @@ test('graphs are drawn on the page of the cluster and of the service, with a tab
   await watchPolicy(context);
   const page = await logIn(context, stack.email, `/clusters/${cluster}/metrics`);
   for (const title of ['Memory by namespace', 'Restarts by namespace']) assert.match((await graph(page, title)).join('\n'), /faults/);
-  await shot(page, 'metrics-cluster');
+  await looks(page, 'metrics-cluster');
   await checkAxe(page, 'metrics of a cluster');
   for (const width of [390, 1440]) {
     await page.setViewportSize({ width, height: 900 });
@@ -165,7 +120,7 @@ test('graphs are drawn on the page of the cluster and of the service, with a tab
   const memory = page.getByRole('region', { name: 'Memory', exact: true });
   await memory.getByRole('button', { name: 'Show Memory as a table' }).click();
   await memory.getByRole('region', { name: 'Memory by time' }).getByRole('cell', { name: /[KM]iB$/ }).first().waitFor();
-  await shot(page, 'metrics-service');
+  await looks(page, 'metrics-service');
 
   await page.getByRole('link', { name: 'Shelves' }).click();
   await page.getByRole('heading', { name: 'Shelves' }).waitFor();
@@ -175,27 +130,12 @@ test('graphs are drawn on the page of the cluster and of the service, with a tab
   assert.match((await graph(page, 'Restarts')).join('\n'), /main/);
   await container.selectOption('main');
   await page.waitForURL(/var\.container=main/);
-  await shot(page, 'dashboard');
+  await looks(page, 'dashboard');
   await checkAxe(page, 'a dashboard');
   assert.deepEqual(await page.evaluate(() => window.policyViolations), []);
   assert.deepEqual(page.complaints, []);
   await context.close();
 });
-
-// What a collector of logs does: the lines of the crashed containers go to the store.
-async function collect() {
-  const lines = [];
-  for (const app of apps) {
-    for (const text of (await axle('logs', `${cluster}/${app}`, '--previous', '--tail', '5', '-o', 'json')).trim().split('\n')) {
-      const l = JSON.parse(text);
-      lines.push(JSON.stringify({ _time: l.time, _msg: l.text, 'kubernetes.pod_namespace': l.namespace, 'kubernetes.pod_name': l.pod, 'kubernetes.container_name': l.container }));
-    }
-  }
-  const store = stack.stores['victoria-logs'];
-  const answer = await fetch(`${store}/insert/jsonline?_stream_fields=kubernetes.pod_namespace,kubernetes.pod_name,kubernetes.container_name`, { method: 'POST', body: lines.join('\n') });
-  assert.ok(answer.ok, `${answer.status}`);
-  await fetch(`${store}/internal/force_flush`);
-}
 
 test('VictoriaLogs has the lines of the crashed container', settled, async () => {
   await collect();
@@ -349,6 +289,16 @@ test('a tenant sees alerts, metrics and lines of its namespaces only', settled, 
     const seen = await page.locator('main').innerText();
     assert.doesNotMatch(seen, /neighbour/);
     await shot(page, 'metrics-tenant');
+
+    for (const search of ['', '?namespace=neighbour', '?query=%7Bnamespace%3D%22neighbour%22%7D']) {
+      await page.goto(`/clusters/${cluster}/logs${search}`);
+      await page.getByText('Limited to faults').waitFor();
+      await page.getByText(search ? 'No lines' : 'cannot open the shelf').first().waitFor();
+      assert.doesNotMatch(await page.locator('main').innerText(), /neighbour-/);
+    }
+    await page.goto(`/clusters/${cluster}/logs`);
+    await page.getByText('cannot open the shelf').first().waitFor();
+    await shot(page, 'logs-search-tenant');
     await context.close();
   } finally {
     await become(had);

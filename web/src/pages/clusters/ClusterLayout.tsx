@@ -36,7 +36,9 @@ export function Page() {
   const below = pathname.slice(base.length).split('/')[1] ?? ''
   const word = cluster && verdictOf(cluster, facets)
   const made = madeWord(cluster)
-  const current = [...clusterTabs, ...linkedPages].find((t) => t.path === below)
+  const linked = linkedPages.find((t) => t.path === (below === 'dashboards' ? 'metrics' : below))
+  const current = clusterTabs.find((t) => t.path === below) ?? linked
+  const shownTabs = linked ? [...clusterTabs, linked] : clusterTabs
   useEffect(() => {
     if (cluster) visited(name)
   }, [cluster, name])
@@ -72,7 +74,7 @@ export function Page() {
             </div>
           </dl>
         )}
-        <TabNav label="Cluster" current={current?.label ?? ''} tabs={clusterTabs.map((t) => ({ label: t.label, to: t.path ? `${base}/${t.path}` : base }))} />
+        <TabNav label="Cluster" current={current?.label ?? ''} tabs={shownTabs.map((t) => ({ label: t.label, to: t.path ? `${base}/${t.path}` : base }))} />
       </PageHeader>
       {error && <ErrorPanel title={`Can't read the cluster ${name}`} error={error} retry={() => void refetch()} />}
       {cluster?.message && (

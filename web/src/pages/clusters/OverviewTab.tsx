@@ -78,7 +78,7 @@ export function Page() {
       </div>
       <div className={tab.main}>
         <Panel title="Metrics">
-          <Facts facts={[{ label: 'Over time', value: <Link to={`${clusterHref(name)}/metrics`}>Graphs and dashboards of this cluster</Link> }]} />
+          <Facts facts={[{ label: 'Over time', value: <Link to={`${clusterHref(name)}/metrics`}>Graphs and dashboards of this cluster</Link> }, { label: 'Logs', value: <Link to={`${clusterHref(name)}/logs`}>Search its store of logs</Link> }]} />
         </Panel>
         <Panel title="Agent">
           <Facts

@@ -9,6 +9,7 @@ export const k8sRoutes = [
   at('/workloads', () => import('./WorkloadsPage')),
   at('/nodes', () => import('./NodesPage')),
   at('/nodes/$node', () => import('./NodePage')),
+  at('/logs', () => import('./logs/StorePage')),
   at('/k8s', () => import('./ExplorePage')),
   at('/k8s/$gvr', () => import('./list/ListPage')),
   at('/k8s/$gvr/$ns/$name', object),

@@ -1,4 +1,4 @@
-import { ArrowDown } from 'lucide-react'
+import { ArrowDown, Pause } from 'lucide-react'
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import styles from './Logs.module.css'
 import type { Line } from './line'
@@ -23,11 +23,13 @@ interface Props {
   onContext?: ((line: Line) => void) | undefined
   // The line in the middle of a view that does not grow.
   still?: number
+  // More lines come, and the view follows them.
+  grows?: boolean
 }
 
 // LogView shows lines as they are: text nodes, never markup. It follows the end
 // until the person scrolls away from it.
-export function LogView({ label, lines, version, names, wrap, times, onContext, still }: Props) {
+export function LogView({ label, lines, version, names, wrap, times, onContext, still, grows }: Props) {
   const box = useRef<HTMLDivElement>(null)
   const size = useSize(box)
   const [top, setTop] = useState(0)
@@ -76,7 +78,7 @@ export function LogView({ label, lines, version, names, wrap, times, onContext, 
         <div className={styles.rows} style={wrap ? undefined : { height: lines.length * height }}>
           <div style={wrap ? undefined : { transform: `translateY(${first * height}px)` }}>
             {shown.map((line) => (
-              <div key={line.id} className={styles.line} data-level={line.level} data-here={line.id === still || undefined}>
+              <div key={line.id} className={styles.line} data-level={line.level} data-here={line.id === still || undefined} data-around={line.around || undefined}>
                 {onContext && (
                   <button type="button" className={styles.context} aria-label={`Lines around ${line.time.slice(11, 23)}`} title="Lines around this one" onClick={() => onContext(line)}>
                     ±
@@ -94,6 +96,13 @@ export function LogView({ label, lines, version, names, wrap, times, onContext, 
           </div>
         </div>
       </div>
+      {pausedAt === undefined && grows && (
+        <div className={styles.pause}>
+          <Button icon={Pause} onClick={() => setPausedAt(lastId)}>
+            Pause
+          </Button>
+        </div>
+      )}
       {pausedAt !== undefined && (
         <div className={styles.resume}>
           <Button

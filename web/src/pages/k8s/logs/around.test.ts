@@ -29,7 +29,7 @@ test('a link has the first and the last line', () => {
 
 test('lines that the hub merged are added in their order', () => {
   const buffer = new LogBuffer()
-  buffer.setFilter({ match: undefined, not: undefined, levels: new Set(levels), sources: new Set([0, 1]) })
+  buffer.setFilter({ match: undefined, not: undefined, levels: new Set(levels) })
   buffer.add([line(0, 0), line(0, 1)])
   buffer.add([])
   buffer.add([line(0, 0, '2026-03-29T01:00:00.000000000Z')])

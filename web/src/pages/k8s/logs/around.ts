@@ -31,3 +31,8 @@ export function linkOf(lines: readonly Line[]): { from: string; to: string } | u
   if (!first || !last) return undefined
   return { from: new Date(first).toISOString(), to: new Date(Date.parse(last) + 1).toISOString() }
 }
+
+// utc is a moment as people read it.
+export function utc(time: string): string {
+  return new Date(time).toISOString().slice(5, 19).replace('T', ' ')
+}

@@ -12,6 +12,8 @@ export interface Line {
   level: Level
   // Which source it came from, by index.
   source: number
+  // It does not match what was searched for, and stands around a line that does.
+  around?: boolean
 }
 
 const stamp = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)) ?/
@@ -38,15 +40,3 @@ export function parseLine(raw: string, source: number, id: number): Line {
   const text = plain(rest.length > maxLine ? `${rest.slice(0, maxLine)} … ${rest.length - maxLine} more characters` : rest)
   return { id, time: time.trimEnd(), text, level: levelOf(text), source }
 }
-
-// before compares times of any precision: "…05Z" is before "…05.1Z".
-export function before(a: string, b: string): boolean {
-  return key(a) < key(b)
-}
-
-function key(time: string): string {
-  const [seconds, rest = ''] = time.replace(/Z$/, '').split('.')
-  return `${seconds}.${rest.padEnd(9, '0')}`
-}
-
-export { key as timeKey }

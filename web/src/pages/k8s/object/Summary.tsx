@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, Suspense, lazy } from 'react'
 import { Link } from '@tanstack/react-router'
 import type { Place } from '../kube/calls'
 import { formatGVR, objectPath } from '../kube/gvr'
@@ -9,12 +9,17 @@ import { Containers } from './Containers'
 import styles from './Object.module.css'
 import { SecretKeys } from './SecretKeys'
 import { factsOf } from './facts'
+import { statusOf } from './state'
+import { tabsFor } from './tabs'
 import { Command } from '#/ds/Copy'
 import { Panel } from '#/ds/Panel'
 import { Table } from '#/ds/Table'
 import { Facts, Muted, Tag, count } from '#/ds/Text'
 import { Age } from '#/status/Age'
 import { Status } from '#/status/Status'
+
+const PodsLastLines = lazy(() => import('./PodsLastLines').then((m) => ({ default: m.PodsLastLines })))
+const PlaceLinks = lazy(() => import('#/pages/clusters/Links').then((m) => ({ default: m.PlaceLinks })))
 
 // Summary is what a person wants to know first about an object of any kind.
 export function Summary({ place, object }: { place: Place; object: KubeObject }) {
@@ -23,8 +28,15 @@ export function Summary({ place, object }: { place: Place; object: KubeObject })
   const conditions = conditionsOf(object)
   const pod = kind === 'Pod' ? object['spec'] : object['spec']?.template?.spec
   const data = !isSecret(object) && kind === 'ConfigMap' ? (object['data'] as Record<string, string> | undefined) : undefined
+  // What is well, or scaled to 0, has no pods that are worth a question.
+  const suspect = kind !== 'Service' && tabsFor(place.gvr.group, place.gvr.resource).some((t) => t.id === 'logs') && !['Healthy', 'Paused'].includes(statusOf(object)?.word ?? '')
   return (
     <div className={styles.panels}>
+      {suspect && (
+        <Suspense fallback={null}>
+          <PodsLastLines place={place} object={object} />
+        </Suspense>
+      )}
       <Panel title={kind}>
         <Facts
           facts={[
@@ -36,6 +48,11 @@ export function Summary({ place, object }: { place: Place; object: KubeObject })
             { label: 'Annotations', value: <Marks marks={metadata.annotations} />, wide: true },
           ]}
         />
+        {kind === 'Pod' && (
+          <Suspense fallback={null}>
+            <PlaceLinks cluster={place.cluster} namespace={metadata.namespace ?? ''} pod={metadata.name} />
+          </Suspense>
+        )}
       </Panel>
       {conditions.length > 0 && (
         <Panel title="Conditions" flush>

@@ -20,7 +20,7 @@ import { useHint } from '#/live/useLive'
 import { Age } from '#/status/Age'
 import { Status } from '#/status/Status'
 
-const LastLines = lazy(() => import('./LastLines').then((m) => ({ default: m.LastLines })))
+const ServiceLastLines = lazy(() => import('./ServiceLastLines').then((m) => ({ default: m.ServiceLastLines })))
 const ComponentGraph = lazy(() => import('./ComponentGraph').then((m) => ({ default: m.ComponentGraph })))
 
 // ComponentsTab is the service's objects with what they own in the cluster now.
@@ -71,7 +71,7 @@ export function ComponentsTab({ service }: { service: Service }) {
       ))}
       {failing.length > 0 && (
         <Suspense fallback={null}>
-          <LastLines cluster={service.cluster} pods={failing} />
+          <ServiceLastLines cluster={service.cluster} pods={failing} />
         </Suspense>
       )}
       <div className={styles.tools}>

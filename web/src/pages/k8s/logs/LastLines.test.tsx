@@ -1,11 +1,9 @@
-import { create } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { screen } from '@testing-library/react'
 import { expect, test, vi } from 'vitest'
 import { LastLines } from './LastLines'
 import { newQueryClient } from '#/api/call'
-import { ComponentSchema } from '#/api/gen/hub/v1/hub_pb'
 import { transport } from '#/api/transport'
 import { renderRouted } from '#/test/router'
 
@@ -19,11 +17,10 @@ const pod = {
 
 test('who may read the pod and not its log sees why, and no log', async () => {
   const refusal = 'pods "web-1" is forbidden: User "kim@example.com" cannot get resource "pods/log" in the namespace "shop"'
-  vi.spyOn(transport, 'unary').mockResolvedValue({ message: { json: new TextEncoder().encode(JSON.stringify(pod)) } } as never)
   const stream = vi.spyOn(transport, 'stream').mockRejectedValue(new ConnectError(refusal, Code.PermissionDenied))
   await renderRouted(
     <QueryClientProvider client={newQueryClient()}>
-      <LastLines cluster="edge-1" pods={[create(ComponentSchema, { kind: 'Pod', namespace: 'shop', name: 'web-1', health: 'Degraded' })]} />
+      <LastLines cluster="edge-1" pods={[{ object: pod, degraded: true }]} />
     </QueryClientProvider>,
   )
   expect((await screen.findByText(/Its log can’t be read/)).textContent).toBe(`Its log can’t be read: ${refusal}`)
