@@ -1,10 +1,8 @@
 package agent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +26,6 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/strictyaml"
-	"github.com/axle-cd/axle/internal/yamltext"
 )
 
 // ErrArgument marks errors of RenderDir and HealthOf about a named file or folder
@@ -101,7 +98,7 @@ func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []
 	if err != nil {
 		return nil, err
 	}
-	p.Now = time.Now().UTC() // no revision says when it was made
+	p.Text, p.Now = true, time.Now().UTC() // no revision says when it was made
 	if err := r.ask(ctx, &p); err != nil {
 		return nil, err
 	}
@@ -118,27 +115,11 @@ func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []
 		return nil, err
 	}
 	for _, object := range result.Objects {
-		text, err := yamlOf(object.JSON)
-		if err != nil {
-			return result.Warnings, fmt.Errorf("write %s: %w", object.Source, err)
-		}
-		if _, err := fmt.Fprintf(out, "---\n# Source: %s\n%s", object.Source, text); err != nil {
+		if _, err := fmt.Fprintf(out, "---\n# Source: %s\n%s", object.Source, object.YAML); err != nil {
 			return result.Warnings, err
 		}
 	}
 	return result.Warnings, nil
-}
-
-// yamlOf is the YAML of an object. Its numbers stay whole, or fractions, as they were
-// written.
-func yamlOf(text []byte) ([]byte, error) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var object any
-	if err := decoder.Decode(&object); err != nil {
-		return nil, err
-	}
-	return yamltext.Marshal(object)
 }
 
 // newestKubernetes is the version that templates see if no version is given.

@@ -291,13 +291,17 @@ func (p *pass) override(objects, found []manifest.Object) []manifest.Object {
 func (p *pass) result(objects []manifest.Object) (*renderv1.Result, error) {
 	result := &renderv1.Result{Warnings: p.cappedWarnings()}
 	for i := range objects {
-		text, err := objects[i].JSON()
+		object := &renderv1.Object{Source: objects[i].Source, Crd: objects[i].CRD, Volatile: objects[i].Volatile}
+		var err error
+		if p.begin.GetText() {
+			object.Yaml, err = objects[i].YAML()
+		} else {
+			object.Json, err = objects[i].JSON()
+		}
 		if err != nil {
 			return nil, err
 		}
-		result.Objects = append(result.Objects, &renderv1.Object{
-			Json: text, Source: objects[i].Source, Crd: objects[i].CRD, Volatile: objects[i].Volatile,
-		})
+		result.Objects = append(result.Objects, object)
 		objects[i].Data = nil
 	}
 	for version := range p.asked {

@@ -55,6 +55,8 @@ type Pass struct {
 	Now time.Time
 	// Tests returns charts' tests together with the applied objects.
 	Tests bool
+	// Text returns the objects as YAML for a person, in place of JSON.
+	Text bool
 	// Lookup answers lookups, and decides with which account; nil finds nothing, as
 	// without a cluster.
 	Lookup Lookup
@@ -115,7 +117,7 @@ func (p Pass) begin(l layout) *renderv1.Begin {
 		Capabilities: &renderv1.Capabilities{
 			KubernetesVersion: p.Capabilities.KubernetesVersion, ApiVersions: p.Capabilities.APIVersions, AndKnown: p.Capabilities.AndKnown,
 		},
-		Now: p.Now.UnixMicro(), Tests: p.Tests,
+		Now: p.Now.UnixMicro(), Tests: p.Tests, Text: p.Text,
 	}
 	for _, s := range p.Steps {
 		b.Steps = append(b.Steps, s.message(l))

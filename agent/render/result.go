@@ -13,6 +13,8 @@ import (
 // Object is one rendered object.
 type Object struct {
 	JSON json.RawMessage
+	// YAML takes its place in a pass for text.
+	YAML []byte
 	// Source is the file or template it came from.
 	Source string
 	// CRD is set for an object from a chart's crds folder.
@@ -47,7 +49,7 @@ func resultOf(r *renderv1.Result, reads []Read) Result {
 	}
 	for _, o := range r.GetObjects() {
 		result.Objects = append(result.Objects, Object{
-			JSON: o.GetJson(), Source: o.GetSource(), CRD: o.GetCrd(), Volatile: o.GetVolatile(),
+			JSON: o.GetJson(), YAML: o.GetYaml(), Source: o.GetSource(), CRD: o.GetCrd(), Volatile: o.GetVolatile(),
 		})
 	}
 	return result

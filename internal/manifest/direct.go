@@ -12,6 +12,9 @@ import (
 // JSON and decoding that gives, without doing so, which takes a third of the time; false
 // leaves the document to that.
 func direct(text []byte) (any, bool) {
+	if value, ok := blocks(text); ok {
+		return value, true
+	}
 	var value any
 	if yamlv2.UnmarshalStrict(text, &value) != nil {
 		return nil, false

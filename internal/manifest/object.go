@@ -1,9 +1,12 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/axle-cd/axle/internal/yamltext"
 )
 
 // Object is one rendered Kubernetes object.
@@ -81,6 +84,26 @@ func (o *Object) JSON() ([]byte, error) {
 		return nil, fmt.Errorf("encode %s: %w", o.Key(""), err)
 	}
 	return text, nil
+}
+
+// YAML is the object for people. Its numbers stay whole, or fractions, as they were written.
+func (o *Object) YAML() ([]byte, error) {
+	text, err := yamltext.Marshal(o.Data)
+	if err == nil {
+		return text, nil
+	}
+	// Some renderers leave values that JSON does not have.
+	encoded, err := o.JSON()
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	var data any
+	if err := decoder.Decode(&data); err != nil {
+		return nil, fmt.Errorf("encode %s: %w", o.Key(""), err)
+	}
+	return yamltext.Marshal(data)
 }
 
 func (o *Object) text(field string) string {

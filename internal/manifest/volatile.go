@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +22,10 @@ func MarkVolatile(first, second []Object) error {
 			return &Error{File: first[i].Source, Message: fmt.Sprintf(
 				"the name, namespace or kind of %s differs in each render; it must stay the same", first[i].Key(""))}
 		}
-		differ("", first[i].Data, second[i].Data, &first[i].Volatile)
+		// A text that is equal both times is decoded once.
+		if reflect.ValueOf(first[i].Data).Pointer() != reflect.ValueOf(second[i].Data).Pointer() {
+			differ("", first[i].Data, second[i].Data, &first[i].Volatile)
+		}
 		slices.Sort(first[i].Volatile)
 		if prefix != "" {
 			first[i].Data["metadata"].(map[string]any)["generateName"] = prefix

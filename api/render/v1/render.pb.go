@@ -377,7 +377,9 @@ type Begin struct {
 	Contexts string `protobuf:"bytes,20,opt,name=contexts,proto3" json:"contexts,omitempty"`
 	Imports  string `protobuf:"bytes,21,opt,name=imports,proto3" json:"imports,omitempty"`
 	// Return a chart's tests too; the agent runs them after the sync.
-	Tests         bool `protobuf:"varint,30,opt,name=tests,proto3" json:"tests,omitempty"`
+	Tests bool `protobuf:"varint,30,opt,name=tests,proto3" json:"tests,omitempty"`
+	// Return the objects as YAML for a person who reads them, in place of JSON.
+	Text          bool `protobuf:"varint,31,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -513,6 +515,13 @@ func (x *Begin) GetImports() string {
 func (x *Begin) GetTests() bool {
 	if x != nil {
 		return x.Tests
+	}
+	return false
+}
+
+func (x *Begin) GetText() bool {
+	if x != nil {
+		return x.Text
 	}
 	return false
 }
@@ -1505,6 +1514,8 @@ func (x *Result) GetRare() bool {
 type Object struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Json  []byte                 `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`
+	// In place of json if the pass is one for text.
+	Yaml []byte `protobuf:"bytes,5,opt,name=yaml,proto3" json:"yaml,omitempty"`
 	// Where it came from: a file, a template.
 	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
 	// From a chart's crds folder.
@@ -1549,6 +1560,13 @@ func (*Object) Descriptor() ([]byte, []int) {
 func (x *Object) GetJson() []byte {
 	if x != nil {
 		return x.Json
+	}
+	return nil
+}
+
+func (x *Object) GetYaml() []byte {
+	if x != nil {
+		return x.Yaml
 	}
 	return nil
 }
@@ -1920,7 +1938,7 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"executable\x18\x03 \x01(\bR\n" +
 	"executable\x12\x12\n" +
 	"\x04link\x18\x04 \x01(\tR\x04link\x12#\n" +
-	"\romitted_bytes\x18\x05 \x01(\x03R\fomittedBytes\"\xb2\x04\n" +
+	"\romitted_bytes\x18\x05 \x01(\x03R\fomittedBytes\"\xc6\x04\n" +
 	"\x05Begin\x12\x12\n" +
 	"\x04pass\x18\x01 \x01(\tR\x04pass\x12\x1d\n" +
 	"\n" +
@@ -1938,7 +1956,8 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"\x03now\x18\f \x01(\x03R\x03now\x12\x1a\n" +
 	"\bcontexts\x18\x14 \x01(\tR\bcontexts\x12\x18\n" +
 	"\aimports\x18\x15 \x01(\tR\aimports\x12\x14\n" +
-	"\x05tests\x18\x1e \x01(\bR\x05tests\x1a@\n" +
+	"\x05tests\x18\x1e \x01(\bR\x05tests\x12\x12\n" +
+	"\x04text\x18\x1f \x01(\bR\x04text\x1a@\n" +
 	"\x12ConfigurationEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd8\x03\n" +
@@ -2037,9 +2056,10 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"\bwarnings\x18\x02 \x03(\tR\bwarnings\x121\n" +
 	"\afailure\x18\x03 \x01(\v2\x17.axle.render.v1.FailureR\afailure\x12,\n" +
 	"\x12api_versions_asked\x18\x04 \x03(\tR\x10apiVersionsAsked\x12\x12\n" +
-	"\x04rare\x18\x05 \x01(\bR\x04rare\"b\n" +
+	"\x04rare\x18\x05 \x01(\bR\x04rare\"v\n" +
 	"\x06Object\x12\x12\n" +
-	"\x04json\x18\x01 \x01(\fR\x04json\x12\x16\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\x12\x12\n" +
+	"\x04yaml\x18\x05 \x01(\fR\x04yaml\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x10\n" +
 	"\x03crd\x18\x03 \x01(\bR\x03crd\x12\x1a\n" +
 	"\bvolatile\x18\x04 \x03(\tR\bvolatile\"K\n" +
