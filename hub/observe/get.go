@@ -41,7 +41,9 @@ func (t *Target) Get(ctx context.Context, path string, values url.Values) (io.Re
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, telemetry.Limit(follows))
+	allowed := func() {}
 	end := func() {
+		allowed()
 		cancel()
 		place.Leave()
 	}
@@ -49,7 +51,12 @@ func (t *Target) Get(ctx context.Context, path string, values url.Values) (io.Re
 	if t.Source.service != (telemetry.Service{}) {
 		answer, err = o.config.Agents.Get(ctx, t.ask.Caller, t.ask.Cluster, t.Source.service, path, rawQuery, t.Source.Tenant)
 	} else {
-		answer, err = t.byURL(ctx, path, rawQuery)
+		// No tunnel ends it with the caller's right.
+		during, done, problem := o.config.Agents.While(ctx, t.ask.Caller, t.ask.Cluster)
+		if err = problem; err == nil {
+			ctx, allowed = during, done
+			answer, err = t.byURL(ctx, path, rawQuery)
+		}
 	}
 	if err == nil {
 		if err = t.refused(answer); err != nil {
@@ -58,10 +65,7 @@ func (t *Target) Get(ctx context.Context, path string, values url.Values) (io.Re
 	}
 	if err != nil {
 		end()
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = t.late()
-		}
-		return nil, err
+		return nil, t.ended(ctx, err)
 	}
 	body := &answerBody{from: answer.Body, left: telemetry.MaxAnswer, of: t, end: end, ctx: ctx}
 	if follows {
@@ -76,6 +80,18 @@ func turn(ctx context.Context, places *pool.Places, by pool.Caller, follows bool
 		return places.Take(by)
 	}
 	return places.Wait(ctx, by)
+}
+
+// ended is the reason for which a request ended with an error.
+func (t *Target) ended(ctx context.Context, err error) error {
+	var why *errcode.Error
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return t.late()
+	case errors.As(context.Cause(ctx), &why):
+		return why
+	}
+	return err
 }
 
 func (t *Target) late() error {
@@ -201,8 +217,8 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
-	if err != nil && errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
-		err = b.of.late()
+	if err != nil {
+		err = b.of.ended(b.ctx, err)
 	}
 	return n, err
 }
