@@ -68,6 +68,11 @@ func (a observedAgents) Namespaces(ctx context.Context, by observe.Caller, c obs
 	return out, err
 }
 
+// While implements observe.Agents.
+func (a observedAgents) While(ctx context.Context, by observe.Caller, c observe.Cluster) (context.Context, func(), error) {
+	return a.pages().WhileObserving(ctx, observing(by, c))
+}
+
 // Get implements observe.Agents.
 func (a observedAgents) Get(ctx context.Context, by observe.Caller, c observe.Cluster, s telemetry.Service, path, rawQuery, tenant string) (*observe.Answer, error) {
 	o, err := a.pages().Observe(ctx, observing(by, c), s, path, rawQuery, tenant)

@@ -46,6 +46,10 @@ func (a *directAgents) Namespaces(context.Context, observe.Caller, observe.Clust
 	return a.sees, nil
 }
 
+func (a *directAgents) While(ctx context.Context, _ observe.Caller, _ observe.Cluster) (context.Context, func(), error) {
+	return ctx, func() {}, nil
+}
+
 func (a *directAgents) Get(ctx context.Context, _ observe.Caller, _ observe.Cluster, s telemetry.Service, path, rawQuery, _ string) (*observe.Answer, error) {
 	if body, ok := a.answers[s.Type]; ok {
 		return &observe.Answer{Status: http.StatusOK, ContentType: "application/json", Body: io.NopCloser(strings.NewReader(body))}, nil

@@ -46,6 +46,14 @@ type seen struct {
 	up         bool
 	services   []telemetry.Service
 	looks      int
+	// revoke ends what is open elsewhere.
+	revoke context.CancelCauseFunc
+}
+
+func (s *seen) While(ctx context.Context, _ observe.Caller, _ observe.Cluster) (context.Context, func(), error) {
+	during, cancel := context.WithCancelCause(ctx)
+	s.revoke = cancel
+	return during, func() { cancel(nil) }, nil
 }
 
 func (s *seen) Up(string) bool { return s.up }

@@ -41,7 +41,9 @@ func (t *Target) Get(ctx context.Context, path string, values url.Values) (io.Re
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, telemetry.Limit(follows))
+	allowed := func() {}
 	end := func() {
+		allowed()
 		cancel()
 		place.Leave()
 	}
@@ -49,7 +51,12 @@ func (t *Target) Get(ctx context.Context, path string, values url.Values) (io.Re
 	if t.Source.service != (telemetry.Service{}) {
 		answer, err = o.config.Agents.Get(ctx, t.ask.Caller, t.ask.Cluster, t.Source.service, path, rawQuery, t.Source.Tenant)
 	} else {
-		answer, err = t.byURL(ctx, path, rawQuery)
+		// No tunnel ends it with the caller's right.
+		during, done, problem := o.config.Agents.While(ctx, t.ask.Caller, t.ask.Cluster)
+		if err = problem; err == nil {
+			ctx, allowed = during, done
+			answer, err = t.byURL(ctx, path, rawQuery)
+		}
 	}
 	if err == nil {
 		if err = t.refused(answer); err != nil {
@@ -58,10 +65,7 @@ func (t *Target) Get(ctx context.Context, path string, values url.Values) (io.Re
 	}
 	if err != nil {
 		end()
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = telemetry.Late(t.store(), follows)
-		}
-		return nil, err
+		return nil, telemetry.Ended(ctx, err, t.store(), follows)
 	}
 	return telemetry.Bounded(ctx, answer.Body, t.store(), follows, end), nil
 }

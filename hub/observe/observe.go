@@ -58,6 +58,9 @@ type Agents interface {
 	Services(ctx context.Context, by Caller, c Cluster) ([]telemetry.Service, error)
 	// Namespaces are those in which the caller may read the logs of pods.
 	Namespaces(ctx context.Context, by Caller, c Cluster) (Namespaces, error)
+	// While returns a context that ends soon after the caller may not read the cluster any more,
+	// for what is asked elsewhere. end is to be called.
+	While(ctx context.Context, by Caller, c Cluster) (during context.Context, end func(), err error)
 	// Get makes a request of a store's API, whatever it answers.
 	Get(ctx context.Context, by Caller, c Cluster, s telemetry.Service, path, rawQuery, tenant string) (*Answer, error)
 }

@@ -16,6 +16,19 @@ func Late(store string, follows bool) error {
 	return errcode.New(errcode.Unavailable, "%s did not answer within %s; ask for less or a shorter time, or see whether it is overloaded", store, Within)
 }
 
+// Ended is the reason for which a request ended with an error: that of the context's cause, such
+// as a right that was taken away, before that of the connection.
+func Ended(ctx context.Context, err error, store string, follows bool) error {
+	var why *errcode.Error
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return Late(store, follows)
+	case errors.As(context.Cause(ctx), &why):
+		return why
+	}
+	return err
+}
+
 // Bounded is the body of a store's answer, whose request ends with ctx and end. It fails after
 // MaxAnswer bytes, unless it follows, so that half an answer is not taken for a whole one.
 func Bounded(ctx context.Context, body io.ReadCloser, store string, follows bool, end func()) io.ReadCloser {
@@ -42,8 +55,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
-	if err != nil && errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
-		err = Late(b.store, b.follows)
+	if err != nil && err != io.EOF {
+		err = Ended(b.ctx, err, b.store, b.follows)
 	}
 	return n, err
 }

@@ -101,3 +101,26 @@ var hubMadeNames = Attack{
 		return ""
 	},
 }
+
+var applications = Attack{
+	Class: "A3", Name: "client-of-another", Needs: API,
+	Story: "Somebody with a project declares an application with the client id of another one, or with an address below a domain of others, and wants people's logins to it.",
+	Play: func(p *Play) string {
+		p.project("shop")
+		mallory := p.project("lab")
+		p.admin().must("Projects/Update", `{"name": "<<shop>>", "limits": {"clusterScoped": true, "domains": ["shop.example.com"]}}`)
+		p.admin().must("Applications/Apply", `{"name": "<<wiki>>", "settings": {"project": "<<shop>>", "clientId": "<<client>>", "redirectUris": ["https://wiki.shop.example.com/cb"]}}`)
+		p.later("Applications/Delete", `{"name": "<<wiki>>"}`)
+		mallory.must("Applications/Apply", `{"name": "<<own>>", "settings": {"project": "<<lab>>", "redirectUris": ["http://127.0.0.1/cb"]}}`)
+		p.later("Applications/Delete", `{"name": "<<own>>"}`)
+		for got, settings := range map[string]string{
+			"the client id of another application": `"clientId": "<<client>>"`, "logins at a domain of others": `"redirectUris": ["https://wiki.shop.example.com/cb"]`,
+			"logins at any address": `"redirectUris": ["https://evil.example.com/cb"]`, "logins by a look-alike": `"redirectUris": ["https://shop.example.com@evil.example.com/"]`,
+		} {
+			if mallory.call("Applications/Apply", `{"name": "<<own>>", "settings": {"project": "<<lab>>", %s}}`, p.fill(settings)).ok() {
+				return got
+			}
+		}
+		return ""
+	},
+}

@@ -126,3 +126,30 @@ func unpacked(file string) (string, error) {
 		}
 	}
 }
+
+var storeToken = Attack{
+	Class: "C3", Name: "token-of-a-store", Needs: API,
+	Story: "Somebody who may write a project changes the address of a store of metrics, or its certificates, without its token, and waits for the hub to send the token there.",
+	Play: func(p *Play) string {
+		mallory := p.project("lab")
+		p.newCluster("edge", "lab", "")
+		apply := func(by caller, more string) answer {
+			return by.call("TelemetrySources/Apply", `{"name": "<<store>>", "settings": {"project": "<<lab>>", "cluster": "<<edge>>", "type": "prometheus", "auth": "bearer"%s}}`, more)
+		}
+		p.later("TelemetrySources/Delete", `{"name": "<<store>>"}`)
+		for _, a := range []answer{apply(p.admin(), `, "url": "https://metrics.example.com", "token": "hunter2"`), apply(mallory, `, "url": "https://metrics.example.com"`)} {
+			if !a.ok() {
+				p.fail("declare a store: %d: %s", a.status, a.text)
+			}
+		}
+		for _, to := range []string{"https://evil.example.com", "https://metrics.example.com:8443", "https://metrics.example.com.evil.example.com", "https://metrics.example.com@evil.example.com", "https://metrics.example.com/../.."} {
+			if apply(mallory, `, "url": "`+to+`"`).ok() {
+				return "the token goes to " + to
+			}
+		}
+		if a := mallory.call("TelemetrySources/Get", `{"name": "<<store>>"}`); strings.Contains(a.text, "hunter2") {
+			return "the token, by reading the store"
+		}
+		return ""
+	},
+}

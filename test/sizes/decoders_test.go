@@ -84,18 +84,23 @@ func called(file *ast.File) map[string]bool {
 	at, found := map[string]string{}, map[string]bool{}
 	for _, i := range file.Imports {
 		path := strings.Trim(i.Path.Value, `"`)
-		for end := range decoding {
-			if path == end || strings.HasSuffix(path, "/"+end) {
-				name := strings.TrimPrefix(filepath.Base(end), "go-")
-				if name = strings.TrimSuffix(name, ".v3"); strings.HasPrefix(name, "v") {
-					name = strings.TrimPrefix(filepath.Base(filepath.Dir(end)), "go-")
-				}
-				if i.Name != nil {
-					name = i.Name.Name
-				}
-				at[name] = end
+		end := ""
+		for e := range decoding { // the longest: .../util/yaml ends with yaml too
+			if (path == e || strings.HasSuffix(path, "/"+e)) && len(e) > len(end) {
+				end = e
 			}
 		}
+		if end == "" {
+			continue
+		}
+		name := strings.TrimPrefix(filepath.Base(end), "go-")
+		if name = strings.TrimSuffix(name, ".v3"); strings.HasPrefix(name, "v") {
+			name = strings.TrimPrefix(filepath.Base(filepath.Dir(end)), "go-")
+		}
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		at[name] = end
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok {

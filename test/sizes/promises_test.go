@@ -1,6 +1,7 @@
 package sizes_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,41 +9,51 @@ import (
 	"testing"
 )
 
-// TestPromisesHaveTests holds that each line of test/field/promises.txt has a test, a row of one
-// or a case that exists.
+// TestPromisesHaveTests holds that each line of the files of promises of test/field has a test, a
+// row of one or a case that exists.
 func TestPromisesHaveTests(t *testing.T) {
-	text, err := os.ReadFile(root + "/test/field/promises.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	known, promises := tests(t), 0
-	part := regexp.MustCompile(`"[^"]+"|\S+`)
-	for n, line := range strings.Split(string(text), "\n") {
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
+	known := tests(t)
+	for file, least := range map[string]int{"promises.txt": 50, "safety.txt": 40} {
+		text, err := os.ReadFile(root + "/test/field/" + file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		promises++
-		what, proof, ok := strings.Cut(line, " | ")
-		if !ok || what == "" || proof == "" {
-			t.Fatalf("line %d is not WHAT HOLDS | TESTS: %s", n+1, line)
-		}
-		folder := ""
-		for _, one := range part.FindAllString(proof, -1) {
-			row, quoted := strings.CutPrefix(one, `"`)
-			switch _, err := os.Stat(filepath.Join(root, one)); {
-			case quoted:
-				if row = strings.TrimSuffix(row, `"`); !said(t, folder, row) {
-					t.Errorf("line %d: no test file of %s has %q", n+1, folder, row)
-				}
-			case known[one]:
-				folder = one[:strings.LastIndexByte(one, '.')]
-			case err != nil:
-				t.Errorf("line %d: there is no test and no file %s", n+1, one)
+		promises := 0
+		for n, line := range strings.Split(string(text), "\n") {
+			if line == "" || strings.HasPrefix(line, "#") {
+				continue
 			}
+			promises++
+			proven(t, known, fmt.Sprintf("%s:%d", file, n+1), line)
+		}
+		if promises < least {
+			t.Errorf("%s: %d promises were found", file, promises)
 		}
 	}
-	if promises < 50 {
-		t.Errorf("%d promises were found", promises)
+}
+
+var part = regexp.MustCompile(`"[^"]+"|\S+`)
+
+// proven fails for a line that names no test, or one that does not exist.
+func proven(t *testing.T, known map[string]bool, at, line string) {
+	t.Helper()
+	what, proof, ok := strings.Cut(line, " | ")
+	if !ok || what == "" || proof == "" {
+		t.Fatalf("%s is not WHAT HOLDS | TESTS: %s", at, line)
+	}
+	folder := ""
+	for _, one := range part.FindAllString(proof, -1) {
+		row, quoted := strings.CutPrefix(one, `"`)
+		switch _, err := os.Stat(filepath.Join(root, one)); {
+		case quoted:
+			if row = strings.TrimSuffix(row, `"`); !said(t, folder, row) {
+				t.Errorf("%s: no test file of %s has %q", at, folder, row)
+			}
+		case known[one]:
+			folder = one[:strings.LastIndexByte(one, '.')]
+		case err != nil:
+			t.Errorf("%s: there is no test and no file %s", at, one)
+		}
 	}
 }
 

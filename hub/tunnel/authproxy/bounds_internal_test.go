@@ -270,8 +270,17 @@ func TestStreamsEndWithWhatLetThemBegin(t *testing.T) {
 		}
 		l := a.live(cancel)
 		s.streams.add(l)
+		elsewhere, done, err := NewPages(s.Proxy).WhileObserving(t.Context(), Asking{Caller: s.people["tok_ann"], Handle: "edge"})
+		if err != nil {
+			t.Fatal(err)
+		}
 		test.end(s)
 		s.look(t.Context())
+		// What is no request of a cluster has no credential of its own.
+		if ended := errors.Is(context.Cause(elsewhere), errRevoked); ended != (test.ends && test.until == time.Hour) {
+			t.Errorf("%s: what was open elsewhere ended: %v (%v)", name, ended, context.Cause(elsewhere))
+		}
+		done()
 		if ended := errors.Is(context.Cause(ctx), errRevoked); ended != test.ends {
 			t.Errorf("%s: the stream ended: %v (%v)", name, ended, context.Cause(ctx))
 		}

@@ -125,6 +125,25 @@ func (g *Pages) ask(ctx context.Context, q Asking) (*exchange, error) {
 	return g.opened(ctx, a, q)
 }
 
+// While returns a context that ends as a stream to the cluster would, with what the caller may
+// read there, for one to elsewhere that is about the cluster. end is to be called.
+func (g *Pages) While(ctx context.Context, q Asking) (during context.Context, end func(), err error) {
+	a := &parsedRequest{handle: q.Handle, caller: q.Caller, source: q.Source, info: kubereq.Parse(http.MethodGet, q.URI, ""), head: &agentv1.StreamHead{}}
+	if a.cluster, err = g.proxy.cluster(ctx, q.Handle); err == nil {
+		err = g.proxy.allow(ctx, a)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	during, cancel := context.WithCancelCause(ctx)
+	l := a.live(cancel)
+	g.proxy.streams.add(l)
+	return during, func() {
+		g.proxy.streams.remove(l)
+		cancel(nil)
+	}, nil
+}
+
 // opened is the second half of ask, from the audit record on.
 func (g *Pages) opened(ctx context.Context, a *parsedRequest, q Asking) (*exchange, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

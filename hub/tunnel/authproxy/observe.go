@@ -110,3 +110,9 @@ func (g *Pages) Observe(ctx context.Context, q Asking, s telemetry.Service, path
 	}
 	return o, nil
 }
+
+// WhileObserving is While for a store outside of the cluster.
+func (g *Pages) WhileObserving(ctx context.Context, q Asking) (during context.Context, end func(), err error) {
+	q.URI = observed + "outside"
+	return g.While(ctx, q)
+}
