@@ -44,7 +44,7 @@ var refused = []mutation{
 	{"an element of a list that is replaced", "eks", "class/clusterclass.yaml", "op: add\n        path: /spec/template/spec/addons/0/version", "op: replace\n        path: /spec/template/spec/addons/0/version", "elements in arrays can not be accessed in a replace operation"},
 	{"an element of a list that is not the first", "eks", "class/clusterclass.yaml", "addons/0/version", "addons/1/version", "arrays can only be accessed"},
 	{"a variable that Cluster API has itself", "gke", "class/clusterclass.yaml", "name: diskType\n", "name: builtin\n", "builtin"},
-	{"two variables of one name", "gke", "class/clusterclass.yaml", "- name: diskType\n", "- name: region\n", "Duplicate value"},
+	{"two variables of one name", "gke", "class/clusterclass.yaml", "- name: diskType\n", "- name: region\n", "must be unique"},
 	{"a health check that never ends", "docker", "class/clusterclass.yaml", "nodeStartupTimeoutSeconds: 900", "nodeStartupTimeoutSeconds: 1", "nodeStartupTimeoutSeconds"},
 }
 
