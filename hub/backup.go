@@ -61,6 +61,9 @@ func Restore(ctx context.Context, c Config, target string) (name string, _ event
 	return name, next, nil
 }
 
+// Key returns the hub's key, for a copy elsewhere: a backup cannot be read without it.
+func Key(c Config) ([]byte, error) { return c.storeConfig().Key() }
+
 // forDatabase is withDefaults for commands that need only the database.
 func (c Config) forDatabase() (Config, error) {
 	if c.DatabaseURL != "" && c.DataDir == "" && c.KeyFile != "" {

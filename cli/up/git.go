@@ -210,7 +210,8 @@ func (g git) store(ctx context.Context, files map[string][]byte, a *answers, par
 	return git{g.dir, identity(a)}.feed(ctx, []byte(text), args...)
 }
 
-// identity is whose commits those of axle up are.
+// identity is whose commits those of axle up are. Hooks of the person who runs it, which may
+// want other messages or other files, have no say in them.
 func identity(a *answers) []string {
-	return []string{"GIT_AUTHOR_NAME=axle up", "GIT_AUTHOR_EMAIL=" + a.Email, "GIT_COMMITTER_NAME=axle up", "GIT_COMMITTER_EMAIL=" + a.Email}
+	return []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.hooksPath", "GIT_CONFIG_VALUE_0=" + os.DevNull, "GIT_AUTHOR_NAME=axle up", "GIT_AUTHOR_EMAIL=" + a.Email, "GIT_COMMITTER_NAME=axle up", "GIT_COMMITTER_EMAIL=" + a.Email}
 }

@@ -168,7 +168,7 @@ func newAdmin() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	admin.AddCommand(newReset())
+	admin.AddCommand(newReset(), newKey())
 	return admin
 }
 
@@ -201,6 +201,31 @@ func newReset() *cobra.Command {
 	o.keyFile(cmd.Flags())
 	cmd.Flags().StringVar(&o.config.ExternalURL, "external-url", "", "URL of the hub, for the printed URL")
 	cmd.Flags().BoolVar(&dropFactors, "drop-second-factors", false, "also remove one-time codes and passkeys, if they are lost")
+	return cmd
+}
+
+func newKey() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:     "key --data-dir DIR | --key-file FILE",
+		Short:   "Print the hub's key, for a copy in a safe place",
+		Long:    "Print the hub's key, for a copy in a safe place. A backup cannot be read without it, and whoever has both can read everything: send it to a file that nobody else reads.",
+		Example: "  kubectl exec -n axle axle-0 -- axle-hub admin key > hub.key\n  axle-hub admin key --data-dir /var/lib/axle > hub.key",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.finish(cmd); err != nil {
+				return err
+			}
+			key, err := hub.Key(o.config)
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(key)
+			return err
+		},
+	}
+	o.database(cmd.Flags())
+	o.keyFile(cmd.Flags())
 	return cmd
 }
 

@@ -172,6 +172,11 @@ func TestBackupComesBackUnconfirmed(t *testing.T) {
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "hub.backup")
 	running := serve(t, dir)
 	run(t, "backup", file, "--data-dir", dir)
+	// Images have nothing else that prints a file.
+	key, err := os.ReadFile(filepath.Join(dir, "hub.key"))
+	if out := run(t, "admin", "key", "--data-dir", dir); err != nil || out != string(key) {
+		t.Errorf("the key is printed as %d bytes, and has %d: %v", len(out), len(key), err)
+	}
 	if err := running.signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

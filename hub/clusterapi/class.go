@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/axle-cd/axle/internal/errcode"
@@ -79,7 +80,8 @@ func newObject(file string, d manifest.Object) (object, error) {
 var agentDomains = []string{"axle-cd.github.io", "plural.sh", "argoproj.io", "helm.sh"}
 
 // placesValues requires that patches of a ClusterClass place values of variables: a template
-// of text would put one into the text of another, and a program is none of the folder's.
+// of text would put one into the text of another, and a program is none of the folder's. An
+// element of a list is placed only where Cluster API takes that.
 func placesValues(class object) error {
 	spec, _ := class.Data["spec"].(map[string]any)
 	for _, p := range list(spec["patches"]) {
@@ -93,10 +95,25 @@ func placesValues(class object) error {
 				if from, _ := change["valueFrom"].(map[string]any); from["template"] != nil {
 					return wrong(class.Source, "spec.patches", "%v has valueFrom.template at %v, which would put a value into a text: use valueFrom.variable", p["name"], change["path"])
 				}
+				if op, _ := change["op"].(string); !takesIndex(op, change["path"]) {
+					return wrong(class.Source, "spec.patches", "%v has %s at %v: within a list, Cluster API takes an add at its first element (0) or its end (-) alone; an add replaces a field that is there", p["name"], op, change["path"])
+				}
 			}
 		}
 	}
 	return nil
+}
+
+// takesIndex reports whether the webhook of ClusterClasses takes a path: without numbers, or in
+// an add with the number 0 alone.
+func takesIndex(op string, pointer any) bool {
+	text, _ := pointer.(string)
+	for part := range strings.SplitSeq(text, "/") {
+		if index, err := strconv.Atoi(part); err == nil && (op != "add" || index != 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // list are the objects of a list.

@@ -1,6 +1,7 @@
 package clusterapi_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -46,6 +47,19 @@ func TestWhatClusterAPIRefusesIsRefusedBefore(t *testing.T) {
 		files["schema.json"] = strings.Replace(files["schema.json"], `"note"`, `"`+name+`"`, 1)
 		if _, err := clusterapi.Read(files, allowed); !errcode.Is(err, errcode.Unprocessable) || !strings.Contains(err.Error(), "is no name that Cluster API takes") {
 			t.Errorf("a variable %s: %v", name, err)
+		}
+	}
+	for _, path := range []string{"replace /spec/template/spec/list/0", "replace /spec/template/spec/list/0/size", "remove /spec/template/spec/list/3", "add /spec/template/spec/list/1/size", "add /spec/template/spec/list/0/size", "add /spec/template/spec/list/-"} {
+		op, pointer, _ := strings.Cut(path, " ")
+		files := folder(nil)
+		at := regexp.MustCompile(`op: \w+, path: [^,}]+`)
+		if !at.MatchString(files["class/class.yaml"]) {
+			t.Fatalf("the class has no patch: %s", files["class/class.yaml"])
+		}
+		files["class/class.yaml"] = at.ReplaceAllString(files["class/class.yaml"], "op: "+op+", path: "+pointer)
+		_, err := clusterapi.Read(files, allowed)
+		if taken := path == "add /spec/template/spec/list/0/size" || strings.HasSuffix(path, "-"); taken != (err == nil) || err != nil && !strings.Contains(err.Error(), "within a list, Cluster API takes an add") {
+			t.Errorf("a patch with %s: %v", path, err)
 		}
 	}
 }

@@ -55,6 +55,18 @@ func (s *Store) checkKey(ctx context.Context, path string) error {
 	return nil
 }
 
+// Key returns the text of the key file, for a copy elsewhere. It makes none.
+func (c Config) Key() ([]byte, error) {
+	if c.KeyFile == "" && c.DataDir == "" {
+		return nil, errcode.New(errcode.Invalid, "the hub's key is in a key file (--key-file) or a data folder (--data-dir): name it")
+	}
+	text, err := os.ReadFile(c.keyFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errcode.New(errcode.NotFound, "key file %s does not exist; it is hub.key in the data folder of the first replica, or the file of --key-file", c.keyFile())
+	}
+	return text, err
+}
+
 // keyFile returns the path of the hub's key.
 func (c Config) keyFile() string {
 	if c.KeyFile != "" {

@@ -53,6 +53,7 @@ func TestTemplatesHoldTheContract(t *testing.T) {
 	}
 	mutations(t, s) // without the core, whose webhooks look for the class of each Cluster for seconds
 	s.core(t)
+	t.Run("what the webhooks refuse", func(t *testing.T) { refuses(t, s) })
 	for _, name := range append(shipped(t), "../bed") {
 		t.Run(name, func(t *testing.T) {
 			made := mustRead(t, name)

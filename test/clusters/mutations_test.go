@@ -39,6 +39,28 @@ var mistakes = []mutation{
 	{"a file that nobody reads", "docker", "class/notes.txt", "", "later", "no file of a template"},
 }
 
+// refused are classes that hold the definitions, and that the core's webhooks do not take.
+var refused = []mutation{
+	{"an element of a list that is replaced", "eks", "class/clusterclass.yaml", "op: add\n        path: /spec/template/spec/addons/0/version", "op: replace\n        path: /spec/template/spec/addons/0/version", "elements in arrays can not be accessed in a replace operation"},
+	{"an element of a list that is not the first", "eks", "class/clusterclass.yaml", "addons/0/version", "addons/1/version", "arrays can only be accessed"},
+	{"a variable that Cluster API has itself", "gke", "class/clusterclass.yaml", "name: diskType\n", "name: builtin\n", "builtin"},
+	{"two variables of one name", "gke", "class/clusterclass.yaml", "- name: diskType\n", "- name: region\n", "must be unique"},
+	{"a health check that never ends", "docker", "class/clusterclass.yaml", "nodeStartupTimeoutSeconds: 900", "nodeStartupTimeoutSeconds: 1", "nodeStartupTimeoutSeconds"},
+}
+
+// refuses proves that the core has its say.
+func refuses(t *testing.T, s *server) {
+	for _, m := range refused {
+		made, err := read(mutated(t, m))
+		if err == nil {
+			err = s.accepts(t.Context(), m.name, made.class())
+		}
+		if err == nil || !strings.Contains(err.Error(), m.want) {
+			t.Errorf("%s: %v\nwant: %s", m.name, err, m.want)
+		}
+	}
+}
+
 // mutations proves that the contract notices each of them.
 func mutations(t *testing.T, s *server) {
 	for _, m := range mistakes {

@@ -47,8 +47,8 @@ const (
 	// builds the programs when they changed.
 	commandLimit = 2 * time.Minute
 	startLimit   = 8 * time.Minute
-	// waitLimit bounds a waitfor: many polls of 1 s on a busy machine.
-	waitLimit = 90 * time.Second
+	// waitLimit bounds a waitfor: many polls of 1 s on a busy machine, and a back-off of Cluster API, which doubles.
+	waitLimit = 3 * time.Minute
 )
 
 func TestScripts(t *testing.T) {

@@ -148,6 +148,8 @@ const index = [];
 const looks = (process.env.LOOKS ?? 'dark,light').split(',');
 const widths = (process.env.WIDTHS ?? '1440,390').split(',').map(Number);
 const only = new RegExp(process.env.ONLY ?? '');
+// HEIGHT shows more of long pages.
+const height = Number(process.env.HEIGHT ?? 0);
 
 async function look(page, { path, as = path, what, show, ...rest }, colorScheme, width) {
   const name = what ? `${as}#${what}` : as;
@@ -176,7 +178,7 @@ for (const act of acts) {
   for (const colorScheme of looks) {
     for (const width of widths) {
       const narrow = width === 390;
-      const context = await newContext({ colorScheme, viewport: { width, height: narrow ? 844 : 900 }, hasTouch: narrow });
+      const context = await newContext({ colorScheme, viewport: { width, height: height || (narrow ? 844 : 900) }, hasTouch: narrow });
       context.setDefaultTimeout(15_000);
       const page = await logIn(context);
       for (const shot of shots) if (!(narrow && shot.narrow === false)) await look(page, shot, colorScheme, width);

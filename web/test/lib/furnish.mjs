@@ -62,10 +62,14 @@ const ago = (seconds) => String((Date.now() - seconds * 1000) * 1000);
 export const halfMade = () => ({
   phase: 'Provisioning',
   message: 'the API server does not answer yet',
-  controlPlane: { phase: 'Running', desired: 3, ready: 1, upToDate: 3, versions: ['v1.36.4'] },
+  controlPlane: { desired: 3, ready: 1, upToDate: 3, versions: ['v1.36.4'] },
   pools: [
     { name: 'default', phase: 'Running', desired: 1, ready: 1, upToDate: 1, versions: ['v1.36.4'] },
     { name: 'large', phase: 'ScalingUp', desired: 5, ready: 2, upToDate: 4, versions: ['v1.35.8', 'v1.36.4'] },
+  ],
+  machines: [
+    { name: 'shop-1-large-7x2kq', uid: 'u-1', pool: 'large', phase: 'Provisioning', version: 'v1.36.4', message: 'the bootstrap data is not ready', createdAt: ago(60) },
+    { name: 'shop-1-default-b9w4d', uid: 'u-2', pool: 'default', phase: 'Running', node: 'shop-1-default-b9w4d', version: 'v1.36.4', createdAt: ago(130) },
   ],
   conditions: [
     { type: 'Available', status: 'False', reason: 'NotAvailable', message: 'Control plane: 1 of 3 machines is ready', since: ago(190) },

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import styles from './clusters.module.css'
 import { ReplaceMachineDialog } from './ReplaceMachineDialog'
 import { wordOfPhase } from './made'
 import type { Cluster, ClusterOrigin, MadeMachine, MadeState } from '#/api/gen/hub/v1/hub_pb'
@@ -6,15 +7,15 @@ import { useMay } from '#/api/may'
 import { Button } from '#/ds/Button'
 import { type Col, Listing } from '#/ds/Listing'
 import { Panel } from '#/ds/Panel'
-import { count } from '#/ds/Text'
+import { Muted, count } from '#/ds/Text'
 import { Age } from '#/status/Age'
 import { Status } from '#/status/Status'
 
 const cols: Col<MadeMachine>[] = [
-  { id: 'name', header: 'Machine', cell: (m) => m.name },
+  { id: 'name', header: 'Machine', cell: (m) => <span className={styles.oneLine}>{m.name}</span> },
   { id: 'pool', header: 'Pool', cell: (m) => m.pool || 'Control plane' },
   { id: 'phase', header: 'Phase', cell: (m) => <Status word={wordOfPhase(m.phase)} label={m.phase} title="the phase, in the words of Cluster API" /> },
-  { id: 'node', header: 'Node', cell: (m) => m.node },
+  { id: 'node', header: 'Node', cell: (m) => (m.node === m.name ? <Muted>the same</Muted> : m.node) },
   { id: 'age', header: 'Age', cell: (m) => <Age at={m.createdAt} never="unknown" /> },
   { id: 'message', header: 'Message', grow: true, cell: (m) => m.message },
 ]

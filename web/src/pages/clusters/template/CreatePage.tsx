@@ -62,7 +62,7 @@ function NoTemplates() {
   return (
     <Empty title="No template that clusters can be made from">
       <p>An administrator registers a folder of a Git repository as a cluster template, for management clusters and projects:</p>
-      <Command command="axle clusters templates apply NAME --repository REPOSITORY --ref REF --folder FOLDER --kinds KINDS --management-clusters CLUSTER" />
+      <Command command={'axle clusters templates apply NAME \\\n  --repository REPOSITORY --ref REF --folder FOLDER \\\n  --kinds KINDS --management-clusters CLUSTER'} />
     </Empty>
   )
 }
