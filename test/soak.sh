@@ -41,7 +41,7 @@ target race-all
 step seedrace ./test/seedrace.sh
 step node-parts ./test/deps.sh node
 tests node -timeout=60m ./test/node/story
-tests world -timeout=60m '-run=TestCDN|TestKillAtEveryCall|TestConnectionKilledAtEachCall|TestAManagementClusterIsRestoredFromASnapshot|TestPeopleInAClusterOfProcesses' ./test/world
+tests world -timeout=60m '-run=TestCDN|TestKillAtEveryCall|TestConnectionKilledAtEachCall|TestAManagementClusterIsRestoredFromASnapshot|TestPeopleInAClusterOfProcesses|TestAProcessIsKilledInASignIn' ./test/world
 tests install -timeout=60m '-run=KilledAtEachStep|TestUpLocalMakesClusters|FromThePreviousRelease|TestPreviousStoreOnThisSchema|TestKilledInstallGoesOn|TestStockHelmGivesTheSameObjects|TestReplicasServeWhilePodsGoAndVersionsChange' ./test/install
 tests console -timeout=30m -run=TestBrowser/huge ./test/console
 target screenshots

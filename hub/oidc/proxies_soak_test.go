@@ -73,22 +73,25 @@ ProxyPass / %s/
 		}
 		return c
 	}},
-	// test/oidc/oauth2-proxy.sh builds it, and its last line is where; AXLE_OAUTH2_PROXY is one that is there.
 	"oauth2-proxy": {"/oauth2/callback", "", func(t *testing.T, b *bed, at, upstream string) *exec.Cmd {
-		program := os.Getenv("AXLE_OAUTH2_PROXY")
-		if program == "" {
-			out, err := exec.CommandContext(t.Context(), "../../test/oidc/oauth2-proxy.sh").Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-			program = filepath.Join(lines[len(lines)-1], "oauth2-proxy")
-		}
 		// As deploy/charts/signin-proxy has it, with a renewal at each request.
-		return exec.Command(program, "--http-address="+at, "--provider=oidc", "--skip-provider-button=true", "--code-challenge-method=S256", "--scope=openid email profile groups offline_access",
+		return exec.Command(program(t, "oauth2-proxy"), "--http-address="+at, "--provider=oidc", "--skip-provider-button=true", "--code-challenge-method=S256", "--scope=openid email profile groups offline_access",
 			"--oidc-groups-claim=groups", "--email-domain=*", "--reverse-proxy=true", "--redirect-url=http://"+at+"/oauth2/callback", "--upstream="+upstream, "--cookie-refresh=1s", "--cookie-secure=false",
 			"--cookie-samesite=lax", "--pass-user-headers=true", "--allowed-group=orders", "--client-id="+app, "--client-secret="+secret, "--oidc-issuer-url="+b.url+"/oidc", "--cookie-secret=0123456789abcdef0123456789abcdef")
 	}},
+}
+
+// program is one that test/oidc/party.sh builds.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "../../test/oidc/party.sh", name)
+	c.Stderr = t.Output()
+	out, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return filepath.Join(lines[len(lines)-1], name)
 }
 
 // Proxies that others wrote let in who is let in, pass on who that is, and end with the membership.

@@ -21,9 +21,14 @@ type fleet struct {
 
 func newFleet(t *testing.T, replicas, repos int, flags ...string) *fleet {
 	t.Helper()
+	return newFleetWith(t, world.Config{Replicas: replicas, Hub: append([]string{"--repo-poll-interval", "2s"}, flags...), Only: []string{"axle"}}, repos)
+}
+
+func newFleetWith(t *testing.T, c world.Config, repos int) *fleet {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
-	w, err := world.Start(ctx, world.Config{Replicas: replicas, Hub: append([]string{"--repo-poll-interval", "2s"}, flags...), Only: []string{"axle"}})
+	w, err := world.Start(ctx, c)
 	if err != nil {
 		t.Fatal(err)
 	}
