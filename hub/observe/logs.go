@@ -54,11 +54,11 @@ func (t *Target) Logs(ctx context.Context, q logquery.Query, follow bool, send f
 	if err := q.Followed(t.Source.Type); err != nil {
 		return err
 	}
-	recent := &recent{}
+	began, recent := t.observer.config.Clock.Now(), &recent{}
 	if err := t.sendFound(ctx, q, path, values, send, recent); err != nil {
 		return err
 	}
-	return t.follow(ctx, q, recent, send)
+	return t.follow(ctx, q, recent, began, send)
 }
 
 // sendFound sends what the store has.

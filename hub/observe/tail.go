@@ -91,12 +91,12 @@ func (r *reading) fresh(l podlogs.Line, keep bool) bool {
 	return true
 }
 
-// follow sends the lines of a query that come after those of recent.
-func (t *Target) follow(ctx context.Context, q logquery.Query, sent *recent, send func(podlogs.Batch) error) error {
+// follow sends the lines of a query that come after those of recent, which a search found that
+// began at a time.
+func (t *Target) follow(ctx context.Context, q logquery.Query, sent *recent, began time.Time, send func(podlogs.Batch) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	now := t.observer.config.Clock.Now
-	began := now()
 	outlet := podlogs.NewOutlet()
 	if t.Source.Type == telemetry.Loki {
 		place, err := t.observer.tails.Take(t.ask.Caller.Principal.Sharing())

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/observe"
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/logquery"
@@ -80,27 +81,41 @@ func following(t *testing.T, settings observe.Settings, sees observe.Namespaces)
 func TestNoLineIsLostBetweenSearchAndTail(t *testing.T) {
 	store := stores.NewVictoriaLogs(t)
 	n := 0
-	insert := func(ctx context.Context, lines int) error {
+	insert := func(ctx context.Context, lines int, ago time.Duration) error {
 		var text strings.Builder
 		for range lines {
-			fmt.Fprintf(&text, `{"_time":%q,"_msg":"line %d","kubernetes.pod_namespace":"mine","kubernetes.pod_name":"web-%d"}`+"\n", time.Now().UTC().Format(time.RFC3339Nano), n, n%3)
+			fmt.Fprintf(&text, `{"_time":%q,"_msg":"line %d","kubernetes.pod_namespace":"mine","kubernetes.pod_name":"web-%d"}`+"\n", time.Now().Add(-ago).UTC().Format(time.RFC3339Nano), n, n%3)
 			n++
 		}
 		return store.Insert(ctx, text.String(), "kubernetes.pod_namespace", "kubernetes.pod_name")
 	}
-	if err := insert(t.Context(), 20); err != nil {
+	if err := insert(t.Context(), 20, 15*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	target := following(t, observe.Settings{Type: telemetry.VictoriaLogs, URL: store.URL()}, observe.Namespaces{Names: []string{"mine"}})
+	now := clock.NewManual(time.Now())
+	o, err := observe.New(observe.Config{
+		Store: &declared{settings: observe.Settings{Type: telemetry.VictoriaLogs, URL: store.URL()}}, Agents: &seen{up: true, namespaces: observe.Namespaces{Names: []string{"mine"}}},
+		Sealer: sealing{}, Clock: now, ProjectOf: noProject, Transport: noTransport,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	target, err := o.ResolveLogs(t.Context(), asking(""))
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	got, first, ended := &written{}, make(chan struct{}), make(chan error, 1)
 	go func() {
 		answered := false
 		ended <- target.Logs(ctx, logquery.Query{Start: time.Now().Add(-time.Minute)}, true, func(b podlogs.Batch) error {
 			if !answered {
-				// The search has been answered, and the tail has not begun.
+				// The search has been answered, and the tail has not begun: whoever reads was
+				// slow, and these lines are of that time.
 				answered = true
-				if err := insert(ctx, 20); err != nil {
+				now.Advance(20 * time.Second)
+				if err := insert(ctx, 20, 8*time.Second); err != nil {
 					return err
 				}
 				close(first)
@@ -110,7 +125,7 @@ func TestNoLineIsLostBetweenSearchAndTail(t *testing.T) {
 	}()
 	<-first
 	for range 10 {
-		if err := insert(t.Context(), 5); err != nil {
+		if err := insert(t.Context(), 5, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
