@@ -58,7 +58,7 @@ func (s Store) Decode(from io.Reader) (Result, error) {
 	if s.Type == telemetry.Loki {
 		err = s.streams(from, each)
 	} else {
-		err = s.Lines(from, each)
+		err = s.lines(from, each, func() { r.Left++ })
 	}
 	slices.SortStableFunc(r.Lines, func(a, b podlogs.Line) int { return a.Time.Compare(b.Time) })
 	return r, err
@@ -72,11 +72,19 @@ func (s Store) broken(err error) error {
 }
 
 // Lines reads an answer of VictoriaLogs, one object a line, as it comes. It does not leave
-// out lines of other namespaces: Decode and Sees do.
+// out lines of other namespaces: Decode and Sees do. A line that is longer than a store takes
+// one by default is left out, as nobody knows whose it is before all of it was read.
 func (s Store) Lines(from io.Reader, each func(Found) error) error {
+	return s.lines(from, each, func() {})
+}
+
+func (s Store) lines(from io.Reader, each func(Found) error, long func()) error {
 	reader := bufio.NewReaderSize(from, 64<<10)
 	for {
-		text, err := readLine(reader)
+		text, over, err := readLine(reader)
+		if over {
+			long()
+		}
 		if len(text) > 0 {
 			l, err := s.line(text)
 			if err != nil {
@@ -95,17 +103,20 @@ func (s Store) Lines(from io.Reader, each func(Found) error) error {
 	}
 }
 
-func readLine(from *bufio.Reader) (line []byte, err error) {
+// readLine reads to the end of a line; one that is over maxElement is empty.
+func readLine(from *bufio.Reader) (line []byte, over bool, err error) {
 	for {
 		part, more, err := from.ReadLine()
 		if err != nil {
-			return line, err
+			return line, over, err
 		}
-		if len(line)+len(part) > maxElement {
-			return nil, errcode.New(errcode.Unprocessable, "a line of the answer is larger than %d MiB", maxElement>>20)
+		if over = over || len(line)+len(part) > maxElement; over {
+			line = nil
+		} else {
+			line = append(line, part...)
 		}
-		if line = append(line, part...); !more {
-			return line, nil
+		if !more {
+			return line, over, nil
 		}
 	}
 }
