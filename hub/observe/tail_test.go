@@ -130,6 +130,11 @@ func TestNoLineIsLostBetweenSearchAndTail(t *testing.T) {
 		}
 	}
 	eventually.For(t, 30*time.Second, "all lines", func() error { return got.once(90) })
+	// VictoriaLogs finds lines some seconds after they were written, and not in their order.
+	if err := insert(t.Context(), 3, 3*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	eventually.For(t, 30*time.Second, "late lines", func() error { return got.once(93) })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)

@@ -71,13 +71,8 @@ func (s Store) broken(err error) error {
 	return errcode.New(errcode.Unavailable, "the answer of %s cannot be read: %w", s.Type.Title(), err)
 }
 
-// Lines reads an answer of VictoriaLogs, one object a line, as it comes. It does not leave
-// out lines of other namespaces: Decode and Sees do. A line that is longer than a store takes
-// one by default is left out, as nobody knows whose it is before all of it was read.
-func (s Store) Lines(from io.Reader, each func(Found) error) error {
-	return s.lines(from, each, func() {})
-}
-
+// lines reads an answer of VictoriaLogs, one object a line. A line that is longer than maxElement
+// is left out, as nobody knows whose it is before all of it was read.
 func (s Store) lines(from io.Reader, each func(Found) error, long func()) error {
 	reader := bufio.NewReaderSize(from, 64<<10)
 	for {
