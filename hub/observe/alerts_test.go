@@ -224,5 +224,9 @@ func TestAlertsOfOtherClusters(t *testing.T) {
 		if slices.Sort(got); strings.Join(got, " ") != want {
 			t.Errorf("%+v sees %q, want %q", sees, got, want)
 		}
+		// Their number is that of the store: it is for who sees all of the cluster.
+		if said := strings.Contains(strings.Join(found.Notices, " "), "2 alerts of store have no label cluster"); said != sees.All {
+			t.Errorf("%+v is told %q", sees, found.Notices)
+		}
 	}
 }

@@ -367,6 +367,10 @@ func TestNobodySeesMetricsOfOtherClusters(t *testing.T) {
 				if _, err := target.Query(t.Context(), observe.MetricQuery{Query: `up`, Raw: true}); !errcode.Is(err, errcode.Forbidden) {
 					t.Errorf("a raw query: %v", err)
 				}
+				// What has no selector is limited to nothing.
+				if r, err := target.Query(t.Context(), observe.MetricQuery{Query: `1 + 1`}); err != nil || len(r.Series) != 1 || r.Series[0].Values[0] != 2 {
+					t.Errorf("1 + 1: %+v, %v", r, err)
+				}
 				for _, match := range [][]string{{`requests_total`}, {`{cluster="theirs"}`}, {`{cluster!="edge.1",pod!=""}`}, {`{__name__=~".+"}`}, {`{cluster="edge.1"}`, `theirs_alone`}} {
 					found, _, _, err := target.Series(t.Context(), observe.SeriesQuery{Match: match})
 					if err != nil || len(leaks(&observe.Result{Series: found})) > 0 {

@@ -97,6 +97,9 @@ func (t *Target) sendFound(ctx context.Context, q logquery.Query, path string, v
 		}
 		note("capped", "%s %d lines are here; ask for a shorter range, or filter, for the others", end, len(result.Lines))
 	}
+	if result.Long > 0 {
+		note("left_out", "%d lines of more than 4 MiB are left out", result.Long)
+	}
 	if result.Hidden > 0 {
 		note("left_out", "%d lines of other namespaces are left out: the label of namespaces, or of clusters, may be another than %s", result.Hidden, strings.Trim(store.Label+", "+store.Cluster, ", "))
 	}

@@ -3,10 +3,12 @@ package observe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"strconv"
 	"time"
 
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logquery"
 	"github.com/axle-cd/axle/internal/podlogs"
@@ -19,6 +21,8 @@ const (
 	again = 5 * time.Second
 	// pollEvery is how often a store is asked, pollPages how many pages each time.
 	pollEvery, pollPages = time.Second, 5
+	// leastPage is how small a page becomes.
+	leastPage = 500
 	// pollBack is how far back it is asked when nothing has come for long.
 	pollBack = 5 * time.Minute
 )
@@ -117,9 +121,13 @@ func (t *Target) poll(ctx context.Context, q logquery.Query, sent *recent, began
 			return err
 		}
 		t.Namespaces = namespaces
-		// The times are the store's: only when nothing comes is the hub's clock asked.
-		from := began.Add(-pollBack)
-		for _, bound := range []time.Time{sent.newest.Add(-again), least} {
+		// The times are the store's: the hub's clock is asked when nothing comes, and for lines
+		// of the future, which would hide all others.
+		from, newest := began.Add(-pollBack), sent.newest
+		if newest.After(began) {
+			newest = began
+		}
+		for _, bound := range []time.Time{newest.Add(-again), least} {
 			if bound.After(from) {
 				from = bound
 			}
@@ -129,21 +137,25 @@ func (t *Target) poll(ctx context.Context, q logquery.Query, sent *recent, began
 		more := true
 		for page := 0; page < pollPages && more; page++ {
 			q.Start = from
-			var last time.Time
-			if last, more, err = t.page(ctx, q, func(l podlogs.Line) {
+			var lines []podlogs.Line
+			if lines, more, err = t.page(ctx, &q); err != nil {
+				return err
+			}
+			for _, l := range lines {
 				if reading.fresh(l) {
 					line(l)
 				}
-			}); err != nil {
-				return err
+			}
+			if !more {
+				break
 			}
 			// The next page begins with the lines of the last time of this one, which are known.
+			last := lines[len(lines)-1].Time
 			if last.Equal(from) {
+				outlet.Notice("gap", fmt.Sprintf("more than %d lines have the time %s, and the others are left out", len(lines), last.Format(time.RFC3339Nano)))
 				last = last.Add(1)
 			}
-			if more {
-				from, reading = last, sent.read()
-			}
+			from, reading = last, sent.read()
 		}
 		began = t.observer.config.Clock.Now()
 		if more {
@@ -156,25 +168,31 @@ func (t *Target) poll(ctx context.Context, q logquery.Query, sent *recent, began
 	}
 }
 
-// page reads one page of lines, and reports the time of its last one and whether there are more.
-func (t *Target) page(ctx context.Context, q logquery.Query, each func(podlogs.Line)) (last time.Time, more bool, err error) {
+// page reads one page of lines, and reports whether there are more. A store that allows less
+// than a page, and lines that are too long for one, make pages smaller.
+func (t *Target) page(ctx context.Context, q *logquery.Query) (lines []podlogs.Line, more bool, err error) {
 	store := t.logs()
-	path, values, err := q.Call(store)
-	if err != nil {
-		return last, false, err
+	for {
+		path, values, err := q.Call(store)
+		if err != nil {
+			return nil, false, err
+		}
+		body, err := t.Get(ctx, path, values)
+		if errcode.Is(err, errcode.Invalid) && q.Limit > leastPage {
+			q.Limit /= 2
+			continue
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		result, err := store.Decode(body)
+		if err = errors.Join(err, body.Close()); err != nil {
+			return nil, false, err
+		}
+		if result.Left > 0 && q.Limit > leastPage {
+			q.Limit /= 2
+			continue
+		}
+		return result.Lines, len(result.Lines) > 0 && len(result.Lines)+int(result.Hidden+result.Left) >= q.Limit, nil
 	}
-	body, err := t.Get(ctx, path, values)
-	if err != nil {
-		return last, false, err
-	}
-	defer body.Close()
-	result, err := store.Decode(body)
-	if err != nil {
-		return last, false, err
-	}
-	for _, l := range result.Lines {
-		each(l)
-		last = l.Time
-	}
-	return last, len(result.Lines)+int(result.Hidden+result.Left) >= q.Limit && len(result.Lines) > 0, nil
 }

@@ -1,6 +1,7 @@
 package observe_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -149,6 +150,7 @@ type loki struct {
 	values  [][2]string // nanoseconds and text, in their order
 	queries []string
 	answer  func()
+	most    int
 }
 
 func (l *loki) write(lines ...string) {
@@ -173,7 +175,7 @@ func (l *loki) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	answer := l.answer
 	l.mu.Unlock()
-	if limit > logquery.Page {
+	if limit > cmp.Or(l.most, logquery.Page) {
 		http.Error(w, "max entries limit per query exceeded", http.StatusBadRequest)
 		return
 	}
@@ -192,7 +194,7 @@ func (l *loki) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestLokiIsFollowed(t *testing.T) {
-	l := &loki{}
+	l := &loki{most: 2000} // less than most have
 	server := httptest.NewServer(l)
 	defer server.Close()
 	n := 0
@@ -229,6 +231,30 @@ func TestLokiIsFollowed(t *testing.T) {
 		}
 	}
 	eventually.For(t, 10*time.Second, "places", func() error { return observe.Idle(target) })
+}
+
+// Many collectors know no more than milliseconds, and some lines are of tomorrow.
+func TestLinesOfOneTimeAndOfTheFutureAreFollowed(t *testing.T) {
+	l := &loki{most: 1000}
+	server := httptest.NewServer(l)
+	defer server.Close()
+	l.values = [][2]string{{strconv.FormatInt(time.Now().Add(24*time.Hour).UnixNano(), 10), "line 0"}}
+	target := following(t, observe.Settings{Type: telemetry.Loki, URL: server.URL}, observe.Namespaces{All: true})
+	ctx, cancel := context.WithCancel(t.Context())
+	got, ended := &written{}, make(chan error, 1)
+	go func() { ended <- target.Logs(ctx, logquery.Query{}, true, got.take) }()
+	eventually.For(t, 30*time.Second, "the line of tomorrow", func() error { return got.once(1) })
+	const n = 3000
+	start := time.Now().Truncate(time.Millisecond)
+	l.mu.Lock()
+	for i := 1; i < n; i++ {
+		at := start.Add(time.Duration(i/300) * time.Millisecond) // fewer of one time than a page
+		l.values = slices.Insert(l.values, i-1, [2]string{strconv.FormatInt(at.UnixNano(), 10), "line " + strconv.Itoa(i)})
+	}
+	l.mu.Unlock()
+	eventually.For(t, 30*time.Second, "all lines", func() error { return got.once(n) })
+	cancel()
+	<-ended
 }
 
 // A line that is written twice in a nanosecond comes twice, and more lines than are read are

@@ -26,8 +26,8 @@ const (
 type Result struct {
 	Lines []podlogs.Line
 	// Hidden are lines of namespaces, or clusters, that the person does not see: the store
-	// did not do what it was asked. Left did not fit.
-	Hidden, Left int64
+	// did not do what it was asked. Left did not fit, and Long are lines of more than 4 MiB.
+	Hidden, Left, Long int64
 }
 
 // Found is a line of a store.
@@ -58,7 +58,7 @@ func (s Store) Decode(from io.Reader) (Result, error) {
 	if s.Type == telemetry.Loki {
 		err = s.streams(from, each)
 	} else {
-		err = s.lines(from, each, func() { r.Left++ })
+		err = s.lines(from, each, func() { r.Long++ })
 	}
 	slices.SortStableFunc(r.Lines, func(a, b podlogs.Line) int { return a.Time.Compare(b.Time) })
 	return r, err

@@ -72,8 +72,8 @@ func TestALineOf10MBHidesNoOthers(t *testing.T) {
 	of := logquery.Store{Type: telemetry.VictoriaLogs, Label: "namespace", Everything: true}
 	line := func(text string) string { return `{"_time":"2026-11-29T20:00:00Z","_msg":"` + text + `"}` + "\n" }
 	r, err := of.Decode(strings.NewReader(line("before") + line(huge) + line(`\u001b[31mafter\u0007`)))
-	if err != nil || len(r.Lines) != 2 || r.Lines[1].Text != "after" || r.Left != 1 {
-		t.Errorf("%v, %d lines, %d left", err, len(r.Lines), r.Left)
+	if err != nil || len(r.Lines) != 2 || r.Lines[1].Text != "after" || r.Long != 1 {
+		t.Errorf("%v, %d lines, %d too long", err, len(r.Lines), r.Long)
 	}
 	of.Type = telemetry.Loki
 	r, err = of.Decode(strings.NewReader(`{"data":{"resultType":"streams","result":[{"stream":{},"values":[["1","` + huge + `"],["2","after\ud800"]]}]}}`))
