@@ -197,7 +197,11 @@ func readTime(text string, zone *time.Location) (time.Time, error) {
 			return t, fmt.Errorf("%s was left out in %s, where the clocks went forward; give the time with its offset, as %s", text, zone, t.Format(time.RFC3339))
 		}
 		for _, d := range []time.Duration{-time.Hour, time.Hour, -30 * time.Minute, 30 * time.Minute} {
-			if other := t.Add(d); other.Format(layout) == text {
+			// The layout may leave out the time of the day.
+			if other := t.Add(d); other.Format(time.DateTime) == t.Format(time.DateTime) {
+				if other.Before(t) {
+					t, other = other, t
+				}
 				return t, fmt.Errorf("%s was twice in %s, where the clocks went back; give the time with its offset: %s or %s", text, zone, t.Format(time.RFC3339), other.Format(time.RFC3339))
 			}
 		}

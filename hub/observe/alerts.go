@@ -78,7 +78,9 @@ type Alerts struct {
 	// Pending is the number of those that will fire if their condition lasts, and Cut of those
 	// that are not in it.
 	Pending, Cut int
-	Notices      []string
+	// unnamed is the number of those that do not name their cluster, by store and label.
+	unnamed map[[2]string]int
+	Notices []string
 }
 
 // Alerts returns the alerts of a cluster that fire, of all its Alertmanagers and Prometheus, each
@@ -129,6 +131,9 @@ func (o *Observer) Alerts(ctx context.Context, by Caller, c Cluster) (*Alerts, e
 	}
 	if len(namespaces.Names) == 0 && !namespaces.All {
 		out.Notices = append(out.Notices, "you may read the logs of no namespace of cluster "+c.Name+", and so see no alerts of it; ask its owner for get on pods/log")
+	}
+	for of, n := range out.unnamed {
+		out.Notices = append(out.Notices, fmt.Sprintf("%d alerts of %s have no label %s and are not shown: add it to their rules, or to the external labels of the Prometheus that sends them", n, of[0], of[1]))
 	}
 	if out.Cut > 0 {
 		out.Notices = append(out.Notices, fmt.Sprintf("%d alerts are not shown: at most %d are", out.Cut, maxAlerts))
@@ -198,7 +203,7 @@ func (t *Target) decodePrometheusAlerts(from io.Reader, to *Alerts) error {
 					return err
 				}
 				switch {
-				case !t.shows(sent):
+				case !t.shows(sent, to):
 				case sent.State == "pending":
 					to.Pending++
 				case sent.State == "firing":
@@ -219,7 +224,7 @@ func (t *Target) decodeAlertmanagerAlerts(from io.Reader, to *Alerts) error {
 		if err := d.small(&sent, maxAlert); err != nil {
 			return err
 		}
-		if !t.shows(sent) {
+		if !t.shows(sent, to) {
 			return nil
 		}
 		state := AlertFiring
@@ -235,8 +240,14 @@ func (t *Target) decodeAlertmanagerAlerts(from io.Reader, to *Alerts) error {
 }
 
 // shows says whether the caller sees an alert.
-func (t *Target) shows(sent sentAlert) bool {
+func (t *Target) shows(sent sentAlert, to *Alerts) bool {
 	l := t.limits()
+	if l.cluster != "" && sent.Labels[l.cluster] == "" && l.All {
+		if to.unnamed == nil {
+			to.unnamed = map[[2]string]int{}
+		}
+		to.unnamed[[2]string{t.Source.Name, l.cluster}]++
+	}
 	return l.Sees(sent.Labels[l.label]) && (l.cluster == "" || sent.Labels[l.cluster] == l.value)
 }
 

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -188,6 +191,42 @@ func TestAlertsOfPairsAreOne(t *testing.T) {
 	for _, a := range found.Alerts {
 		if a.NeedsPerson() == (a.Name == "Watchdog") {
 			t.Errorf("%s needs a person: %t", a.Name, a.NeedsPerson())
+		}
+	}
+}
+
+// Of a store of several clusters the alerts of one are shown, also to who sees all of it, and
+// none of those that do not name theirs.
+func TestAlertsOfOtherClusters(t *testing.T) {
+	alert := func(name, labels string) string {
+		return `{"labels": {"alertname": "` + name + `"` + labels + `}, "annotations": {}, "startsAt": "2026-11-29T20:00:00Z", "status": {"state": "active", "silencedBy": [], "inhibitedBy": []}}`
+	}
+	body := "[" + strings.Join([]string{
+		alert("Ours", `, "cluster": "edge.1", "namespace": "shop"`), alert("OursOfNone", `, "cluster": "edge.1"`), alert("Theirs", `, "cluster": "edgex1", "namespace": "shop"`),
+		alert("Longer", `, "cluster": "edge.10", "namespace": "shop"`), alert("Upper", `, "cluster": "EDGE.1", "namespace": "shop"`), alert("Nobodys", `, "namespace": "shop"`), alert("Empty", `, "cluster": "", "namespace": "shop"`),
+	}, ",") + "]"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(body))
+	}))
+	defer server.Close()
+	for want, sees := range map[string]observe.Namespaces{"Ours OursOfNone": {All: true}, "Ours": {Names: []string{"shop"}}, "": {Names: []string{"post"}}} {
+		o := observer(t, &seen{up: true, namespaces: sees}, &declared{settings: observe.Settings{Type: telemetry.Alertmanager, URL: server.URL, ClusterLabel: "cluster", ClusterValue: "edge.1"}})
+		ask := asking("")
+		found, err := o.Alerts(t.Context(), ask.Caller, ask.Cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, a := range found.Alerts {
+			got = append(got, a.Name)
+		}
+		if slices.Sort(got); strings.Join(got, " ") != want {
+			t.Errorf("%+v sees %q, want %q", sees, got, want)
+		}
+		// Their number is that of the store: it is for who sees all of the cluster.
+		if said := strings.Contains(strings.Join(found.Notices, " "), "2 alerts of store have no label cluster"); said != sees.All {
+			t.Errorf("%+v is told %q", sees, found.Notices)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,14 +47,15 @@ type seen struct {
 	up         bool
 	services   []telemetry.Service
 	looks      int
-	// revoke ends what is open elsewhere.
-	revoke context.CancelCauseFunc
+	// revoked is why the caller may not read the cluster any more.
+	revoked atomic.Pointer[errcode.Error]
 }
 
 func (s *seen) While(ctx context.Context, _ observe.Caller, _ observe.Cluster) (context.Context, func(), error) {
-	during, cancel := context.WithCancelCause(ctx)
-	s.revoke = cancel
-	return during, func() { cancel(nil) }, nil
+	if why := s.revoked.Load(); why != nil {
+		return nil, nil, why
+	}
+	return ctx, func() {}, nil
 }
 
 func (s *seen) Up(string) bool { return s.up }
@@ -374,6 +376,10 @@ func TestNobodySeesMetricsOfOtherClusters(t *testing.T) {
 				}
 				if _, err := target.Query(t.Context(), observe.MetricQuery{Query: `up`, Raw: true}); !errcode.Is(err, errcode.Forbidden) {
 					t.Errorf("a raw query: %v", err)
+				}
+				// What has no selector is limited to nothing.
+				if r, err := target.Query(t.Context(), observe.MetricQuery{Query: `1 + 1`}); err != nil || len(r.Series) != 1 || r.Series[0].Values[0] != 2 {
+					t.Errorf("1 + 1: %+v, %v", r, err)
 				}
 				for _, match := range [][]string{{`requests_total`}, {`{cluster="theirs"}`}, {`{cluster!="edge.1",pod!=""}`}, {`{__name__=~".+"}`}, {`{cluster="edge.1"}`, `theirs_alone`}} {
 					found, _, _, err := target.Series(t.Context(), observe.SeriesQuery{Match: match})

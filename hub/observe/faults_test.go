@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -104,17 +105,14 @@ func (c *changing) Namespaces(context.Context, observe.Caller, observe.Cluster) 
 
 // A tail loses what its caller may not read any more.
 func TestATailHasTheRightsOfNow(t *testing.T) {
-	lines := make(chan string)
+	var mu sync.Mutex
+	var lines []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/stream+json")
-		if !strings.HasSuffix(r.URL.Path, "/tail") {
-			return
-		}
-		w.(http.Flusher).Flush()
-		for line := range lines {
-			fmt.Fprintln(w, line)
-			w.(http.Flusher).Flush()
-		}
+		mu.Lock()
+		defer mu.Unlock()
+		// It ignores what it is asked.
+		fmt.Fprint(w, strings.Join(lines, "\n"))
 	}))
 	defer server.Close()
 	agents := &changing{seen: &seen{up: true}}
@@ -132,9 +130,11 @@ func TestATailHasTheRightsOfNow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	seen, ended := make(chan string, 10), make(chan error, 1)
 	go func() {
-		ended <- target.Logs(t.Context(), logquery.Query{Name: "the query"}, true, func(b podlogs.Batch) error {
+		ended <- target.Logs(ctx, logquery.Query{Name: "the query"}, true, func(b podlogs.Batch) error {
 			for _, l := range b.Lines {
 				seen <- l.Namespace + " " + l.Text
 			}
@@ -142,7 +142,9 @@ func TestATailHasTheRightsOfNow(t *testing.T) {
 		})
 	}()
 	line := func(namespace, text string) {
-		lines <- fmt.Sprintf(`{"_time":%q,"_msg":%q,"kubernetes.pod_namespace":%q}`, now.Now().UTC().Format(time.RFC3339Nano), text, namespace)
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, fmt.Sprintf(`{"_time":%q,"_msg":%q,"kubernetes.pod_namespace":%q}`, now.Now().UTC().Format(time.RFC3339Nano), text, namespace))
 	}
 	line("ours", "before")
 	if got := <-seen; got != "ours before" {
@@ -150,17 +152,21 @@ func TestATailHasTheRightsOfNow(t *testing.T) {
 	}
 	agents.has.Store(&observe.Namespaces{Names: []string{"mine"}})
 	now.Advance(31 * time.Second)
+	// The answer that has this line was asked for with the rights of then, or of now.
+	line("mine", "between")
+	if got := <-seen; got != "mine between" {
+		t.Fatalf("%q", got)
+	}
 	line("ours", "after")
 	line("mine", "after")
 	if got := <-seen; got != "mine after" {
 		t.Errorf("%q after the right was taken away", got)
 	}
 	// Nobody writes a line any more, and the right to the cluster ends: so does the tail.
-	agents.revoke(errcode.New(errcode.Unauthorized, "the token was revoked"))
+	agents.revoked.Store(errcode.New(errcode.Unauthorized, "the token was revoked"))
 	if err := <-ended; !errcode.Is(err, errcode.Unauthorized) {
 		t.Errorf("the tail ended with %v", err)
 	}
-	close(lines)
 }
 
 func TestAStoreThatHangsIsLeft(t *testing.T) {

@@ -54,11 +54,11 @@ func (t *Target) Logs(ctx context.Context, q logquery.Query, follow bool, send f
 	if err := q.Followed(t.Source.Type); err != nil {
 		return err
 	}
-	recent := &recent{}
+	began, recent := t.observer.config.Clock.Now(), &recent{}
 	if err := t.sendFound(ctx, q, path, values, send, recent); err != nil {
 		return err
 	}
-	return t.follow(ctx, q, recent, send)
+	return t.follow(ctx, q, recent, began, send)
 }
 
 // sendFound sends what the store has.
@@ -96,6 +96,9 @@ func (t *Target) sendFound(ctx context.Context, q logquery.Query, path string, v
 			end = "the first"
 		}
 		note("capped", "%s %d lines are here; ask for a shorter range, or filter, for the others", end, len(result.Lines))
+	}
+	if result.Long > 0 {
+		note("left_out", "%d lines of more than 4 MiB are left out", result.Long)
 	}
 	if result.Hidden > 0 {
 		note("left_out", "%d lines of other namespaces are left out: the label of namespaces, or of clusters, may be another than %s", result.Hidden, strings.Trim(store.Label+", "+store.Cluster, ", "))

@@ -2,10 +2,13 @@ package observe
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"hash/maphash"
 	"strconv"
 	"time"
 
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logquery"
 	"github.com/axle-cd/axle/internal/podlogs"
@@ -16,10 +19,10 @@ const (
 	// again is how far before the end of what was read a store is read again: lines are found
 	// a little after their times, and not in the order of these.
 	again = 5 * time.Second
-	// skew is how far the clocks of those who write lines, of a store and of the hub may differ.
-	skew = 30 * time.Second
-	// pollEvery is how often a store without a tail is asked, pollPages how many pages each time.
+	// pollEvery is how often a store is asked, pollPages how many pages each time.
 	pollEvery, pollPages = time.Second, 5
+	// leastPage is how small a page becomes.
+	leastPage = 500
 	// pollBack is how far back it is asked when nothing has come for long.
 	pollBack = 5 * time.Minute
 )
@@ -46,7 +49,7 @@ func (r *recent) key(l podlogs.Line) uint64 {
 // begin remembers those of the first lines, in order of their times, which may be read again.
 func (r *recent) begin(lines []podlogs.Line) {
 	r.seed, r.counts = maphash.MakeSeed(), map[uint64]sentLine{}
-	for i := len(lines) - 1; i >= 0 && !lines[i].Time.Before(lines[len(lines)-1].Time.Add(-again-telemetry.Within-skew)); i-- {
+	for i := len(lines) - 1; i >= 0 && !lines[i].Time.Before(lines[len(lines)-1].Time.Add(-again)); i-- {
 		r.add(lines[i])
 	}
 }
@@ -76,8 +79,8 @@ type reading struct {
 
 func (r *recent) read() *reading { return &reading{r, map[uint64]int{}} }
 
-// fresh reports whether a line was not sent yet, and remembers it if keep is set.
-func (r *reading) fresh(l podlogs.Line, keep bool) bool {
+// fresh reports whether a line was not sent yet, and remembers it.
+func (r *reading) fresh(l podlogs.Line) bool {
 	if !r.of.oldest.IsZero() && l.Time.Before(r.of.oldest) {
 		return false
 	}
@@ -85,67 +88,30 @@ func (r *reading) fresh(l podlogs.Line, keep bool) bool {
 	if r.seen[key]++; r.seen[key] <= r.of.counts[key].n {
 		return false
 	}
-	if keep {
-		r.of.add(l)
-	}
+	r.of.add(l)
 	return true
 }
 
-// follow sends the lines of a query that come after those of recent.
-func (t *Target) follow(ctx context.Context, q logquery.Query, sent *recent, send func(podlogs.Batch) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	now := t.observer.config.Clock.Now
-	began := now()
-	outlet := podlogs.NewOutlet()
-	if t.Source.Type == telemetry.Loki {
-		place, err := t.observer.tails.Take(t.ask.Caller.Principal.Sharing())
-		if err != nil {
-			return err
-		}
-		defer place.Leave()
-		ctx, cancel := context.WithTimeout(ctx, telemetry.FollowFor)
-		defer cancel()
-		err = outlet.Run(ctx, func(line func(podlogs.Line)) error { return t.poll(ctx, q, sent, began, outlet, line) }, send)
-		if ctx.Err() != nil && context.Cause(ctx) == context.DeadlineExceeded {
-			err = telemetry.Late(t.store(), true)
-		}
-		return err
-	}
-	path, values := q.Tail(t.logs(), again+now().Sub(began))
-	stream, err := t.Get(ctx, path, values)
+// follow sends the lines of a query that come after those of recent, which a search found that
+// began at a time.
+func (t *Target) follow(ctx context.Context, q logquery.Query, sent *recent, began time.Time, send func(podlogs.Batch) error) error {
+	place, err := t.observer.tails.Take(t.ask.Caller.Principal.Sharing())
 	if err != nil {
 		return err
 	}
-	defer stream.Close()
-	return outlet.Run(ctx, func(line func(podlogs.Line)) error {
-		store, looked, reading := t.logs(), now(), sent.read()
-		until := sent.newest.Add(again)
-		return store.Lines(stream, func(f logquery.Found) error {
-			// A tail goes on for an hour, and the rights of its beginning for seenFor.
-			if at := now(); at.Sub(looked) >= seenFor {
-				namespaces, err := t.observer.Namespaces(ctx, t.ask.Caller, t.ask.Cluster)
-				if err != nil {
-					return err
-				}
-				looked, store.Everything, store.Namespaces = at, namespaces.All, namespaces.Names
-			}
-			switch {
-			case !store.Sees(f) || f.Time.Before(q.Start):
-			case reading == nil:
-				line(f.Line)
-			case reading.fresh(f.Line, false):
-				line(f.Line)
-				if f.Time.After(until) {
-					reading = nil // what comes now was not found before
-				}
-			}
-			return ctx.Err()
-		})
-	}, send)
+	defer place.Leave()
+	ctx, cancel := context.WithTimeout(ctx, telemetry.FollowFor)
+	defer cancel()
+	outlet := podlogs.NewOutlet()
+	err = outlet.Run(ctx, func(line func(podlogs.Line)) error { return t.poll(ctx, q, sent, began, outlet, line) }, send)
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return telemetry.Late(t.store(), true)
+	}
+	return err
 }
 
-// poll reads a store that the hub has no tail of, again and again, until ctx ends.
+// poll reads a store again and again, until ctx ends. No store's own tail is used: Loki's is a
+// websocket, and VictoriaLogs' leaves out lines that are found after later ones of their stream.
 func (t *Target) poll(ctx context.Context, q logquery.Query, sent *recent, began time.Time, outlet podlogs.Outlet, line func(podlogs.Line)) error {
 	q.Forward, q.Limit = true, logquery.Page
 	least := q.Start
@@ -155,9 +121,13 @@ func (t *Target) poll(ctx context.Context, q logquery.Query, sent *recent, began
 			return err
 		}
 		t.Namespaces = namespaces
-		// The times are the store's: only when nothing comes is the hub's clock asked.
-		from := began.Add(-pollBack)
-		for _, bound := range []time.Time{sent.newest.Add(-again), least} {
+		// The times are the store's: the hub's clock is asked when nothing comes, and for lines
+		// of the future, which would hide all others.
+		from, newest := began.Add(-pollBack), sent.newest
+		if newest.After(began) {
+			newest = began
+		}
+		for _, bound := range []time.Time{newest.Add(-again), least} {
 			if bound.After(from) {
 				from = bound
 			}
@@ -167,21 +137,25 @@ func (t *Target) poll(ctx context.Context, q logquery.Query, sent *recent, began
 		more := true
 		for page := 0; page < pollPages && more; page++ {
 			q.Start = from
-			var last time.Time
-			if last, more, err = t.page(ctx, q, func(l podlogs.Line) {
-				if reading.fresh(l, true) {
-					line(l)
-				}
-			}); err != nil {
+			var lines []podlogs.Line
+			if lines, more, err = t.page(ctx, &q); err != nil {
 				return err
 			}
+			for _, l := range lines {
+				if reading.fresh(l) {
+					line(l)
+				}
+			}
+			if !more {
+				break
+			}
 			// The next page begins with the lines of the last time of this one, which are known.
+			last := lines[len(lines)-1].Time
 			if last.Equal(from) {
+				outlet.Notice("gap", fmt.Sprintf("more than %d lines have the time %s, and the others are left out", len(lines), last.Format(time.RFC3339Nano)))
 				last = last.Add(1)
 			}
-			if more {
-				from, reading = last, sent.read()
-			}
+			from, reading = last, sent.read()
 		}
 		began = t.observer.config.Clock.Now()
 		if more {
@@ -194,25 +168,31 @@ func (t *Target) poll(ctx context.Context, q logquery.Query, sent *recent, began
 	}
 }
 
-// page reads one page of lines, and reports the time of its last one and whether there are more.
-func (t *Target) page(ctx context.Context, q logquery.Query, each func(podlogs.Line)) (last time.Time, more bool, err error) {
+// page reads one page of lines, and reports whether there are more. A store that allows less
+// than a page, and lines that are too long for one, make pages smaller.
+func (t *Target) page(ctx context.Context, q *logquery.Query) (lines []podlogs.Line, more bool, err error) {
 	store := t.logs()
-	path, values, err := q.Call(store)
-	if err != nil {
-		return last, false, err
+	for {
+		path, values, err := q.Call(store)
+		if err != nil {
+			return nil, false, err
+		}
+		body, err := t.Get(ctx, path, values)
+		if errcode.Is(err, errcode.Invalid) && q.Limit > leastPage {
+			q.Limit /= 2
+			continue
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		result, err := store.Decode(body)
+		if err = errors.Join(err, body.Close()); err != nil {
+			return nil, false, err
+		}
+		if result.Left > 0 && q.Limit > leastPage {
+			q.Limit /= 2
+			continue
+		}
+		return result.Lines, len(result.Lines) > 0 && len(result.Lines)+int(result.Hidden+result.Left) >= q.Limit, nil
 	}
-	body, err := t.Get(ctx, path, values)
-	if err != nil {
-		return last, false, err
-	}
-	defer body.Close()
-	result, err := store.Decode(body)
-	if err != nil {
-		return last, false, err
-	}
-	for _, l := range result.Lines {
-		each(l)
-		last = l.Time
-	}
-	return last, len(result.Lines)+int(result.Hidden+result.Left) >= q.Limit && len(result.Lines) > 0, nil
 }

@@ -1,6 +1,7 @@
 package observe_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/observe"
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/logquery"
@@ -80,27 +82,41 @@ func following(t *testing.T, settings observe.Settings, sees observe.Namespaces)
 func TestNoLineIsLostBetweenSearchAndTail(t *testing.T) {
 	store := stores.NewVictoriaLogs(t)
 	n := 0
-	insert := func(ctx context.Context, lines int) error {
+	insert := func(ctx context.Context, lines int, ago time.Duration) error {
 		var text strings.Builder
 		for range lines {
-			fmt.Fprintf(&text, `{"_time":%q,"_msg":"line %d","kubernetes.pod_namespace":"mine","kubernetes.pod_name":"web-%d"}`+"\n", time.Now().UTC().Format(time.RFC3339Nano), n, n%3)
+			fmt.Fprintf(&text, `{"_time":%q,"_msg":"line %d","kubernetes.pod_namespace":"mine","kubernetes.pod_name":"web-%d"}`+"\n", time.Now().Add(-ago).UTC().Format(time.RFC3339Nano), n, n%3)
 			n++
 		}
 		return store.Insert(ctx, text.String(), "kubernetes.pod_namespace", "kubernetes.pod_name")
 	}
-	if err := insert(t.Context(), 20); err != nil {
+	if err := insert(t.Context(), 20, 15*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	target := following(t, observe.Settings{Type: telemetry.VictoriaLogs, URL: store.URL()}, observe.Namespaces{Names: []string{"mine"}})
+	now := clock.NewManual(time.Now())
+	o, err := observe.New(observe.Config{
+		Store: &declared{settings: observe.Settings{Type: telemetry.VictoriaLogs, URL: store.URL()}}, Agents: &seen{up: true, namespaces: observe.Namespaces{Names: []string{"mine"}}},
+		Sealer: sealing{}, Clock: now, ProjectOf: noProject, Transport: noTransport,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	target, err := o.ResolveLogs(t.Context(), asking(""))
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	got, first, ended := &written{}, make(chan struct{}), make(chan error, 1)
 	go func() {
 		answered := false
 		ended <- target.Logs(ctx, logquery.Query{Start: time.Now().Add(-time.Minute)}, true, func(b podlogs.Batch) error {
 			if !answered {
-				// The search has been answered, and the tail has not begun.
+				// The search has been answered, and the tail has not begun: whoever reads was
+				// slow, and these lines are of that time.
 				answered = true
-				if err := insert(ctx, 20); err != nil {
+				now.Advance(20 * time.Second)
+				if err := insert(ctx, 20, 8*time.Second); err != nil {
 					return err
 				}
 				close(first)
@@ -110,11 +126,16 @@ func TestNoLineIsLostBetweenSearchAndTail(t *testing.T) {
 	}()
 	<-first
 	for range 10 {
-		if err := insert(t.Context(), 5); err != nil {
+		if err := insert(t.Context(), 5, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
 	eventually.For(t, 30*time.Second, "all lines", func() error { return got.once(90) })
+	// VictoriaLogs finds lines some seconds after they were written, and not in their order.
+	if err := insert(t.Context(), 3, 3*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	eventually.For(t, 30*time.Second, "late lines", func() error { return got.once(93) })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -129,6 +150,7 @@ type loki struct {
 	values  [][2]string // nanoseconds and text, in their order
 	queries []string
 	answer  func()
+	most    int
 }
 
 func (l *loki) write(lines ...string) {
@@ -153,7 +175,7 @@ func (l *loki) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	answer := l.answer
 	l.mu.Unlock()
-	if limit > logquery.Page {
+	if limit > cmp.Or(l.most, logquery.Page) {
 		http.Error(w, "max entries limit per query exceeded", http.StatusBadRequest)
 		return
 	}
@@ -172,7 +194,7 @@ func (l *loki) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestLokiIsFollowed(t *testing.T) {
-	l := &loki{}
+	l := &loki{most: 2000} // less than most have
 	server := httptest.NewServer(l)
 	defer server.Close()
 	n := 0
@@ -209,6 +231,30 @@ func TestLokiIsFollowed(t *testing.T) {
 		}
 	}
 	eventually.For(t, 10*time.Second, "places", func() error { return observe.Idle(target) })
+}
+
+// Many collectors know no more than milliseconds, and some lines are of tomorrow.
+func TestLinesOfOneTimeAndOfTheFutureAreFollowed(t *testing.T) {
+	l := &loki{most: 1000}
+	server := httptest.NewServer(l)
+	defer server.Close()
+	l.values = [][2]string{{strconv.FormatInt(time.Now().Add(24*time.Hour).UnixNano(), 10), "line 0"}}
+	target := following(t, observe.Settings{Type: telemetry.Loki, URL: server.URL}, observe.Namespaces{All: true})
+	ctx, cancel := context.WithCancel(t.Context())
+	got, ended := &written{}, make(chan error, 1)
+	go func() { ended <- target.Logs(ctx, logquery.Query{}, true, got.take) }()
+	eventually.For(t, 30*time.Second, "the line of tomorrow", func() error { return got.once(1) })
+	const n = 3000
+	start := time.Now().Truncate(time.Millisecond)
+	l.mu.Lock()
+	for i := 1; i < n; i++ {
+		at := start.Add(time.Duration(i/300) * time.Millisecond) // fewer of one time than a page
+		l.values = slices.Insert(l.values, i-1, [2]string{strconv.FormatInt(at.UnixNano(), 10), "line " + strconv.Itoa(i)})
+	}
+	l.mu.Unlock()
+	eventually.For(t, 30*time.Second, "all lines", func() error { return got.once(n) })
+	cancel()
+	<-ended
 }
 
 // A line that is written twice in a nanosecond comes twice, and more lines than are read are

@@ -26,8 +26,8 @@ const (
 type Result struct {
 	Lines []podlogs.Line
 	// Hidden are lines of namespaces, or clusters, that the person does not see: the store
-	// did not do what it was asked. Left did not fit.
-	Hidden, Left int64
+	// did not do what it was asked. Left did not fit, and Long are lines of more than 4 MiB.
+	Hidden, Left, Long int64
 }
 
 // Found is a line of a store.
@@ -58,7 +58,7 @@ func (s Store) Decode(from io.Reader) (Result, error) {
 	if s.Type == telemetry.Loki {
 		err = s.streams(from, each)
 	} else {
-		err = s.Lines(from, each)
+		err = s.lines(from, each, func() { r.Long++ })
 	}
 	slices.SortStableFunc(r.Lines, func(a, b podlogs.Line) int { return a.Time.Compare(b.Time) })
 	return r, err
@@ -71,12 +71,15 @@ func (s Store) broken(err error) error {
 	return errcode.New(errcode.Unavailable, "the answer of %s cannot be read: %w", s.Type.Title(), err)
 }
 
-// Lines reads an answer of VictoriaLogs, one object a line, as it comes. It does not leave
-// out lines of other namespaces: Decode and Sees do.
-func (s Store) Lines(from io.Reader, each func(Found) error) error {
+// lines reads an answer of VictoriaLogs, one object a line. A line that is longer than maxElement
+// is left out, as nobody knows whose it is before all of it was read.
+func (s Store) lines(from io.Reader, each func(Found) error, long func()) error {
 	reader := bufio.NewReaderSize(from, 64<<10)
 	for {
-		text, err := readLine(reader)
+		text, over, err := readLine(reader)
+		if over {
+			long()
+		}
 		if len(text) > 0 {
 			l, err := s.line(text)
 			if err != nil {
@@ -95,17 +98,20 @@ func (s Store) Lines(from io.Reader, each func(Found) error) error {
 	}
 }
 
-func readLine(from *bufio.Reader) (line []byte, err error) {
+// readLine reads to the end of a line; one that is over maxElement is empty.
+func readLine(from *bufio.Reader) (line []byte, over bool, err error) {
 	for {
 		part, more, err := from.ReadLine()
 		if err != nil {
-			return line, err
+			return line, over, err
 		}
-		if len(line)+len(part) > maxElement {
-			return nil, errcode.New(errcode.Unprocessable, "a line of the answer is larger than %d MiB", maxElement>>20)
+		if over = over || len(line)+len(part) > maxElement; over {
+			line = nil
+		} else {
+			line = append(line, part...)
 		}
-		if line = append(line, part...); !more {
-			return line, nil
+		if !more {
+			return line, over, nil
 		}
 	}
 }

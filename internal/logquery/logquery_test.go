@@ -64,3 +64,20 @@ func TestBrokenAnswers(t *testing.T) {
 		t.Errorf("%v %d", err, len(r.Lines))
 	}
 }
+
+// TestALineOf10MBHidesNoOthers: one of them is not the end of a search.
+func TestALineOf10MBHidesNoOthers(t *testing.T) {
+	t.Parallel()
+	huge := strings.Repeat("x", 10<<20)
+	of := logquery.Store{Type: telemetry.VictoriaLogs, Label: "namespace", Everything: true}
+	line := func(text string) string { return `{"_time":"2026-11-29T20:00:00Z","_msg":"` + text + `"}` + "\n" }
+	r, err := of.Decode(strings.NewReader(line("before") + line(huge) + line(`\u001b[31mafter\u0007`)))
+	if err != nil || len(r.Lines) != 2 || r.Lines[1].Text != "after" || r.Long != 1 {
+		t.Errorf("%v, %d lines, %d too long", err, len(r.Lines), r.Long)
+	}
+	of.Type = telemetry.Loki
+	r, err = of.Decode(strings.NewReader(`{"data":{"resultType":"streams","result":[{"stream":{},"values":[["1","` + huge + `"],["2","after\ud800"]]}]}}`))
+	if err != nil || len(r.Lines) != 2 || r.Lines[0].Cut != 10<<20-16<<10 || r.Lines[1].Text != "after\ufffd" {
+		t.Errorf("%v, %d lines", err, len(r.Lines))
+	}
+}

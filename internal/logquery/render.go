@@ -61,15 +61,6 @@ func (q Query) Followed(in telemetry.Type) error {
 	return nil
 }
 
-// Tail returns path and parameters of a query of VictoriaLogs that Call returned some for, whose
-// answer begins with what was written a while back, and goes on.
-func (q Query) Tail(s Store, back time.Duration) (path string, values url.Values) {
-	// The store tells by the id of a stream which of its lines it has sent.
-	return "/select/logsql/tail", url.Values{
-		"query": {q.logsQL(s) + q.fields(s) + ", _stream_id"}, "refresh_interval": {"1s"}, "offset": {"1s"}, "start_offset": {strconv.FormatInt(back.Milliseconds(), 10) + "ms"},
-	}
-}
-
 func (q Query) limit() int {
 	if q.Limit == 0 {
 		return 1000

@@ -142,6 +142,7 @@ var calls = map[Type][]call{
 	VictoriaLogs: {
 		at("/select/logsql/(query|hits|stats_query|stats_query_range|facets|field_names|field_values|streams|stream_ids)",
 			"query", "start", "end", "limit", "offset", "time", "step", "field", "fields_limit", "timeout", "ignore_pipes"),
+		// Hubs of versions before followed it.
 		tail("/select/logsql/tail", "query", "start_offset", "refresh_interval", "offset"),
 	},
 	Loki: {

@@ -44,6 +44,8 @@ func TestPathsAndParametersAreAList(t *testing.T) {
 		{VictoriaLogs, "/internal/force_flush", "", errcode.Forbidden},
 		{Loki, "/loki/api/v1/query_range", "query=x", ""},
 		{Loki, "/loki/api/v1/push", "", errcode.Forbidden},
+		{Prometheus, "/api/v1/query", "query=x&extra_label=cluster%3Dx", errcode.Forbidden},
+		{Prometheus, "/api/v1/series", "extra_filters%5B%5D=x", errcode.Forbidden},
 		{Loki, "/loki/api/v1/delete", "", errcode.Forbidden},
 		{"postgres", "/api/v1/query", "", errcode.Forbidden},
 	} {
