@@ -37,7 +37,7 @@ export function Page() {
 
 const types = new Set(['victorialogs', 'loki'])
 
-function Store({ cluster }: { cluster: string }) {
+export function Store({ cluster }: { cluster: string }) {
   const { data, error, refetch } = useCall(Observability.method.sources, { cluster }, { staleTime: 30_000 })
   const stores = data?.sources.filter((s) => types.has(s.type))
   return (
