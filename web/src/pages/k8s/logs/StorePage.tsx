@@ -76,7 +76,7 @@ function Tails({ cluster }: { cluster: string }) {
 
 function useStoreQuery() {
   const search = useSearch({ strict: false }) as Search
-  const put = useChange()
+  const put = useChange(true)
   const query = Object.fromEntries(fields.map((f) => [f, textOf(search[f])])) as unknown as StoreQuery
   const change = (some: Partial<StoreQuery>) => put(some as Record<string, string>)
   return [query, change] as const
