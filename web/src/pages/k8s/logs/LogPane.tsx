@@ -27,6 +27,7 @@ interface Props {
   ended: string
   // It goes on, and can be paused.
   grows: boolean
+  named?: boolean
 }
 
 // toggled is a choice among some, with one of them the other way; all and none are no choice.
@@ -43,7 +44,7 @@ export function useLook() {
 }
 
 // LogPane shows the lines of a log, by level, with what is to be known of them.
-export function LogPane({ log, name, labelOf, match, not, onContext, empty, foot, ended, grows }: Props) {
+export function LogPane({ log, name, labelOf, match, not, onContext, empty, foot, ended, grows, named }: Props) {
   const { buffer, version, sources, state } = log
   const { wrap, times } = useLook()
   const [levelText, setLevels] = useParameter('level')
@@ -72,7 +73,7 @@ export function LogPane({ log, name, labelOf, match, not, onContext, empty, foot
           Download
         </Button>
       </div>
-      {none ? empty : <LogView label={`Log of ${name}`} lines={visible} version={version} names={labels} wrap={wrap} times={times} onContext={onContext} grows={grows && state.word !== 'ended'} />}
+      {none ? empty : <LogView label={`Log of ${name}`} lines={visible} version={version} names={labels} wrap={wrap} times={times} onContext={onContext} grows={grows && state.word !== 'ended'} named={named} />}
       <Foot
         log={log}
         ended={ended}

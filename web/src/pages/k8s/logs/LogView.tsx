@@ -27,11 +27,13 @@ interface Props {
   still?: number
   // More lines come, and the view follows them.
   grows?: boolean
+  // Each line has the name of its source, also when there is one.
+  named?: boolean | undefined
 }
 
 // LogView shows lines as they are: text nodes, never markup. It follows the end
 // until the person scrolls away from it.
-export function LogView({ label, lines, version, names, wrap, times, onContext, still, grows }: Props) {
+export function LogView({ label, lines, version, names, wrap, times, onContext, still, grows, named }: Props) {
   const box = useRef<HTMLDivElement>(null)
   const size = useSize(box)
   const [top, setTop] = useState(0)
@@ -72,7 +74,7 @@ export function LogView({ label, lines, version, names, wrap, times, onContext, 
   // Sources count ids together, so this is how many came since, before filters.
   let fresh = 0
   if (pausedAt !== undefined) for (let i = lines.length - 1; i >= 0 && lines[i]!.id > pausedAt; i--) fresh++
-  const many1 = names.length > 1
+  const many1 = named || names.length > 1
   const gutter = `${Math.min(44, Math.max(0, ...names.map((n) => n.length)))}ch`
   return (
     <div className={styles.view}>

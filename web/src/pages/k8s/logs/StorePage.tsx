@@ -208,6 +208,7 @@ function Searched({ cluster, stores }: { cluster: string; stores: { name: string
         name={source}
         labelOf={labelOf}
         onContext={setAround}
+        named
         grows={query.follow === '1' && !fixed}
         ended="read to its end"
         foot={[`from ${source}`, 'times in UTC']}
