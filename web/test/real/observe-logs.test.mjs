@@ -132,7 +132,11 @@ test('the store is searched in the console, and an address shows the same lines 
   await page.getByRole('button', { name: 'Keep this range' }).click();
   await page.waitForURL(/from=.*to=/);
   await found(/cannot open the shelf/);
-  const before = await texts();
+  let before = [];
+  await eventually(async () => {
+    before = await texts();
+    assert.ok(before.length > 0 && (await page.getByLabel('Range').inputValue()) === 'fixed');
+  });
   await store([{ time: new Date().toISOString(), text: 'cannot open the shelf either', namespace: 'faults', pod: 'faults-more', container: 'main' }]);
   const other = await context.newPage();
   await other.goto(page.url());
@@ -143,11 +147,11 @@ test('the store is searched in the console, and an address shows the same lines 
   const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).click()]);
   assert.equal(readFileSync(await download.path(), 'utf8').trim().split('\n').length, before.length);
   // A tail of the store has what comes.
-  await page.goto(`/clusters/${cluster}/logs?follow=1&text=comes+later`);
+  await page.goto(`/clusters/${cluster}/logs?follow=1&text=comes%20later`);
   await page.getByText('following', { exact: true }).waitFor();
   await eventually(async () => {
     await store([{ time: new Date().toISOString(), text: 'comes later', namespace: 'faults', pod: 'faults-later', container: 'main' }]);
-    assert.ok((await texts()).some((l) => /faults-later/.test(l)));
+    assert.match((await texts()).join('\n'), /faults\/faults-later\/main.*comes later/);
   });
   assert.deepEqual(await page.evaluate(() => window.policyViolations), []);
   await context.close();

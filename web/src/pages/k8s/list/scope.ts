@@ -53,8 +53,9 @@ export function useParameter(name: string): [string, (value: string) => void] {
   return [textOf(search[name]), (value) => void navigate({ to: '.', search: (s: Search) => ({ ...s, [name]: value || undefined }), replace: true } as never)]
 }
 
-// useChange sets several parameters of the URL at once; empty ones leave it.
-export function useChange(): (some: Record<string, string>) => void {
+// useChange sets several parameters of the URL at once; empty ones leave it. With steps, a step back
+// undoes it.
+export function useChange(steps = false): (some: Record<string, string>) => void {
   const navigate = useNavigate()
-  return (some) => void navigate({ to: '.', search: (s: Search) => ({ ...s, ...Object.fromEntries(Object.entries(some).map(([k, v]) => [k, v || undefined])) }), replace: true, resetScroll: false } as never)
+  return (some) => void navigate({ to: '.', search: (s: Search) => ({ ...s, ...Object.fromEntries(Object.entries(some).map(([k, v]) => [k, v || undefined])) }), replace: !steps, resetScroll: false } as never)
 }

@@ -22,13 +22,12 @@ interface Props {
   onContext?: ((line: Line) => void) | undefined
   // In place of lines, when there are none.
   empty: ReactNode
-  // Between the levels and the lines.
-  children?: ReactNode
   // What is known beside the lines, and what it means that the log ended.
   foot: (string | false | undefined)[]
   ended: string
   // It goes on, and can be paused.
   grows: boolean
+  named?: boolean
 }
 
 // toggled is a choice among some, with one of them the other way; all and none are no choice.
@@ -45,7 +44,7 @@ export function useLook() {
 }
 
 // LogPane shows the lines of a log, by level, with what is to be known of them.
-export function LogPane({ log, name, labelOf, match, not, onContext, empty, children, foot, ended, grows }: Props) {
+export function LogPane({ log, name, labelOf, match, not, onContext, empty, foot, ended, grows, named }: Props) {
   const { buffer, version, sources, state } = log
   const { wrap, times } = useLook()
   const [levelText, setLevels] = useParameter('level')
@@ -74,8 +73,7 @@ export function LogPane({ log, name, labelOf, match, not, onContext, empty, chil
           Download
         </Button>
       </div>
-      {children}
-      {none ? empty : <LogView label={`Log of ${name}`} lines={visible} version={version} names={labels} wrap={wrap} times={times} onContext={onContext} grows={grows && state.word !== 'ended'} />}
+      {none ? empty : <LogView label={`Log of ${name}`} lines={visible} version={version} names={labels} wrap={wrap} times={times} onContext={onContext} grows={grows && state.word !== 'ended'} named={named} />}
       <Foot
         log={log}
         ended={ended}

@@ -6,7 +6,9 @@ import { Button } from '#/ds/Button'
 import { many } from '#/ds/Text'
 import { useSize } from '#/grid/useSize'
 
-const height = 18
+// A row; with a button in it, it is as high as a finger or a shaking hand needs at least.
+const plainRow = 18
+const buttonRow = 24
 const overscan = 20
 // Wrapped lines have different heights, so all that are shown are in the page.
 const wrappedMax = 2_000
@@ -25,16 +27,19 @@ interface Props {
   still?: number
   // More lines come, and the view follows them.
   grows?: boolean
+  // Each line has the name of its source, also when there is one.
+  named?: boolean | undefined
 }
 
 // LogView shows lines as they are: text nodes, never markup. It follows the end
 // until the person scrolls away from it.
-export function LogView({ label, lines, version, names, wrap, times, onContext, still, grows }: Props) {
+export function LogView({ label, lines, version, names, wrap, times, onContext, still, grows, named }: Props) {
   const box = useRef<HTMLDivElement>(null)
   const size = useSize(box)
   const [top, setTop] = useState(0)
   const [pausedAt, setPausedAt] = useState<number | undefined>()
   const moving = useRef(false)
+  const height = onContext ? buttonRow : plainRow
   const lastId = lines.at(-1)?.id ?? -1
 
   const toEnd = useCallback(() => {
@@ -44,7 +49,7 @@ export function LogView({ label, lines, version, names, wrap, times, onContext, 
     const at = still === undefined ? -1 : lines.findIndex((l) => l.id === still)
     element.scrollTop = at < 0 ? element.scrollHeight : Math.max(0, at * height - element.clientHeight / 2)
     setTop(element.scrollTop)
-  }, [lines, still])
+  }, [lines, still, height])
   useLayoutEffect(() => {
     if (pausedAt === undefined) toEnd()
   }, [toEnd, version, pausedAt, wrap, size.height, lines.length])
@@ -69,13 +74,14 @@ export function LogView({ label, lines, version, names, wrap, times, onContext, 
   // Sources count ids together, so this is how many came since, before filters.
   let fresh = 0
   if (pausedAt !== undefined) for (let i = lines.length - 1; i >= 0 && lines[i]!.id > pausedAt; i--) fresh++
-  const many1 = names.length > 1
+  const many1 = named || names.length > 1
+  const gutter = `${Math.min(44, Math.max(0, ...names.map((n) => n.length)))}ch`
   return (
     <div className={styles.view}>
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, also by keyboard */}
-      <div ref={box} className={styles.lines} role="log" aria-live="off" aria-label={label} tabIndex={0} onScroll={onScroll} data-wrap={wrap || undefined}>
+      <div ref={box} className={styles.lines} role="log" aria-live="off" aria-label={label} tabIndex={0} onScroll={onScroll} data-wrap={wrap || undefined} data-buttons={onContext ? true : undefined}>
         {wrap && first > 0 && <p className={styles.note}>Wrapped, the last {wrappedMax} of {lines.length} lines are shown. Turn wrapping off for all of them.</p>}
-        <div className={styles.rows} style={wrap ? undefined : { height: lines.length * height }}>
+        <div className={styles.rows} style={{ '--gutter': gutter, ...(!wrap && { height: lines.length * height }) } as React.CSSProperties}>
           <div style={wrap ? undefined : { transform: `translateY(${first * height}px)` }}>
             {shown.map((line) => (
               <div key={line.id} className={styles.line} data-level={line.level} data-here={line.id === still || undefined} data-around={line.around || undefined}>

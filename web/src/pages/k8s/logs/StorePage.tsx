@@ -37,7 +37,7 @@ export function Page() {
 
 const types = new Set(['victorialogs', 'loki'])
 
-function Store({ cluster }: { cluster: string }) {
+export function Store({ cluster }: { cluster: string }) {
   const { data, error, refetch } = useCall(Observability.method.sources, { cluster }, { staleTime: 30_000 })
   const stores = data?.sources.filter((s) => types.has(s.type))
   return (
@@ -76,7 +76,7 @@ function Tails({ cluster }: { cluster: string }) {
 
 function useStoreQuery() {
   const search = useSearch({ strict: false }) as Search
-  const put = useChange()
+  const put = useChange(true)
   const query = Object.fromEntries(fields.map((f) => [f, textOf(search[f])])) as unknown as StoreQuery
   const change = (some: Partial<StoreQuery>) => put(some as Record<string, string>)
   return [query, change] as const
@@ -94,6 +94,7 @@ function Searched({ cluster, stores }: { cluster: string; stores: { name: string
   const { wrap, times, setWrap, setTimes } = useLook()
   const filters = useFilters(cluster)
   const [around, setAround] = useState<Line>()
+  const [open, setOpen] = useState(Boolean(query.pod || query.container || query.around || query.limit))
   const typedNow = Object.fromEntries(typed.map((f) => [f, query[f]])) as Record<(typeof typed)[number], string>
   const [draft, setDraft] = useState(typedNow)
   const [from, setFrom] = useState(typedNow)
@@ -159,23 +160,28 @@ function Searched({ cluster, stores }: { cluster: string; stores: { name: string
             </div>
           </>
         )}
-        <div className={styles.grow}>
-          <TextField label="Pod" {...field('pod')} />
-        </div>
-        <div className={styles.grow}>
-          <TextField label="Container" {...field('container')} />
-        </div>
         <Button type="submit" variant="primary" icon={SearchIcon}>
           Search
         </Button>
+        <details className={styles.more} open={open} onToggle={(e) => setOpen(e.currentTarget.open)}>
+          <summary>Pod, container, lines around</summary>
+          <div className={styles.bar}>
+            <div className={styles.grow}>
+              <TextField label="Pod" {...field('pod')} />
+            </div>
+            <div className={styles.grow}>
+              <TextField label="Container" {...field('container')} />
+            </div>
+            <div className={styles.select}>
+              <Select label="Lines around a match" value={query.around || '0'} options={arounds.map((n) => ({ value: n, label: n === '0' ? 'none' : `${n} before and after` }))} onChange={(value) => change({ around: value === '0' ? '' : value })} />
+            </div>
+            <div className={styles.select}>
+              <Select label="At most" value={query.limit || limits[0]!} options={limits.map((n) => ({ value: n, label: `${count(Number(n))} lines` }))} onChange={(value) => change({ limit: value === limits[0] ? '' : value })} />
+            </div>
+          </div>
+        </details>
       </form>
       <div className={styles.bar}>
-        <div className={styles.select}>
-          <Select label="Lines around a match" value={query.around || '0'} options={arounds.map((n) => ({ value: n, label: n === '0' ? 'none' : `${n} before and after` }))} onChange={(value) => change({ around: value === '0' ? '' : value })} />
-        </div>
-        <div className={styles.select}>
-          <Select label="At most" value={query.limit || limits[0]!} options={limits.map((n) => ({ value: n, label: `${count(Number(n))} lines` }))} onChange={(value) => change({ limit: value === limits[0] ? '' : value })} />
-        </div>
         {!fixed && <Checkbox label="Follow" checked={query.follow === '1'} onChange={(on) => change({ follow: on ? '1' : '' })} />}
         <Checkbox label="Wrap" checked={wrap} onChange={setWrap} />
         <Checkbox label="Times" checked={times} onChange={setTimes} />
@@ -202,6 +208,7 @@ function Searched({ cluster, stores }: { cluster: string; stores: { name: string
         name={source}
         labelOf={labelOf}
         onContext={setAround}
+        named
         grows={query.follow === '1' && !fixed}
         ended="read to its end"
         foot={[`from ${source}`, 'times in UTC']}
