@@ -1,7 +1,6 @@
 import { ConnectError, Code } from '@connectrpc/connect'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useState } from 'react'
 import styles from './Gallery.module.css'
-import { Button } from '#/ds/Button'
 import { Chart } from '#/ds/chart/Chart'
 import { gridOf, type Series } from '#/ds/chart/series'
 import { TimeRange } from '#/ds/chart/TimeRange'
@@ -32,44 +31,6 @@ const many = wave(60, 60, (n) => `pod-with-a-long-name-${n}-7f9c6d5b48-x2x9z`)
 const requests = wave(2, 15, (n) => ['200', '500'][n]!, 40)
 const nothing: Series = { times: [from, to], lines: [] }
 
-// Many draws graphs of 10,000 points each when it is asked to, and notes how long that took:
-// make bench-ui reads it.
-function Many() {
-  const [some, setSome] = useState(0)
-  const began = useRef(0)
-  const draw = (n: number) => {
-    began.current = performance.now()
-    setSome(n)
-  }
-  useEffect(() => {
-    if (some === 0) return undefined
-    let frame = requestAnimationFrame(function look() {
-      const drawn = document.querySelectorAll('#many .u-over').length
-      frame = requestAnimationFrame(drawn === some ? () => performance.measure(`${some} graphs`, { start: began.current, end: performance.now() }) : look)
-    })
-    return () => cancelAnimationFrame(frame)
-  }, [some])
-  return (
-    <Panel title="Graphs of 10,000 points">
-      <div className={styles.part}>
-        <Button onClick={() => draw(1)}>Draw one</Button>
-        <Button onClick={() => draw(10)}>Draw ten</Button>
-        <Button onClick={() => setSome(0)}>Draw none</Button>
-      </div>
-      <div id="many" className={styles.parts}>
-        {Array.from({ length: some }, (_, n) => (
-          <Large key={n} n={n} />
-        ))}
-      </div>
-    </Panel>
-  )
-}
-
-function Large({ n }: { n: number }) {
-  const series = useMemo(() => wave(10, 3.6, (line) => `pod-${n}-${line}`), [n])
-  return <Chart title={`Graph ${n + 1}`} unit="bytes" series={series} group="many" />
-}
-
 // Charts are graphs in all their states.
 export function Charts() {
   const [range, setRange] = useState('1h')
@@ -94,7 +55,6 @@ export function Charts() {
         <Chart title="One of two" unit="none" series={requests} message="query 2: 1:14: unexpected character: '$'" />
         <Chart title="Failed" unit="none" series={undefined} error={new ConnectError('you may not read cluster edge-1; ask for the right to read it', Code.PermissionDenied)} retry={() => {}} />
       </div>
-      <Many />
     </>
   )
 }

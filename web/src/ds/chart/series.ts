@@ -12,6 +12,24 @@ export interface Series {
   lines: Line[]
 }
 
+// Marker is a moment that a graph shows as a vertical line, such as a deployment.
+export interface Marker {
+  // Seconds since 1970.
+  at: number
+  // A few letters beside the line.
+  name: string
+  // A sentence for the table.
+  text: string
+}
+
+const mostMarkers = 50
+
+// markersIn are the newest of the markers within the times of a graph.
+export function markersIn(markers: Marker[], times: number[]): Marker[] {
+  const [first, last] = [times[0] ?? 0, times.at(-1) ?? 0]
+  return markers.filter((m) => m.at >= first && m.at <= last).toSorted((a, b) => a.at - b.at).slice(-mostMarkers)
+}
+
 // More lines than this are not drawn: nobody can tell them apart.
 export const mostLines = 50
 
