@@ -23,8 +23,8 @@ vi.mock('./plot', () => ({
 
 const from = 1_790_000_000
 const series: Series = gridOf(from, from + 60, 15, [
-  { name: 'web', points: [0, 15, 30, 60].map((s) => ({ at: from + s, value: 1024 * (s + 1) })) },
-  { name: '<script>alert(1)</script>', points: [{ at: from, value: 1 }] },
+  { name: 'web', at: [0, 15, 30, 60].map((s) => from + s), values: [0, 15, 30, 60].map((s) => 1024 * (s + 1)) },
+  { name: '<script>alert(1)</script>', at: [from], values: [1] },
 ])
 beforeEach(() => Object.assign(plot, { mounted: [], drawn: 0, gone: 0, hidden: [], marked: [], selected: undefined }))
 
@@ -99,7 +99,7 @@ it('says that it is late, cut, empty, read or failed', async () => {
   await mounted()
   expect(screen.getByText('15 m behind.')).toBeTruthy()
   expect(screen.getByText('There is no x here.')).toBeTruthy()
-  const many = gridOf(from, from + 60, 15, Array.from({ length: 80 }, (_, n) => ({ name: `pod-${n}`, points: [{ at: from, value: n }] })))
+  const many = gridOf(from, from + 60, 15, Array.from({ length: 80 }, (_, n) => ({ name: `pod-${n}`, at: [from], values: [n] })))
   rerender(<Chart title="Memory" unit="bytes" series={many} found={100_000} behind={20} />)
   expect(screen.getByText(/^50 of 100,000 series/)).toBeTruthy()
   expect(screen.queryByText(/behind/)).toBe(null)

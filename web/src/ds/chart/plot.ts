@@ -32,8 +32,13 @@ export interface PlotHandle {
   destroy: () => void
 }
 
-const style = () => getComputedStyle(document.documentElement)
-const token = (name: string) => style().getPropertyValue(name).trim()
+// The colours of the theme, which each line of each graph asks for whenever it is drawn.
+const tokens = new Map<string, string>()
+function token(name: string): string {
+  const known = tokens.get(name) ?? getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+  tokens.set(name, known)
+  return known
+}
 
 // Only the crosshair is shared: who zooms one graph zooms the page, by its address.
 const shared = (type: string) => type === 'mousemove' || type === 'mouseleave'
@@ -133,13 +138,20 @@ export function mountPlot(host: HTMLElement, first: PlotInput): PlotHandle {
     plot.destroy()
     plot = made()
   }
+  const recolour = () => {
+    tokens.clear()
+    again()
+  }
   // The tokens of the other theme are read while it draws; dashes are set once.
-  const themes = new MutationObserver(() => plot.redraw(false, false))
+  const themes = new MutationObserver(() => {
+    tokens.clear()
+    plot.redraw(false, false)
+  })
   themes.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] })
   const scheme = matchMedia('(prefers-color-scheme: light)')
   const contrast = matchMedia('(forced-colors: active)')
-  scheme.addEventListener('change', again)
-  contrast.addEventListener('change', again)
+  scheme.addEventListener('change', recolour)
+  contrast.addEventListener('change', recolour)
   const sizes = new ResizeObserver(() => {
     if (host.clientWidth > 0 && width() !== plot.width) plot.setSize({ width: width(), height: input.height })
   })
@@ -170,8 +182,8 @@ export function mountPlot(host: HTMLElement, first: PlotInput): PlotHandle {
     destroy: () => {
       themes.disconnect()
       sizes.disconnect()
-      scheme.removeEventListener('change', again)
-      contrast.removeEventListener('change', again)
+      scheme.removeEventListener('change', recolour)
+      contrast.removeEventListener('change', recolour)
       plot.destroy()
     },
   }

@@ -78,20 +78,23 @@ export function sampled(length: number, n: number): number[] {
 
 interface Points {
   name: string
-  points: { at: number; value: number }[]
+  // Seconds since 1970, and the value of each.
+  at: number[]
+  values: number[]
 }
 
 // gridOf puts the samples of many lines onto common times, a step apart, so that what is
 // missing is a hole. What is not finite is no sample.
 export function gridOf(from: number, to: number, step: number, found: Points[]): Series {
   const length = Math.floor((to - from) / step) + 1
-  const lines = found.map(({ name, points }) => {
-    const values: (number | null)[] = Array.from({ length }, () => null)
-    for (const p of points) {
-      const i = Math.round((p.at - from) / step)
-      if (i >= 0 && i < length && Number.isFinite(p.value)) values[i] = p.value
+  const lines = found.map((line) => {
+    const values = Array.from<number | null>({ length }).fill(null)
+    for (let n = 0; n < line.at.length; n++) {
+      const i = Math.round((line.at[n]! - from) / step)
+      const value = line.values[n]!
+      if (i >= 0 && i < length && Number.isFinite(value)) values[i] = value
     }
-    return { name, values }
+    return { name: line.name, values }
   })
   return { times: Array.from({ length }, (_, i) => from + i * step), lines }
 }
