@@ -3,6 +3,7 @@
 // the commands of its page.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { checkAxe, sideways, watchPolicy } from '../lib/pages.mjs';
 import { shot } from '../lib/shot.mjs';
@@ -43,7 +44,10 @@ test('a graph has a line where a revision was applied, and leads to the logs of 
   }, 120_000);
   await deploy('two', 'fix: the <b>second</b> word');
   const applied = async () => (await hub('Events/List', { cluster, service: app, limit: 100 })).events.filter((e) => e.kind === 'service.applied');
-  await eventually(async () => assert.ok((await applied()).length >= 2), 120_000);
+  await eventually(async () => {
+    const all = await applied();
+    assert.ok(all.length >= 2, JSON.stringify(all));
+  }, 120_000);
   const revision = (await applied())[0].message.replace('revision ', '');
 
   const context = await newContext();
@@ -77,7 +81,7 @@ test('a graph has a line where a revision was applied, and leads to the logs of 
 });
 
 test('the dashboard of the hub is drawn in its console, and the commands of its page run', settled, async () => {
-  const file = '../deploy/dashboards/axle-hub.yaml';
+  const file = resolve('../deploy/dashboards/axle-hub.yaml');
   await kubectl(cluster, 'create', 'namespace', 'axle');
   try {
     let ran = 0;
