@@ -173,8 +173,8 @@ bench-node: deps kubedev nodedev ## record the story of a release on a real node
 	@./test/deps.sh node
 	@go run ./cmd/dev bench node $(ARGS)
 
-bench-ui: deps kubedev web ## the console with 10,000 clusters and 100,000 services in a real browser (CLUSTERS SERVICES NAME)
-	@go run ./cmd/dev bench-ui $(if $(CLUSTERS),--clusters $(CLUSTERS)) $(if $(SERVICES),--services $(SERVICES)) $(if $(NAME),--name $(NAME)) $(ARGS)
+bench-ui: deps kubedev stores web ## the console in a real browser: 100,000 services, graphs, live logs (CLUSTERS SERVICES NAME ONLY=list|observe)
+	@go run ./cmd/dev bench-ui $(if $(ONLY),--only $(ONLY)) $(if $(CLUSTERS),--clusters $(CLUSTERS)) $(if $(SERVICES),--services $(SERVICES)) $(if $(NAME),--name $(NAME)) $(ARGS)
 
 screenshots: deps kubedev web ## pictures of every page of the console in dist/screenshots, and the two of the README
 	@for profile in small empty broken real; do OUT=$(CURDIR)/dist/screenshots go run ./cmd/dev console $$profile --run screenshots.mjs; done

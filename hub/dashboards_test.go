@@ -11,11 +11,12 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
 
+	"github.com/axle-cd/axle/internal/dashboard"
 	"github.com/axle-cd/axle/test/pages"
 )
 
-// dashboard is what a test reads of Grafana's JSON.
-type dashboard struct {
+// grafanaDashboard is what a test reads of Grafana's JSON.
+type grafanaDashboard struct {
 	UID, Title    string
 	SchemaVersion int
 	Templating    struct {
@@ -40,7 +41,7 @@ func TestDashboardsAskForWhatTheHubServes(t *testing.T) {
 	}
 	asked, uids := map[string]bool{}, map[string]bool{}
 	for _, file := range files {
-		var d dashboard
+		var d grafanaDashboard
 		text, err := os.ReadFile(file)
 		if err == nil {
 			err = json.Unmarshal(text, &d)
@@ -83,6 +84,39 @@ func TestDashboardsAskForWhatTheHubServes(t *testing.T) {
 	for _, metric := range []string{"axle_fleet_services", "axle_gitcache_repositories", "axle_tunnel_up", "axle_hub_backup_last_success_timestamp_seconds"} {
 		if !asked[metric] {
 			t.Errorf("no dashboard shows %s", metric)
+		}
+	}
+}
+
+// The Dashboard of the hub for its console is one that the console draws, and asks for what the hub serves.
+func TestTheHubsOwnDashboardAsksForWhatItServes(t *testing.T) {
+	const file = "../deploy/dashboards/axle-hub.yaml"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	board, is, err := dashboard.Read(text)
+	if err != nil || !is {
+		t.Fatalf("%s is a Dashboard: %v; %v", file, is, err)
+	}
+	if err := dashboard.Check(&board.Spec); err != nil {
+		t.Fatal(err)
+	}
+	served := servedMetrics(t)
+	asked := asks(t, file, board.Spec.Labels[0].Query.Query, served)
+	for _, g := range board.Spec.Graphs {
+		for _, q := range g.Queries {
+			if strings.Count(q.Query, `job="$job"`) < strings.Count(q.Query, "axle_")+strings.Count(q.Query, "process_") {
+				t.Errorf("%s, %s: a metric of all hubs: %s", file, g.Name, q.Query)
+			}
+			for metric := range asks(t, g.Name, q.Query, served) {
+				asked[metric] = true
+			}
+		}
+	}
+	for _, metric := range []string{"axle_fleet_clusters", "axle_fleet_services", "axle_gitcache_repositories", "axle_tunnel_up", "axle_hub_backup_last_success_timestamp_seconds", "axle_pool_refused_total"} {
+		if !asked[metric] {
+			t.Errorf("%s shows no %s", file, metric)
 		}
 	}
 }

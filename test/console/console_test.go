@@ -114,7 +114,7 @@ func files(t *testing.T, profile string) []string {
 	}
 	inputs := []string{"web/test", "web/src/gallery"} // the rest of the sources is in the hub
 	if profile == stack.Real {
-		inputs = append(inputs, "docs/cluster-metrics.md", "docs/logs.md", "docs/howto", "examples/kinds") // their commands are run
+		inputs = append(inputs, "docs/cluster-metrics.md", "docs/logs.md", "docs/dashboards.md", "docs/howto", "examples/kinds", "deploy/dashboards") // their commands are run
 	}
 	for _, dir := range inputs {
 		if err := bin.Inputs(dir); err != nil {

@@ -106,7 +106,7 @@ func TestChartHasTheAlertRules(t *testing.T) {
 	files, err := filepath.Glob("../../deploy/dashboards/*.json")
 	must(t, err)
 	values := filepath.Join(t.TempDir(), "values.yaml")
-	must(t, os.WriteFile(values, []byte("url: https://hub.example.org\nmonitoring: {rules: true, dashboards: {enabled: true}}\n"), 0o600))
+	must(t, os.WriteFile(values, []byte("url: https://hub.example.org\nmonitoring: {rules: true, dashboards: {enabled: true, console: true}}\n"), 0o600))
 	rendered := byName(t, renderedFile(t, values))
 	for _, file := range files {
 		want, err := os.ReadFile(file)
@@ -119,6 +119,13 @@ func TestChartHasTheAlertRules(t *testing.T) {
 		if label, _, _ := unstructured.NestedString(object, "metadata", "labels", "grafana_dashboard"); label != "1" {
 			t.Errorf("%s has no label of Grafana's sidecar", name)
 		}
+	}
+	own, err := os.ReadFile("../../deploy/dashboards/axle-hub.yaml")
+	must(t, err)
+	var dashboard map[string]any
+	must(t, yaml.Unmarshal(own, &dashboard))
+	if differ := cmp.Diff(dashboard["spec"], rendered["Dashboard axle-hub"]["spec"]); differ != "" {
+		t.Errorf("run: cp deploy/dashboards/axle-hub.yaml deploy/charts/axle/files/dashboards/; in the chart: %s", differ)
 	}
 	rules, err := yaml.Marshal(rendered["PrometheusRule axle"])
 	must(t, err)

@@ -17,3 +17,6 @@ export const firstViews = {
   '/clusters': ['index.html', 'src/pages/clusters/ClustersPage.tsx'],
   '/services': ['index.html', 'src/pages/services/ServicesPage.tsx'],
 }
+
+// Libraries that no first view loads, each with a text that only its code has.
+export const neverFirst = { uPlot: 'u-over', CodeMirror: 'cm-content', xterm: 'xterm-helper-textarea' }

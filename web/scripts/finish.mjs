@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { extname, join, resolve } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
-import { budgets, firstViews } from './budgets.mjs'
+import { budgets, firstViews, neverFirst } from './budgets.mjs'
 
 const dist = resolve(import.meta.dirname, '../dist')
 const packed = new Set(['.js', '.css', '.html', '.svg', '.json', '.txt'])
@@ -80,6 +80,13 @@ for (const file of js.filter((f) => !first.has(f)).toSorted((a, b) => sizes.get(
   if (sizes.get(file).gz > 10_000 || sizes.get(file).gz > budget) row(file.replace('assets/', ''), sizes.get(file).gz, budget)
 }
 row('all JS', sum(js), budgets.allJS, sum(js, 'br'))
+const holding = (text, files) => files.filter((f) => readFileSync(join(dist, f), 'utf8').includes(text))
+for (const [library, text] of Object.entries(neverFirst)) {
+  const early = holding(text, [...first])
+  if (early.length) over.push(`${library} in a first view (${early.join(', ')})`)
+  // Without this the check would pass when the library's text has changed.
+  else if (holding(text, js).length === 0) over.push(`${library}: no file has “${text}”; change scripts/budgets.mjs`)
+}
 if (over.length) {
   console.error(`\nover budget: ${over.join(', ')}`)
   process.exit(1)

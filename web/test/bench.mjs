@@ -2,7 +2,6 @@
 // test/benchmarks. The last line is JSON. `make bench-ui` runs it.
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { gallery } from './lib/gallery.mjs';
 import { findings, settled } from './lib/pages.mjs';
 import { act, closeBrowser, logIn, newContext, patience, stack } from './lib/stack.mjs';
 
@@ -178,30 +177,9 @@ const found = await findings(page);
 result.axe_findings = found.length;
 for (const line of found) console.error(line);
 
-// Graphs, in the gallery: from the click until they are drawn. The chunk is there already.
-const shown = await gallery();
-const graphs = await context.newPage();
-await graphs.setViewportSize({ width: 1440, height: 2000 });
-await graphs.goto(`${shown.url}__gallery`);
-await graphs.waitForFunction(() => document.querySelectorAll('.u-over').length >= 8);
-const drawn = { 1: [], 10: [] };
-for (let n = 0; n < rounds; n++) {
-  for (const [some, name] of [[1, 'Draw one'], [10, 'Draw ten']]) {
-    await graphs.getByRole('button', { name: 'Draw none' }).click();
-    await graphs.waitForFunction(() => document.querySelectorAll('#many .u-over').length === 0);
-    await graphs.evaluate(() => performance.clearMeasures());
-    await graphs.getByRole('button', { name }).click();
-    await graphs.waitForFunction((of) => performance.getEntriesByName(`${of} graphs`).length === 1, some);
-    drawn[some].push(await graphs.evaluate((of) => performance.getEntriesByName(`${of} graphs`)[0].duration, some));
-  }
-}
-result.graph_ms = round(median(drawn[1]));
-result.ten_graphs_ms = round(median(drawn[10]));
-await shown.close();
-
 const budgets = {
   first_js_gz_kb: 210, first_css_gz_kb: 25, cold_load_ms: 1200, cold_load_4x_ms: 2500, filter_ms: 300, jump_ms: 300,
-  scroll_p50_ms: 17, scroll_p95_ms: 70, heap_mb: 60, dom_nodes: 1500, long_tasks: 0, axe_findings: 0, graph_ms: 100, ten_graphs_ms: 600,
+  scroll_p50_ms: 17, scroll_p95_ms: 70, heap_mb: 60, dom_nodes: 1500, long_tasks: 0, axe_findings: 0,
 };
 for (const [name, budget] of Object.entries(budgets)) {
   console.log(`${result[name] > budget ? 'OVER' : 'ok  '}  ${name.padEnd(18)} ${String(result[name]).padStart(9)}  of ${budget}`);

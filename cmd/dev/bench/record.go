@@ -150,7 +150,7 @@ and ratios of them do not.
 		page.WriteString("\n" + strings.TrimSpace(string(text)) + "\n")
 	}
 	for _, section := range []func(*bytes.Buffer, string) error{
-		applyPage, proxyPage, fanoutSubject.page, uiSubject.page, operatorSubject.page, terraformSubject.page, templatesSubject.page, pushSubject.page, fleetPage,
+		applyPage, proxyPage, fanoutSubject.page, uiSubject.page, observeSubject.page, operatorSubject.page, terraformSubject.page, templatesSubject.page, pushSubject.page, fleetPage,
 	} {
 		if err := section(&page, b.out); err != nil {
 			return err

@@ -1,7 +1,6 @@
 import { ConnectError, Code } from '@connectrpc/connect'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useState } from 'react'
 import styles from './Gallery.module.css'
-import { Button } from '#/ds/Button'
 import { Chart } from '#/ds/chart/Chart'
 import { gridOf, type Series } from '#/ds/chart/series'
 import { TimeRange } from '#/ds/chart/TimeRange'
@@ -11,64 +10,32 @@ import { Panel } from '#/ds/Panel'
 const to = 1_790_000_000
 const from = to - 3600
 
+// timesOf are those of an hour, a step apart.
+const timesOf = (step: number) => Array.from({ length: Math.floor(3600 / step) + 1 }, (_, i) => from + i * step)
+
 function wave(lines: number, step: number, names = (n: number) => `web-${n}`, height = 2 ** 28): Series {
+  const at = timesOf(step)
   return gridOf(
     from,
     to,
     step,
-    Array.from({ length: lines }, (_, n) => ({
-      name: names(n),
-      points: Array.from({ length: Math.floor(3600 / step) + 1 }, (__, i) => ({ at: from + i * step, value: height * (1 + n / 4 + Math.sin(n + (i * step) / 400) / 3) })),
-    })),
+    Array.from({ length: lines }, (_, n) => ({ name: names(n), at, values: at.map((t) => height * (1 + n / 4 + Math.sin(n + (t - from) / 400) / 3)) })),
   )
 }
 
 const holes = gridOf(from, to, 30, [
-  { name: 'a pod that was away', points: Array.from({ length: 121 }, (_, i) => ({ at: from + i * 30, value: i > 40 && i < 70 && i !== 55 ? Number.NaN : 0.4 + 0.2 * Math.sin(i / 9) })) },
-  { name: '<script>alert(1)</script> <img src=x onerror=alert(1)>', points: Array.from({ length: 121 }, (_, i) => ({ at: from + i * 30, value: 0.2 })) },
+  { name: 'a pod that was away', at: timesOf(30), values: timesOf(30).map((_, i) => (i > 40 && i < 70 && i !== 55 ? Number.NaN : 0.4 + 0.2 * Math.sin(i / 9))) },
+  { name: '<script>alert(1)</script> <img src=x onerror=alert(1)>', at: timesOf(30), values: timesOf(30).map(() => 0.2) },
 ])
 const three = wave(3, 30)
 const many = wave(60, 60, (n) => `pod-with-a-long-name-${n}-7f9c6d5b48-x2x9z`)
 const requests = wave(2, 15, (n) => ['200', '500'][n]!, 40)
+const deployed = [
+  { at: from + 1200, name: 'a1b2c3d', text: 'Applied revision 7, a1b2c3d4e5f6: fix: the second word' },
+  { at: from + 1260, name: 'failed', text: 'failed: web: crash loop' },
+  { at: to - 60, name: 'b2c3d4e', text: 'Applied revision 8, b2c3d4e5f607: fix: the first word again' },
+]
 const nothing: Series = { times: [from, to], lines: [] }
-
-// Many draws graphs of 10,000 points each when it is asked to, and notes how long that took:
-// make bench-ui reads it.
-function Many() {
-  const [some, setSome] = useState(0)
-  const began = useRef(0)
-  const draw = (n: number) => {
-    began.current = performance.now()
-    setSome(n)
-  }
-  useEffect(() => {
-    if (some === 0) return undefined
-    let frame = requestAnimationFrame(function look() {
-      const drawn = document.querySelectorAll('#many .u-over').length
-      frame = requestAnimationFrame(drawn === some ? () => performance.measure(`${some} graphs`, { start: began.current, end: performance.now() }) : look)
-    })
-    return () => cancelAnimationFrame(frame)
-  }, [some])
-  return (
-    <Panel title="Graphs of 10,000 points">
-      <div className={styles.part}>
-        <Button onClick={() => draw(1)}>Draw one</Button>
-        <Button onClick={() => draw(10)}>Draw ten</Button>
-        <Button onClick={() => setSome(0)}>Draw none</Button>
-      </div>
-      <div id="many" className={styles.parts}>
-        {Array.from({ length: some }, (_, n) => (
-          <Large key={n} n={n} />
-        ))}
-      </div>
-    </Panel>
-  )
-}
-
-function Large({ n }: { n: number }) {
-  const series = useMemo(() => wave(10, 3.6, (line) => `pod-${n}-${line}`), [n])
-  return <Chart title={`Graph ${n + 1}`} unit="bytes" series={series} group="many" />
-}
 
 // Charts are graphs in all their states.
 export function Charts() {
@@ -86,6 +53,7 @@ export function Charts() {
         <Chart title="Requests" unit="per second" series={requests} group="gallery" onZoom={zoom} />
         <Chart title="Holes, and names that are text" unit="percent" series={holes} group="gallery" onZoom={zoom} />
         <Chart title="Too many lines" unit="bytes" series={many} found={100_000} />
+        <Chart title="Deployed twice" unit="per second" series={requests} markers={deployed} />
         <Chart title="Late" unit="cores" series={requests} behind={900} />
         <Chart title="Without some metrics" unit="none" series={requests} notes={['There is no kube_pod_container_status_restarts_total here.']} />
         <Chart title="Loading" unit="none" series={undefined} />
@@ -94,7 +62,6 @@ export function Charts() {
         <Chart title="One of two" unit="none" series={requests} message="query 2: 1:14: unexpected character: '$'" />
         <Chart title="Failed" unit="none" series={undefined} error={new ConnectError('you may not read cluster edge-1; ask for the right to read it', Code.PermissionDenied)} retry={() => {}} />
       </div>
-      <Many />
     </>
   )
 }

@@ -2,16 +2,18 @@ import { ConnectError, Code } from '@connectrpc/connect'
 import { cleanup, fireEvent, render, screen, within } from '@testing-library/react'
 import { beforeEach, expect, it, vi } from 'vitest'
 import { Chart } from './Chart'
-import { gridOf, type Series } from './series'
+import { gridOf, type Marker, type Series } from './series'
 
 // jsdom has no canvas: what is drawn is looked at in a browser. Here the plot only notes.
-const plot = vi.hoisted(() => ({ mounted: [] as { group?: string; onCursor: (i: number | undefined) => void; onZoom: (a: number, b: number) => void }[], drawn: 0, gone: 0, hidden: [] as string[], selected: undefined as [number, number] | undefined }))
+const plot = vi.hoisted(() => ({ mounted: [] as { group?: string; onCursor: (i: number | undefined) => void; onZoom: (a: number, b: number) => void }[], drawn: 0, gone: 0, hidden: [] as string[], marked: [] as Marker[], selected: undefined as [number, number] | undefined }))
 vi.mock('./plot', () => ({
-  mountPlot: (_host: HTMLElement, input: (typeof plot.mounted)[number]) => {
+  mountPlot: (_host: HTMLElement, input: (typeof plot.mounted)[number] & { markers: Marker[] }) => {
     plot.mounted.push(input)
+    plot.marked = input.markers
     return {
       draw: () => plot.drawn++,
       hide: (names: Set<string>) => (plot.hidden = [...names]),
+      mark: (markers: Marker[]) => (plot.marked = markers),
       point: () => {},
       select: (range: [number, number] | undefined) => (plot.selected = range),
       destroy: () => plot.gone++,
@@ -21,10 +23,10 @@ vi.mock('./plot', () => ({
 
 const from = 1_790_000_000
 const series: Series = gridOf(from, from + 60, 15, [
-  { name: 'web', points: [0, 15, 30, 60].map((s) => ({ at: from + s, value: 1024 * (s + 1) })) },
-  { name: '<script>alert(1)</script>', points: [{ at: from, value: 1 }] },
+  { name: 'web', at: [0, 15, 30, 60].map((s) => from + s), values: [0, 15, 30, 60].map((s) => 1024 * (s + 1)) },
+  { name: '<script>alert(1)</script>', at: [from], values: [1] },
 ])
-beforeEach(() => Object.assign(plot, { mounted: [], drawn: 0, gone: 0, hidden: [], selected: undefined }))
+beforeEach(() => Object.assign(plot, { mounted: [], drawn: 0, gone: 0, hidden: [], marked: [], selected: undefined }))
 
 const mounted = () => vi.waitFor(() => expect(plot.mounted).toHaveLength(1))
 
@@ -68,6 +70,19 @@ it('is read, selected and zoomed by keyboard', async () => {
   expect(zoom).toHaveBeenCalledTimes(1)
 })
 
+it('marks what happened within its times, in the graph and in a table', async () => {
+  const markers = [{ at: from + 40, name: 'b2c3d4e', text: 'Applied revision 8' }, { at: from + 20, name: 'a1b2c3d', text: 'Applied revision 7: <script>alert(1)</script>' }, { at: from - 1, name: 'before', text: 'before' }, { at: from + 61, name: 'after', text: 'after' }]
+  const { rerender, container } = render(<Chart title="Memory" unit="bytes" series={series} markers={markers} />)
+  await mounted()
+  expect(plot.marked.map((m) => m.name)).toEqual(['a1b2c3d', 'b2c3d4e'])
+  const table = screen.getByRole('table', { name: 'Marked in Memory' })
+  expect(within(table).getAllByRole('cell').map((c) => c.textContent)).toEqual(['Applied revision 7: <script>alert(1)</script>', 'Applied revision 8'])
+  expect(container.querySelector('script')).toBe(null)
+  rerender(<Chart title="Memory" unit="bytes" series={series} markers={[]} />)
+  expect(plot.marked).toEqual([])
+  expect(screen.queryByRole('table', { name: 'Marked in Memory' })).toBe(null)
+})
+
 it('hides a line by its name in the legend', async () => {
   render(<Chart title="Memory" unit="bytes" series={series} />)
   await mounted()
@@ -84,7 +99,7 @@ it('says that it is late, cut, empty, read or failed', async () => {
   await mounted()
   expect(screen.getByText('15 m behind.')).toBeTruthy()
   expect(screen.getByText('There is no x here.')).toBeTruthy()
-  const many = gridOf(from, from + 60, 15, Array.from({ length: 80 }, (_, n) => ({ name: `pod-${n}`, points: [{ at: from, value: n }] })))
+  const many = gridOf(from, from + 60, 15, Array.from({ length: 80 }, (_, n) => ({ name: `pod-${n}`, at: [from], values: [n] })))
   rerender(<Chart title="Memory" unit="bytes" series={many} found={100_000} behind={20} />)
   expect(screen.getByText(/^50 of 100,000 series/)).toBeTruthy()
   expect(screen.queryByText(/behind/)).toBe(null)

@@ -7,7 +7,7 @@ import { Banner, Empty, ErrorPanel } from '../State'
 import { Table } from '../Table'
 import styles from './Chart.module.css'
 import type { PlotHandle } from './plot'
-import { looksOf, mostLines, noColours, type Series, summaryOf } from './series'
+import { looksOf, type Marker, markersIn, mostLines, noColours, type Series, summaryOf } from './series'
 import { momentOf } from './times'
 import { type Unit, valueOf } from './units'
 import { spanOf } from '#/status/age'
@@ -27,6 +27,8 @@ interface Props {
   behind?: number | undefined
   // Sentences from the source, such as which metrics it does not have.
   notes?: string[]
+  // What happened at which time, such as deployments.
+  markers?: Marker[]
   group?: string | undefined
   height?: number
   onZoom?: (from: number, to: number) => void
@@ -34,11 +36,16 @@ interface Props {
 
 const late = 300
 const none: string[] = []
+const noMarkers: Marker[] = []
 const rowsOfTable = 120
+
+// The library comes while the data does.
+const library = () => import('./plot')
 
 // Chart is one graph of lines over time with its legend, and the same as a table. What it
 // shows comes from others: names of lines are texts, whatever is in them.
-export const Chart = memo(function Chart({ title, unit, series, error, retry, message, found, behind, notes = none, group, height = 180, onZoom }: Props) {
+export const Chart = memo(function Chart({ title, unit, series, error, retry, message, found, behind, notes = none, markers = noMarkers, group, height = 180, onZoom }: Props) {
+  useEffect(() => void library().catch(() => {}), [])
   const [table, setTable] = useState(false)
   const shown = useMemo(() => (series && series.lines.length > mostLines ? { ...series, lines: series.lines.slice(0, mostLines) } : series), [series])
   const empty = shown !== undefined && shown.lines.every((l) => l.values.every((v) => v === null))
@@ -67,7 +74,7 @@ export const Chart = memo(function Chart({ title, unit, series, error, retry, me
         ) : empty ? (
           <Empty title={message ? 'Nothing to draw' : 'No samples in this range'}>{message ? message.charAt(0).toUpperCase() + message.slice(1) : 'The query is well-formed, and matches nothing here. Another time range may have some.'}</Empty>
         ) : (
-          <Drawn title={title} unit={unit} series={shown} group={group} height={height} table={table} onZoom={onZoom} />
+          <Drawn title={title} unit={unit} series={shown} markers={markers} group={group} height={height} table={table} onZoom={onZoom} />
         )}
         {total > mostLines && shown && !failed && (
           <p className={styles.more}>
@@ -83,18 +90,20 @@ interface DrawnProps {
   title: string
   unit: Unit
   series: Series
+  markers: Marker[]
   group: string | undefined
   height: number
   table: boolean
   onZoom: ((from: number, to: number) => void) | undefined
 }
 
-function Drawn({ title, unit, series, group, height, table, onZoom }: DrawnProps) {
+function Drawn({ title, unit, series, markers: all, group, height, table, onZoom }: DrawnProps) {
   const host = useRef<HTMLDivElement>(null)
   const plot = useRef<PlotHandle>(undefined)
   const [cursor, setCursor] = useState<number>()
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set())
-  const latest = useRef({ series, unit, onZoom, hidden })
+  const markers = useMemo(() => markersIn(all, series.times), [all, series.times])
+  const latest = useRef({ series, unit, markers, onZoom, hidden })
   // Where a selection by keyboard began.
   const [anchor, setAnchor] = useState<number>()
   const [error, setError] = useState<unknown>()
@@ -103,7 +112,7 @@ function Drawn({ title, unit, series, group, height, table, onZoom }: DrawnProps
   const summaries = useMemo(() => lines.map((l) => summaryOf(times, l.values)), [times, lines])
 
   useEffect(() => {
-    latest.current = { series, unit, onZoom, hidden }
+    latest.current = { series, unit, markers, onZoom, hidden }
   })
   useEffect(() => {
     plot.current?.draw(series, unit)
@@ -112,9 +121,12 @@ function Drawn({ title, unit, series, group, height, table, onZoom }: DrawnProps
     plot.current?.hide(hidden)
   }, [hidden])
   useEffect(() => {
+    plot.current?.mark(markers)
+  }, [markers])
+  useEffect(() => {
     if (table) return undefined
     let gone = false
-    import('./plot')
+    library()
       .then(({ mountPlot }) => {
         if (gone || !host.current) return
         plot.current = mountPlot(host.current, { ...latest.current, group, height, onCursor: setCursor, onZoom: (from, to) => latest.current.onZoom?.(from, to) })
@@ -229,6 +241,25 @@ function Drawn({ title, unit, series, group, height, table, onZoom }: DrawnProps
             ))}
           </tbody>
         </table>
+        {markers.length > 0 && (
+          <table className={styles.sums}>
+            <caption className="visually-hidden">{`Marked in ${title}`}</caption>
+            <thead>
+              <tr>
+                <th scope="col">Time</th>
+                <th scope="col">Marked</th>
+              </tr>
+            </thead>
+            <tbody>
+              {markers.map((m) => (
+                <tr key={`${m.at} ${m.name}`}>
+                  <th scope="row">{momentOf(m.at)}</th>
+                  <td>{m.text}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
       </div>
     </>
   )

@@ -40,7 +40,7 @@ describe('a value with its unit', () => {
 describe('lines over common times', () => {
   const at = 1_790_000_000
   it('have a hole where there is no sample, and no value that is not finite', () => {
-    const s = gridOf(at, at + 60, 15, [{ name: 'a', points: [{ at, value: 1 }, { at: at + 31, value: 2 }, { at: at + 45, value: Number.NaN }, { at: at + 60, value: Infinity }, { at: at + 900, value: 9 }] }])
+    const s = gridOf(at, at + 60, 15, [{ name: 'a', at: [at, at + 31, at + 45, at + 60, at + 900], values: [1, 2, Number.NaN, Infinity, 9] }])
     expect(s.times).toEqual([at, at + 15, at + 30, at + 45, at + 60])
     expect(s.lines[0]!.values).toEqual([1, null, 2, null, null])
   })

@@ -1,6 +1,6 @@
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { isolated, looksOf, noColours, type Series } from './series'
+import { isolated, looksOf, type Marker, noColours, type Series } from './series'
 import { ticksOf } from './times'
 import { stepsOf, type Unit, valueOf } from './units'
 
@@ -14,6 +14,7 @@ export interface PlotInput {
   height: number
   // Names of the lines that are not drawn.
   hidden: ReadonlySet<string>
+  markers: Marker[]
   // The index of the time below the crosshair; undefined when there is none.
   onCursor: (index: number | undefined) => void
   onZoom: (from: number, to: number) => void
@@ -23,6 +24,7 @@ export interface PlotHandle {
   // Draws other data of the same lines, or other lines.
   draw: (series: Series, unit: Unit) => void
   hide: (names: ReadonlySet<string>) => void
+  mark: (markers: Marker[]) => void
   // Moves the crosshair, by keyboard.
   point: (index: number | undefined) => void
   // The range that Enter zooms to; undefined for none.
@@ -30,13 +32,46 @@ export interface PlotHandle {
   destroy: () => void
 }
 
-const style = () => getComputedStyle(document.documentElement)
-const token = (name: string) => style().getPropertyValue(name).trim()
+// The colours of the theme, which each line of each graph asks for whenever it is drawn.
+const tokens = new Map<string, string>()
+function token(name: string): string {
+  const known = tokens.get(name) ?? getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+  tokens.set(name, known)
+  return known
+}
 
 // Only the crosshair is shared: who zooms one graph zooms the page, by its address.
 const shared = (type: string) => type === 'mousemove' || type === 'mouseleave'
 
-function optionsOf(input: PlotInput, width: number): uPlot.Options {
+// drawMarkers draws a vertical line for each, with its name at the top unless the one before is too near.
+function drawMarkers(u: uPlot, markers: Marker[]): void {
+  const { ctx, bbox } = u
+  const ratio = devicePixelRatio
+  const colour = token('--muted')
+  ctx.save()
+  ctx.strokeStyle = ctx.fillStyle = colour
+  ctx.lineWidth = ratio
+  ctx.setLineDash([4 * ratio, 3 * ratio])
+  ctx.font = `${11 * ratio}px "Inter Variable", system-ui, sans-serif`
+  ctx.textBaseline = 'top'
+  let free = -Infinity
+  for (const { at, name } of markers) {
+    const x = Math.round(u.valToPos(at, 'x', true))
+    if (x < bbox.left || x > bbox.left + bbox.width) continue
+    ctx.beginPath()
+    ctx.moveTo(x, bbox.top)
+    ctx.lineTo(x, bbox.top + bbox.height)
+    ctx.stroke()
+    const size = ctx.measureText(name).width + 6 * ratio
+    const left = x + size > bbox.left + bbox.width ? x - size : x
+    if (left < free) continue
+    ctx.fillText(name, left + 3 * ratio, bbox.top)
+    free = left + size
+  }
+  ctx.restore()
+}
+
+function optionsOf(input: PlotInput, width: number, markers: () => Marker[]): uPlot.Options {
   const { series, unit, group, height } = input
   const axis = { stroke: () => token('--muted'), font: '11px "Inter Variable", system-ui, sans-serif', ticks: { stroke: () => token('--hairline'), width: 1, size: 4 }, grid: { stroke: () => token('--hairline'), width: 1 } }
   return {
@@ -76,6 +111,7 @@ function optionsOf(input: PlotInput, width: number): uPlot.Options {
       }),
     ],
     hooks: {
+      draw: [(u) => drawMarkers(u, markers())],
       setCursor: [(u) => input.onCursor(u.cursor.idx ?? undefined)],
       setSelect: [
         (u) => {
@@ -96,18 +132,26 @@ const linesOf = (series: Series) => series.lines.map((l) => l.name).join('\n')
 export function mountPlot(host: HTMLElement, first: PlotInput): PlotHandle {
   let input = first
   const width = () => Math.max(160, host.clientWidth)
-  let plot = new uPlot(optionsOf(input, width()), dataOf(input.series), host)
+  const made = () => new uPlot(optionsOf(input, width(), () => input.markers), dataOf(input.series), host)
+  let plot = made()
   const again = () => {
     plot.destroy()
-    plot = new uPlot(optionsOf(input, width()), dataOf(input.series), host)
+    plot = made()
+  }
+  const recolour = () => {
+    tokens.clear()
+    again()
   }
   // The tokens of the other theme are read while it draws; dashes are set once.
-  const themes = new MutationObserver(() => plot.redraw(false, false))
+  const themes = new MutationObserver(() => {
+    tokens.clear()
+    plot.redraw(false, false)
+  })
   themes.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] })
   const scheme = matchMedia('(prefers-color-scheme: light)')
   const contrast = matchMedia('(forced-colors: active)')
-  scheme.addEventListener('change', again)
-  contrast.addEventListener('change', again)
+  scheme.addEventListener('change', recolour)
+  contrast.addEventListener('change', recolour)
   const sizes = new ResizeObserver(() => {
     if (host.clientWidth > 0 && width() !== plot.width) plot.setSize({ width: width(), height: input.height })
   })
@@ -123,6 +167,10 @@ export function mountPlot(host: HTMLElement, first: PlotInput): PlotHandle {
       input = { ...input, hidden: names }
       plot.batch(() => input.series.lines.forEach((line, n) => plot.setSeries(n + 1, { show: !names.has(line.name) })))
     },
+    mark: (markers) => {
+      input = { ...input, markers }
+      plot.redraw(false, false)
+    },
     point: (index) => {
       if (index === undefined) plot.setCursor({ left: -10, top: -10 })
       else plot.setCursor({ left: plot.valToPos(input.series.times[index]!, 'x'), top: plot.over.clientHeight / 2 })
@@ -134,8 +182,8 @@ export function mountPlot(host: HTMLElement, first: PlotInput): PlotHandle {
     destroy: () => {
       themes.disconnect()
       sizes.disconnect()
-      scheme.removeEventListener('change', again)
-      contrast.removeEventListener('change', again)
+      scheme.removeEventListener('change', recolour)
+      contrast.removeEventListener('change', recolour)
       plot.destroy()
     },
   }

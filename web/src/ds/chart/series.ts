@@ -12,6 +12,24 @@ export interface Series {
   lines: Line[]
 }
 
+// Marker is a moment that a graph shows as a vertical line, such as a deployment.
+export interface Marker {
+  // Seconds since 1970.
+  at: number
+  // A few letters beside the line.
+  name: string
+  // A sentence for the table.
+  text: string
+}
+
+const mostMarkers = 50
+
+// markersIn are the newest of the markers within the times of a graph.
+export function markersIn(markers: Marker[], times: number[]): Marker[] {
+  const [first, last] = [times[0] ?? 0, times.at(-1) ?? 0]
+  return markers.filter((m) => m.at >= first && m.at <= last).toSorted((a, b) => a.at - b.at).slice(-mostMarkers)
+}
+
 // More lines than this are not drawn: nobody can tell them apart.
 export const mostLines = 50
 
@@ -60,20 +78,23 @@ export function sampled(length: number, n: number): number[] {
 
 interface Points {
   name: string
-  points: { at: number; value: number }[]
+  // Seconds since 1970, and the value of each.
+  at: number[]
+  values: number[]
 }
 
 // gridOf puts the samples of many lines onto common times, a step apart, so that what is
 // missing is a hole. What is not finite is no sample.
 export function gridOf(from: number, to: number, step: number, found: Points[]): Series {
   const length = Math.floor((to - from) / step) + 1
-  const lines = found.map(({ name, points }) => {
-    const values: (number | null)[] = Array.from({ length }, () => null)
-    for (const p of points) {
-      const i = Math.round((p.at - from) / step)
-      if (i >= 0 && i < length && Number.isFinite(p.value)) values[i] = p.value
+  const lines = found.map((line) => {
+    const values = Array.from<number | null>({ length }).fill(null)
+    for (let n = 0; n < line.at.length; n++) {
+      const i = Math.round((line.at[n]! - from) / step)
+      const value = line.values[n]!
+      if (i >= 0 && i < length && Number.isFinite(value)) values[i] = value
     }
-    return { name, values }
+    return { name: line.name, values }
   })
   return { times: Array.from({ length }, (_, i) => from + i * step), lines }
 }

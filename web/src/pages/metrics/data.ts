@@ -46,7 +46,7 @@ export function seriesOf(asked: Asked, found: MetricSeries[]): Series {
     from,
     to,
     step,
-    found.map((s) => ({ name: nameOf(s), points: s.times.map((at, i) => ({ at: Number(at) / perSecond, value: s.values[i]! })) })),
+    found.map((s) => ({ name: nameOf(s), at: s.times.map((at) => Number(at) / perSecond), values: s.values })),
   )
 }
 

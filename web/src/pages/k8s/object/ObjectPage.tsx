@@ -122,7 +122,7 @@ function ObjectView({ cluster, gvr, namespace, name, tab }: { cluster: string; g
           {current.id === 'summary' && <Summary place={place} object={object} />}
           {current.id === 'yaml' && <YamlTab place={place} object={object} deleted={deleted} />}
           {current.id === 'events' && <EventsTab place={place} object={object} />}
-          {current.id === 'metrics' && <MetricsTab place={place} name={name} />}
+          {current.id === 'metrics' && <MetricsTab place={place} object={object} />}
           {current.id === 'logs' && <LogsTab place={place} object={object} />}
           {current.id === 'exec' && <ExecTab place={place} object={object} />}
           {current.id === 'related' && <RelatedTab place={place} object={object} />}
