@@ -120,6 +120,19 @@ func TestLargeKustomization(t *testing.T) {
 	}
 }
 
+// TestUsageOfAChildThatHasEnded: a child ends behind its last pass, and whoever asks late
+// learns its usage too.
+func TestUsageOfAChildThatHasEnded(t *testing.T) {
+	child := rendertest.Start(t)
+	child.CloseInput()
+	if err := child.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if used := child.Usage(); used.PeakMiB < 1 || used.CPU <= 0 {
+		t.Errorf("it used %+v", used)
+	}
+}
+
 // BenchmarkLargeKustomization reports the same for the records.
 func BenchmarkLargeKustomization(b *testing.B) {
 	files := rendertest.Bundle()

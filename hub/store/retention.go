@@ -38,8 +38,8 @@ func (s *Store) retain(ctx context.Context) error {
 	}
 }
 
-// Prune drops feed rows, events, recipes, contents and replicas that are too
-// old, and completes repositories that an older hub wrote. The last row of each incarnation stays, so that sequences continue.
+// Prune drops feed rows, events, recipes, contents, tarballs of the hub's own and replicas that
+// are too old, and completes repositories that an older hub wrote. The last row of each incarnation stays, so that sequences continue.
 // Recipes and contents are checked in pages, a fixed number each time, so the
 // cost does not grow with the fleet.
 func (s *Store) Prune(ctx context.Context) error {
@@ -50,6 +50,7 @@ func (s *Store) Prune(ctx context.Context) error {
 		func() (int64, error) { return pruneOperations(ctx, s, clock.Micros(now.Add(-operationsKept))) },
 		func() (int64, error) { return 0, s.pruneReplicas(ctx) },
 		func() (int64, error) { return s.CompleteURLs(ctx, retentionChunk) },
+		func() (int64, error) { return 0, s.prunePackages(ctx) },
 		func() (int64, error) { return 0, s.prunePages(ctx, &s.pruned.artifact, s.DropArtifacts) },
 		func() (int64, error) { return 0, s.prunePages(ctx, &s.pruned.content, s.DropContents) },
 	} {
@@ -75,6 +76,15 @@ func (s *Store) prunePages(ctx context.Context, at *string, drop func(ctx contex
 			return err
 		})
 		if *at = last; err != nil || last == "" {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) prunePackages(ctx context.Context) error {
+	for range retentionPages {
+		if n, err := s.DropPackages(ctx); err != nil || n < packagePage {
 			return err
 		}
 	}

@@ -81,8 +81,10 @@ type release struct {
 	// decoded are the texts that were decoded, by their names: a second render mostly
 	// gives the same ones, and decoding takes longer than rendering.
 	decoded map[string]decodedText
-	// generated is set when a template called a function whose result differs each time.
-	generated bool
+	traces  *traces
+	// rendered is what the templates wrote, by their names. In a second render before is
+	// what they wrote the first time, for those that do not run again.
+	rendered, before map[string]string
 }
 
 // decodedText is a rendered text with its objects.
@@ -103,20 +105,22 @@ func Render(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	mark(first.chart)
 	result, err := first.render(ctx)
 	if err != nil {
-		return nil, err
+		// The marks move what stands in a line with them, which an error may name.
+		if first, err = r.load(texts); err != nil {
+			return nil, err
+		}
+		if result, err = first.render(ctx); err != nil {
+			return nil, err
+		}
 	}
-	if first.generated || r.generatesIn(texts) {
+	if generates := r.generatesIn(texts); generates || first.traces.generates {
 		if texts, err = r.valuesTexts(); err != nil {
 			return nil, err
 		}
-		second, err := r.load(texts)
-		if err != nil {
-			return nil, err
-		}
-		second.decoded = first.decoded
-		again, err := second.render(ctx)
+		again, err := r.again(ctx, first, texts, !generates && first.traces.again())
 		if err != nil {
 			return nil, err
 		}
@@ -125,6 +129,25 @@ func Render(ctx context.Context, r Request) (*Result, error) {
 		}
 	}
 	return result, nil
+}
+
+// again renders a second time, if some is set without the templates whose output cannot
+// differ. Where another one includes such a template by the name of its file, all run.
+func (r Request) again(ctx context.Context, first *release, texts []valuesText, some bool) (*Result, error) {
+	second, err := r.load(texts)
+	if err != nil {
+		return nil, err
+	}
+	second.decoded = first.decoded
+	if !some {
+		return second.render(ctx)
+	}
+	first.traces.leaveOut(second.chart)
+	second.before = first.rendered
+	if result, err := second.render(ctx); err == nil {
+		return result, nil
+	}
+	return r.again(ctx, first, texts, false)
 }
 
 // load reads the chart and its values and decides which subcharts are enabled.
@@ -137,7 +160,7 @@ func (r Request) load(texts []valuesText) (*release, error) {
 	if err != nil {
 		return nil, err
 	}
-	rel := &release{Request: r, chart: c, values: values, decoded: map[string]decodedText{}}
+	rel := &release{Request: r, chart: c, values: values, decoded: map[string]decodedText{}, traces: newTraces()}
 	if rel.caps, err = newCapabilities(r.KubernetesVersion, r.APIVersions, r.AndKnown); err != nil {
 		return nil, rel.fail("%v", err)
 	}
@@ -168,17 +191,22 @@ func (rel *release) render(ctx context.Context) (*Result, error) {
 	}
 	bindings["Capabilities"] = rel.caps
 	stop := rel.caps.record()
-	rendered, err := engine.Engine{CustomTemplateFuncs: rel.functions()}.RenderWithContext(ctx, rel.chart, bindings)
+	rel.rendered, err = engine.Engine{CustomTemplateFuncs: rel.functions()}.RenderWithContext(ctx, rel.chart, bindings)
 	asked := stop()
 	if err != nil {
 		return nil, rel.explain(err)
+	}
+	for name, text := range rel.before {
+		if _, ran := rel.rendered[name]; !ran {
+			rel.rendered[name] = text
+		}
 	}
 	if rel.readsAllVersions() {
 		asked = append(asked, "*")
 		slices.Sort(asked)
 	}
 	result := &Result{Asked: asked, Warnings: rel.warnings}
-	if err := rel.collect(result, rendered); err != nil {
+	if err := rel.collect(result); err != nil {
 		return nil, err
 	}
 	return result, nil
@@ -197,12 +225,12 @@ func (rel *release) functions() template.FuncMap {
 		"now": func() time.Time { return rel.Now },
 		"ago": rel.ago,
 	}
-	maps.Copy(functions, rel.generators())
+	maps.Copy(functions, rel.traces.functions())
 	return functions
 }
 
 // collect decodes CRDs first, then the templates in the order of their names.
-func (rel *release) collect(result *Result, rendered map[string]string) error {
+func (rel *release) collect(result *Result) error {
 	seen := map[manifest.Key]int{}
 	if !rel.IgnoreCRDs {
 		for _, crd := range rel.chart.CRDObjects() {
@@ -211,16 +239,11 @@ func (rel *release) collect(result *Result, rendered map[string]string) error {
 			}
 		}
 	}
-	names := make([]string, 0, len(rendered))
-	for name := range rendered {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(rel.rendered)) {
 		if strings.HasSuffix(name, "NOTES.txt") {
 			continue
 		}
-		if err := rel.take(result, seen, name, []byte(rendered[name]), false); err != nil {
+		if err := rel.take(result, seen, name, []byte(rel.rendered[name]), false); err != nil {
 			return err
 		}
 	}

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"reflect"
 	"slices"
-	"sync"
-	"text/template"
 
-	"github.com/Masterminds/sprig/v3"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
@@ -76,34 +73,6 @@ func (rel *release) templates() [][]byte {
 	walk(rel.chart)
 	return texts
 }
-
-// generators are the functions whose result differs each time, such that a call is noticed.
-// Most charts that name one, for a password that nobody gave, do not call it.
-func (rel *release) generators() template.FuncMap {
-	noticed := template.FuncMap{}
-	for name, function := range generating() {
-		f := reflect.ValueOf(function)
-		noticed[name] = reflect.MakeFunc(f.Type(), func(given []reflect.Value) []reflect.Value {
-			rel.generated = rel.generated || !slices.Contains(orders, name) || slices.ContainsFunc(given, several)
-			if f.Type().IsVariadic() {
-				return f.CallSlice(given)
-			}
-			return f.Call(given)
-		}).Interface()
-	}
-	return noticed
-}
-
-// generating are the functions that generator looks for.
-var generating = sync.OnceValue(func() template.FuncMap {
-	some := template.FuncMap{}
-	for name, function := range sprig.TxtFuncMap() {
-		if generator([]byte(name)) || slices.Contains(orders, name) {
-			some[name] = function
-		}
-	}
-	return some
-})
 
 // several reports whether one of some maps has an order.
 func several(given reflect.Value) bool {

@@ -32,6 +32,8 @@ type Child struct {
 	out     io.Reader
 	stderr  bytes.Buffer
 	exited  chan error
+	// ended is closed when the process has ended.
+	ended chan struct{}
 	// Tool is the command line of every tool.
 	Tool []string
 	// Lookups answers lookups by "apiVersion kind namespace/name"; all others find
@@ -54,7 +56,7 @@ func StartRare(t testing.TB) *Child {
 func start(t testing.TB, binary string) *Child {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-	c := &Child{t: t, command: exec.CommandContext(ctx, binary), exited: make(chan error, 1)}
+	c := &Child{t: t, command: exec.CommandContext(ctx, binary), exited: make(chan error, 1), ended: make(chan struct{})}
 	c.command.Env = []string{}
 	c.command.Stderr = &c.stderr
 	in, err := c.command.StdinPipe()
@@ -72,14 +74,13 @@ func start(t testing.TB, binary string) *Child {
 		t.Fatal(err)
 	}
 	write.Close()
-	ended := make(chan struct{})
 	go func() {
 		c.exited <- c.command.Wait()
-		close(ended)
+		close(c.ended)
 	}()
 	t.Cleanup(func() {
 		cancel()
-		<-ended
+		<-c.ended
 		read.Close()
 	})
 	return c

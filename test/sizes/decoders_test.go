@@ -26,12 +26,13 @@ var decoding = map[string]*regexp.Regexp{
 	"encoding/json": regexp.MustCompile(`^(Unmarshal|NewDecoder)$`), "encoding/xml": regexp.MustCompile(`^(Unmarshal|NewDecoder)$`), "encoding/gob": regexp.MustCompile(`^NewDecoder$`),
 	"encoding/csv": regexp.MustCompile(`^NewReader$`), "encoding/binary": regexp.MustCompile(`^(Read|Decode)$`), "encoding/asn1": regexp.MustCompile(`^Unmarshal`),
 	"protobuf/proto": regexp.MustCompile(`^Unmarshal`), "encoding/protojson": regexp.MustCompile(`^Unmarshal`), "encoding/prototext": regexp.MustCompile(`^Unmarshal`),
-	"yaml": regexp.MustCompile(`^(Unmarshal|UnmarshalStrict|NewDecoder|YAMLToJSON|YAMLToJSONStrict)$`), "yaml/v3": regexp.MustCompile(`^(Unmarshal|NewDecoder)$`), "yaml.v3": regexp.MustCompile(`^(Unmarshal|NewDecoder)$`), "yaml.v2": regexp.MustCompile(`^(Unmarshal|UnmarshalStrict|NewDecoder)$`),
+	"yaml": regexp.MustCompile(`^(Unmarshal|UnmarshalStrict|NewDecoder|YAMLToJSON|YAMLToJSONStrict)$`), "yaml/v3": regexp.MustCompile(`^(Unmarshal|NewDecoder)$`), "yaml/v2": regexp.MustCompile(`^(Unmarshal|UnmarshalStrict|NewDecoder)$`), "yaml.v3": regexp.MustCompile(`^(Unmarshal|NewDecoder)$`), "yaml.v2": regexp.MustCompile(`^(Unmarshal|UnmarshalStrict|NewDecoder)$`),
 	"util/yaml": regexp.MustCompile(`^(New.*|Unmarshal|ToJSON)$`), "pkg/util/json": regexp.MustCompile(`^Unmarshal`), "sigs.k8s.io/json": regexp.MustCompile(`^Unmarshal`),
 	"compress/gzip": regexp.MustCompile(`^NewReader$`), "compress/zlib": regexp.MustCompile(`^NewReader`), "compress/flate": regexp.MustCompile(`^NewReader`), "compress/bzip2": regexp.MustCompile(`^NewReader$`), "compress/zstd": regexp.MustCompile(`^NewReader$`), "xz": regexp.MustCompile(`^NewReader$`),
 	"archive/tar": regexp.MustCompile(`^NewReader$`), "archive/zip": regexp.MustCompile(`^(NewReader|OpenReader)$`),
 	// Whoever lists through client-go has a whole page decoded at once; internal/kubepage does not.
-	"pkg/apis/meta/v1": regexp.MustCompile(`^ListOptions$`),
+	// A cache of controller-runtime lists and watches all that it is asked for.
+	"pkg/apis/meta/v1": regexp.MustCompile(`^ListOptions$`), "pkg/cache": regexp.MustCompile(`^(Options|ByObject)$`),
 	"go-jose/v4":       regexp.MustCompile(`^Parse`), "jose/v4/jwt": regexp.MustCompile(`^Parse`), "tools/clientcmd": regexp.MustCompile(`^Load`),
 	"connect": regexp.MustCompile(`^(WithReadMaxBytes|WithCodec)$`), "api/hub/v1/hubv1connect": regexp.MustCompile(`^New`), "api/agent/v1/agentv1connect": regexp.MustCompile(`^New`), "api/peer/v1/peerv1connect": regexp.MustCompile(`^New`),
 	"internal/bounded": regexp.MustCompile(`^(JSON|ReadJSON|XML|Proto|ProtoJSON)$`), "internal/packedlist": regexp.MustCompile(`^(Open|Check)$`), "internal/frame": regexp.MustCompile(`^Read`),

@@ -151,7 +151,7 @@ func TestTagsOfBeforeCountUntilTheyChange(t *testing.T) {
 			"ALTER TABLE repositories DROP COLUMN normal_url", "ALTER TABLE repositories DROP COLUMN normal_of", "DROP TABLE objects", "DROP TABLE object_references", "DROP TABLE object_secrets",
 			"DROP TABLE application_clients", "DROP TABLE application_secrets", "DROP TABLE oidc_keys", "DROP TABLE oidc_grants", "DROP TABLE oidc_secrets", "DROP TABLE oidc_consents", "DROP TABLE oidc_logouts", "DROP TABLE oidc_devices",
 			"ALTER TABLE rollout_targets DROP COLUMN excuse", "ALTER TABLE rollout_targets DROP COLUMN relapses",
-			"DROP INDEX clusters_made", "DROP INDEX clusters_destroying", "ALTER TABLE clusters DROP COLUMN destroying", "ALTER TABLE clusters DROP COLUMN made_state", "ALTER TABLE clusters DROP COLUMN cleanup", "ALTER TABLE clusters DROP COLUMN replacing", "ALTER TABLE services DROP COLUMN machine_request", "ALTER TABLE clusters DROP COLUMN origin", "ALTER TABLE clusters DROP COLUMN management_id", "DROP INDEX users_by_address", "DROP INDEX statuses_orphaned", "DELETE FROM goose_db_version WHERE version_id >= 77")
+			"DROP INDEX clusters_made", "DROP INDEX clusters_destroying", "ALTER TABLE clusters DROP COLUMN destroying", "ALTER TABLE clusters DROP COLUMN made_state", "ALTER TABLE clusters DROP COLUMN cleanup", "ALTER TABLE clusters DROP COLUMN replacing", "ALTER TABLE services DROP COLUMN machine_request", "ALTER TABLE clusters DROP COLUMN origin", "ALTER TABLE clusters DROP COLUMN management_id", "DROP INDEX users_by_address", "DROP INDEX statuses_orphaned", "DROP INDEX packages_by_use", "DELETE FROM goose_db_version WHERE version_id >= 77")
 		b = newBed(t, d)
 		// As after a new commit or an edit, all is compared again.
 		r := request()
