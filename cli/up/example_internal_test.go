@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -157,6 +158,30 @@ func TestAnswersAreChecked(t *testing.T) {
 		change(a)
 		if err := a.check(); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What a generated repository says of ours is there.
+func TestLinksOfTemplatesLeadSomewhere(t *testing.T) {
+	for _, workload := range []string{"docker", "bed"} {
+		a := exampleAnswers()
+		a.Workload = workload
+		links := 0
+		for name, text := range rendered(t, a) {
+			for _, after := range strings.Split(string(text), source)[1:] {
+				links++
+				file, _, _ := strings.Cut(strings.FieldsFunc(after, func(r rune) bool { return strings.ContainsRune(")#> \n", r) })[0], "#")
+				if _, err := os.Stat(filepath.Join("../..", file)); err != nil {
+					t.Errorf("%s of %s: %v", name, workload, err)
+				}
+			}
+			if path.Ext(name) == ".md" && strings.Contains(string(text), "](../") {
+				t.Errorf("%s of %s has a link out of the repository", name, workload)
+			}
+		}
+		if workload == "docker" && links < 2 {
+			t.Errorf("%d links", links)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -73,6 +74,9 @@ func (a *answers) Kinds() ([]string, error) {
 // repository.
 const source = "https://github.com/axle-cd/axle/blob/main/"
 
+// outward is the beginning of a link out of the folder of a template, up to a fragment.
+var outward = regexp.MustCompile(`\]\(\.\./[^)#]*`)
+
 // clusterTemplate are the files of the template of clusters, by their names; none for none.
 func (a *answers) clusterTemplate() (map[string][]byte, error) {
 	w, _ := a.workload()
@@ -80,14 +84,15 @@ func (a *answers) clusterTemplate() (map[string][]byte, error) {
 		return nil, nil
 	}
 	files := map[string][]byte{}
-	links := strings.NewReplacer("](../../../", "]("+source, "](../", "]("+source+path.Dir(w.folder)+"/")
 	err := fs.WalkDir(deploy.Clusters, w.folder, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		text, err := deploy.Clusters.ReadFile(name)
 		if path.Ext(name) == ".md" {
-			text = []byte(links.Replace(string(text)))
+			text = outward.ReplaceAllFunc(text, func(link []byte) []byte {
+				return []byte("](" + source + path.Join("deploy", path.Dir(name), string(link[len("]("):])))
+			})
 		}
 		files[strings.TrimPrefix(name, w.folder+"/")] = text
 		return err

@@ -68,7 +68,7 @@ var named = []string{
 	"deploy/axle-agent",                            // a Deployment, for kubectl
 	"terraform/default",                            // a manager
 	"test/race-passed.txt", "test/soak-record.txt", // made by runs
-	"bin/", "web/dist", "web/node_modules", "docs/site/public", written, // made by make
+	"bin/", "dist/", "web/dist", "web/node_modules", "docs/site/public", written, // made by make
 }
 
 // gone reports whether a word of code names a file or folder of this tree that is not
