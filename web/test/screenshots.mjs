@@ -25,7 +25,7 @@ const acts = {
   small: [
     () => [...always, ...ofCluster('prod-eu'), ...live('prod-eu'), ...ofService('prod-eu', 'web'), '/repositories/fleet', '/no/such/page', '/clusters?view=heat', '/activity?tab=events', '/rollouts?tab=namespaces', ...overlays.small],
     async () => {
-      const { finished, failed } = await furnishSmall();
+      const { finished, failed, signIns } = await furnishSmall();
       return [
         { path: `/operations/${finished}`, as: '/operations/finished' },
         { path: `/operations/${failed}`, as: '/operations/failed' },
@@ -37,6 +37,9 @@ const acts = {
         // The same again, with something in it.
         ...['/', '/clusters', '/clusters/new/template', '/activity', '/notifications', '/rollouts', '/rollouts?tab=namespaces', ...['groups', 'service-accounts', 'auth', 'notifications', 'applications', 'webhooks', 'projects', 'contexts', 'hub', 'tokens'].map((one) => `/settings/${one}`)].map((path) => ({ path, as: `${path}#furnished` })),
         '/settings/groups?group=web-team',
+        { path: '/settings/profile', as: '/settings/profile#furnished' },
+        { what: 'logins', path: '/settings/applications', role: 'table', name: 'Logins to tracker', show: overlays.press('Details of tracker') },
+        ...signIns,
         ...overlays.furnished(failed),
       ];
     },
@@ -108,7 +111,7 @@ async function hashOf(page) {
 /** Waits until everything is there; returns what is not. */
 async function calm(page) {
   let problem = '';
-  const wait = () => settled(page, 5000).catch((error) => (problem = String(error).split('\n')[0]));
+  const wait = () => settled(page, 60000).catch((error) => (problem = String(error).split('\n')[0]));
   await wait();
   await page.evaluate(() => document.fonts.ready);
   // A part whose code is loaded late begins to load only now.
@@ -162,7 +165,7 @@ for (const act of acts) {
     for (const width of widths) {
       const narrow = width === 390;
       const context = await newContext({ colorScheme, viewport: { width, height: narrow ? 844 : 900 }, hasTouch: narrow });
-      context.setDefaultTimeout(15_000);
+      context.setDefaultTimeout(180_000);
       const page = await logIn(context);
       for (const shot of shots) if (!(narrow && shot.narrow === false)) await look(page, shot, colorScheme, width);
       await context.close();
