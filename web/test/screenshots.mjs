@@ -111,7 +111,7 @@ async function hashOf(page) {
 /** Waits until everything is there; returns what is not. */
 async function calm(page) {
   let problem = '';
-  const wait = () => settled(page, 60000).catch((error) => (problem = String(error).split('\n')[0]));
+  const wait = () => settled(page, 5000).catch((error) => (problem = String(error).split('\n')[0]));
   await wait();
   await page.evaluate(() => document.fonts.ready);
   // A part whose code is loaded late begins to load only now.
@@ -165,7 +165,7 @@ for (const act of acts) {
     for (const width of widths) {
       const narrow = width === 390;
       const context = await newContext({ colorScheme, viewport: { width, height: narrow ? 844 : 900 }, hasTouch: narrow });
-      context.setDefaultTimeout(180_000);
+      context.setDefaultTimeout(15_000);
       const page = await logIn(context);
       for (const shot of shots) if (!(narrow && shot.narrow === false)) await look(page, shot, colorScheme, width);
       await context.close();
