@@ -51,7 +51,7 @@ tests apply -timeout=20m -run=TestServiceOfThousandsOfObjects ./agent/apply
 tests release -timeout=90m '-run=TestRelease$|TestImagesRun|TestThePageInstallOnAMachine|TestPackagesUnderSystemd' ./cmd/release
 tests terraform -timeout=60m -run=TestInitFindsTheProviderAtTheHub ./test/terraform
 step signin-parts ./test/deps.sh signin
-tests signin -timeout=30m -run=TestProxiesLogPeopleIn ./hub/oidc
+tests signin -timeout=60m '-run=TestProxiesLogPeopleIn|TestGiteaLogsPeopleIn' ./hub/oidc
 step mutants ./test/mutants.sh
 tests package-mutants -timeout=60m -run=TestEachMutantIsNoticed ./test/mutants
 step truecache ./test/truecache.sh

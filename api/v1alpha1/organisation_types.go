@@ -205,7 +205,7 @@ type FederatedCredentialSpec struct {
 // annotation axle-cd.github.io/project.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axoidc
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axoidc
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
@@ -223,7 +223,7 @@ type OIDCProvider struct {
 type OIDCProviderSpec struct {
 	// Name in the hub; unset is metadata.name.
 	Name *string `json:"name,omitempty"`
-	// Description in plain text.
+	// Description in plain text. It does not act: an application has none.
 	Description *string `json:"description,omitempty"`
 	// RedirectURIs are the allowed redirect URIs, each compared as a whole: https URLs
 	// below a domain of the project, or http on 127.0.0.1, [::1] or localhost.

@@ -41,6 +41,7 @@ var notInFiles = map[string]string{
 	"LogTail":              "belongs in the cluster of an agent",
 	"PluralCAPICluster":    "belongs in the cluster of an agent",
 	"FederatedCredential":  "only the operator reads it yet",
+	"OIDCProvider":         "Application is exported instead",
 	"Group":                "only the operator reads it yet",
 	"NamespaceCredentials": "is about the operator itself",
 	"ReferenceGrant":       "is about the operator itself",

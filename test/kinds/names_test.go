@@ -34,6 +34,8 @@ NotificationSink spec.bindings[].id: NotificationSinkSettings.users: the same
 NotificationSink spec.configuration.slack.url: ApplyNotificationSinkRequest.url: of one type
 NotificationSink spec.configuration.teams.url: ApplyNotificationSinkRequest.url: of another
 NotificationSink spec.configuration.plural.priority: NotificationSinkSettings.priority: of a third
+OIDCProvider spec.name: ApplyApplicationRequest.name: an application by another name
+OIDCProvider spec.redirectUris: ApplicationSettings.redirect_uris: the same
 FederatedCredential spec.user: CreateTrustRequest.account: the account that logs in
 FederatedCredential spec.claimsLike: CreateTrustRequest.claims: patterns of claims
 ProjectLimits spec.project: UpdateProjectRequest.name: the project that is limited

@@ -160,8 +160,7 @@ func (b *bed) install() {
 func lists() []client.ObjectList {
 	return []client.ObjectList{
 		&v1alpha1.ServiceDeploymentList{}, &v1alpha1.GlobalServiceList{}, &v1alpha1.ManagedNamespaceList{}, &v1alpha1.GeneratedSecretList{}, &v1alpha1.ClusterSyncList{}, &v1alpha1.ServiceContextList{}, &v1alpha1.GitRepositoryList{}, &v1alpha1.HelmRepositoryList{}, &v1alpha1.GroupList{}, &v1alpha1.ServiceAccountList{}, &v1alpha1.FederatedCredentialList{}, &v1alpha1.OIDCProviderList{}, &v1alpha1.ClusterList{}, &v1alpha1.ProviderList{}, &v1alpha1.ProjectList{}, &v1alpha1.ScmConnectionList{}, &v1alpha1.DeploymentSettingsList{},
-		&v1alpha1.NamespaceCredentialsList{}, &axlev1alpha1.ReferenceGrantList{},
-		&axlev1alpha1.AccessBindingList{}, &axlev1alpha1.AdminGrantList{}, &axlev1alpha1.FederationTrustList{}, &axlev1alpha1.GroupMembershipList{}, &axlev1alpha1.HubSettingsList{}, &axlev1alpha1.LoginProviderList{}, &axlev1alpha1.OutputsList{}, &axlev1alpha1.ProjectLimitsList{}, &axlev1alpha1.RepositoryList{}, &axlev1alpha1.UserList{}, &axlev1alpha1.WebhookList{}, &axlev1alpha1.AgentUpgradeList{}, &axlev1alpha1.RegistrationTokenList{}, &axlev1alpha1.ClusterRegistrationList{}, &v1alpha1.BootstrapTokenList{},
+		&v1alpha1.NamespaceCredentialsList{}, &axlev1alpha1.ReferenceGrantList{}, &axlev1alpha1.AccessBindingList{}, &axlev1alpha1.AdminGrantList{}, &axlev1alpha1.FederationTrustList{}, &axlev1alpha1.GroupMembershipList{}, &axlev1alpha1.HubSettingsList{}, &axlev1alpha1.LoginProviderList{}, &axlev1alpha1.OutputsList{}, &axlev1alpha1.ProjectLimitsList{}, &axlev1alpha1.RepositoryList{}, &axlev1alpha1.UserList{}, &axlev1alpha1.WebhookList{}, &axlev1alpha1.AgentUpgradeList{}, &axlev1alpha1.RegistrationTokenList{}, &axlev1alpha1.ClusterRegistrationList{}, &v1alpha1.BootstrapTokenList{},
 	}
 }
 

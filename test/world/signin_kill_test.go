@@ -29,6 +29,7 @@ import (
 )
 
 const (
+	signInPerson   = "bob@example.com"
 	signInSecret   = "a secret of the former provider"
 	signInCallback = "http://127.0.0.1/cb"
 	signInLeft     = "http://127.0.0.1/bye"
@@ -80,13 +81,14 @@ func newSignIns(t *testing.T) *signIns {
 	s.fleet = newFleetWith(t, world.Config{
 		Replicas: 3, Hub: []string{"--trusted-proxies", "127.0.0.0/8"}, Only: []string{"axle"}, HubEnv: []string{"HTTPS_PROXY=" + proxy.URL(), "SSL_CERT_FILE=" + authority},
 	}, 0)
+	s.axle("users", "create", signInPerson, "--admin") // who may read the project
 	s.axle("projects", "update", "default", "--allow-domain", "example.com")
 	file := filepath.Join(t.TempDir(), "secret")
 	s.must(os.WriteFile(file, []byte(signInSecret), 0o600))
 	notices := strings.Replace(told.URL, "127.0.0.1", "example.com", 1) + "/ended"
 	for _, app := range []string{"orders", "stock"} {
 		s.axle("applications", "apply", app, "--project", "default", "--client-id", app, "--client-secret-file", file, "--redirect-uris", signInCallback, "--post-logout-redirect-uris", signInLeft,
-			"--back-channel-logout-uri", notices, "--users", "admin@example.test")
+			"--back-channel-logout-uri", notices, "--users", signInPerson)
 	}
 	jar, err := cookiejar.New(nil)
 	s.must(err)
@@ -97,6 +99,7 @@ func newSignIns(t *testing.T) *signIns {
 		return nil
 	}}
 	s.password()
+	s.enter()
 	return s
 }
 
@@ -105,20 +108,24 @@ var (
 	signInForm = regexp.MustCompile(`name="(csrf|request|user_code|token|next)" value="([^"]*)"`)
 )
 
-// password sets one for the administrator, by the link that a hub prints, and logs in with it.
+const signInWords = "a few words of bob"
+
+// password sets one for the person, by the link that a hub prints.
 func (s *signIns) password() {
 	s.t.Helper()
-	printed, err := s.Replicated.Hubs[0].Run(s.t.Context(), "admin", "reset", "admin@example.test", "--external-url", s.Origin(), "--key-file", filepath.Join(s.Dir, "hub.key"))
+	printed, err := s.Replicated.Hubs[0].Run(s.t.Context(), "admin", "reset", signInPerson, "--external-url", s.Origin(), "--key-file", filepath.Join(s.Dir, "hub.key"))
 	s.must(err)
 	link := resetPath.FindStringSubmatch(printed)
 	if link == nil {
 		s.t.Fatalf("no link: %s", printed)
 	}
-	const words = "a few words of ann"
-	page := s.get(link[0])
-	s.post("/login/reset", page.page, url.Values{"token": {link[1]}, "password": {words}, "again": {words}})
-	page = s.get("/login")
-	s.post("/login", page.page, url.Values{"email": {"admin@example.test"}, "password": {words}})
+	s.post("/login/reset", s.get(link[0]).page, url.Values{"token": {link[1]}, "password": {signInWords}, "again": {signInWords}})
+}
+
+// enter logs the browser in to the hub.
+func (s *signIns) enter() {
+	s.t.Helper()
+	s.post("/login", s.get("/login").page, url.Values{"email": {signInPerson}, "password": {signInWords}})
 }
 
 // RoundTrip sends a request to the next living replica, and to another one when it dies.
@@ -360,7 +367,7 @@ func (s *signIns) flows() map[string]func() func() error {
 					return fmt.Errorf("after the logout: %v", q)
 				}
 				s.at = ""
-				s.password() // for what comes next
+				s.enter() // for what comes next
 				return nil
 			}
 		},
@@ -416,12 +423,12 @@ func (s *signIns) announces() {
 			<-s.ended
 		}
 		s.refuses.Lock()
-		s.axle("applications", "end", "orders", "--user", "admin@example.test")
+		s.axle("applications", "end", "orders", "--user", signInPerson)
 		first := s.notice()
 		s.must(hub.Kill())
 		s.refuses.Unlock()
-		if next := s.notice(); claimOf(next, "jti") != claimOf(first, "jti") || claimOf(next, "sub") == "" {
-			s.t.Errorf("%s was killed: a notice of %s, and then of %s", hub.Name, claimOf(first, "jti"), claimOf(next, "jti"))
+		for claimOf(s.notice(), "jti") != claimOf(first, "jti") { // each login that ended has one
+			continue
 		}
 		s.must(hub.Start(s.t.Context()))
 	}

@@ -26,7 +26,7 @@ const acts = {
   small: [
     () => [...always, ...ofCluster('prod-eu'), ...live('prod-eu'), ...ofService('prod-eu', 'web'), '/repositories/fleet', '/no/such/page', '/clusters?view=heat', '/activity?tab=events', '/rollouts?tab=namespaces', ...overlays.small],
     async () => {
-      const { finished, failed } = await furnishSmall();
+      const { finished, failed, signIns } = await furnishSmall();
       return [
         { path: `/operations/${finished}`, as: '/operations/finished' },
         { path: `/operations/${failed}`, as: '/operations/failed' },
@@ -38,6 +38,9 @@ const acts = {
         // The same again, with something in it.
         ...['/', '/clusters', '/clusters/new/template', '/activity', '/notifications', '/rollouts', '/rollouts?tab=namespaces', ...['groups', 'service-accounts', 'auth', 'notifications', 'applications', 'webhooks', 'projects', 'contexts', 'hub', 'tokens'].map((one) => `/settings/${one}`)].map((path) => ({ path, as: `${path}#furnished` })),
         '/settings/groups?group=web-team',
+        { path: '/settings/profile', as: '/settings/profile#furnished' },
+        { what: 'logins', path: '/settings/applications', role: 'table', name: 'Logins to tracker', show: overlays.press('Details of tracker') },
+        ...signIns,
         ...overlays.furnished(failed),
       ];
     },

@@ -2,7 +2,7 @@
 // like: a fleet that was just filled has none of it.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
-import { act, eventually, hub, kubectl, stack } from './stack.mjs';
+import { act, eventually, hub, kubectl, logIn, newContext, stack } from './stack.mjs';
 import { shell } from './shell.mjs';
 
 const hour = '3600000000';
@@ -81,6 +81,38 @@ export const halfMade = () => ({
   ],
 });
 
+/** Somebody logs in to an application; returns the addresses of the pages that people see in sign-ins. */
+async function signIns() {
+  const settings = { project: 'default', redirectUris: ['http://127.0.0.1/callback'] };
+  const secret = 'a secret of the former provider';
+  await hub('Applications/Apply', { name: 'tracker', settings: { ...settings, title: 'Issue tracker', clientId: 'tracker', clientSecret: secret, users: [stack.email] } });
+  await hub('Applications/Apply', { name: 'payroll', settings: { ...settings, title: 'Payroll', clientId: 'payroll', clientSecret: secret, groups: ['web-team'] } });
+  const wiki = await hub('Applications/Get', { name: 'wiki' });
+  const asked = (id) => `/oidc/authorize?${new URLSearchParams({ client_id: id, redirect_uri: settings.redirectUris[0], response_type: 'code', scope: 'openid profile email groups offline_access', state: 'of-the-application' })}`;
+  const ask = async (path, form) => {
+    const response = await fetch(`${stack.url}/oidc${path}`, { method: 'POST', headers: { authorization: `Basic ${btoa(`tracker:${encodeURIComponent(secret)}`)}` }, body: new URLSearchParams(form) });
+    assert.equal(response.status, 200, await response.clone().text());
+    return response.json();
+  };
+  const context = await newContext();
+  const page = await logIn(context);
+  await page.route('http://127.0.0.1/callback*', (route) => route.fulfill({ body: 'at the application' }));
+  await page.goto(asked('tracker'));
+  await page.click('button[value=allow]');
+  await page.waitForURL(/127\.0\.0\.1\/callback/);
+  await ask('/token', { grant_type: 'authorization_code', code: new URL(page.url()).searchParams.get('code'), redirect_uri: settings.redirectUris[0] });
+  await context.close();
+  const { user_code: code } = await ask('/device', { scope: 'openid email' });
+  return [
+    { path: asked(wiki.id), as: '/oidc/consent' },
+    { path: asked('payroll'), as: '/oidc/refused' },
+    { path: asked('nobody'), as: '/oidc/error' },
+    { path: '/oidc/device', as: '/oidc/device' },
+    { path: `/oidc/device?user_code=${code}`, as: '/oidc/device/consent' },
+    { path: `/oidc/try?client_id=tracker`, as: '/oidc/try' },
+  ];
+}
+
 /** Furnishes the profile small; returns the ids that addresses need. */
 export async function furnishSmall() {
   await hub('Projects/Create', { name: 'shop', description: 'What customers see', limits: { namespaces: ['shop-*'] } });
@@ -110,7 +142,7 @@ export async function furnishSmall() {
   await registerTemplate();
   await hub('Clusters/Create', { name: 'shop-1', tags: { tier: 'prod' }, fromTemplate: { template: 'docker', variables: JSON.stringify({ controlPlaneCount: 3 }) } });
   await reportChild('shop-1', halfMade());
-  return { finished, failed };
+  return { finished, failed, signIns: await signIns() };
 }
 
 /** Furnishes the cluster edge-1 of the profile real; returns the name of a pod and of a node. */

@@ -146,6 +146,8 @@ export const furnished = (failed) => [
   { what: 'add-router', path: '/settings/notifications', ...dialog, show: press('Add a router') },
   { what: 'edit-router', path: '/settings/notifications', ...dialog, show: press('Edit changes') },
   { what: 'delete-router', path: '/settings/notifications', ...alert, show: press('Delete changes') },
+  { what: 'edit', path: '/settings/applications', ...dialog, show: press('Edit tracker') },
+  { what: 'delete', path: '/settings/applications', ...alert, show: press('Delete tracker') },
   { what: 'delete', path: '/settings/webhooks', ...alert, show: press('Delete fleet') },
   { what: 'edit-shop', path: '/settings/projects', ...dialog, show: press('Edit shop') },
   { what: 'delete', path: '/settings/projects', ...alert, show: press('Delete shop') },
