@@ -60,7 +60,7 @@ test('a search asks when it is sent, with all that was typed, and the address ha
   await screen.findByText('an <b>error</b>', {}, { timeout: 15_000 })
   expect(last()).toMatchObject({ cluster: 'edge-1', namespace: '', match: '', follow: false, tailLines: 1_000n, store: { name: 'logs', query: '' } })
   expect(screen.getByText(/Limited to shop/)).toBeTruthy()
-  expect(screen.getByText('the last 1 lines are here')).toBeTruthy()
+  await screen.findByText('the last 1 lines are here', {}, { timeout: 15_000 })
   const before = asked.length
   fireEvent.change(screen.getByLabelText('Lines with'), { target: { value: 'a.b' } })
   fireEvent.change(screen.getByLabelText('Matchers and filters'), { target: { value: '{app="web"}' } })
