@@ -152,6 +152,24 @@ func TestWhatBreaksDashboardsElsewhere(t *testing.T) {
 	}
 }
 
+func TestValuesAreInTheOrderOfTheirNumbers(t *testing.T) {
+	all := []string{"web-10", "web-2", "web", "10.0.0.9:80", "10.0.0.10:80", "web-02", "web-1", "a-99999999999999999999999", "a-9"}
+	slices.SortFunc(all, byNumbers)
+	if want := []string{"10.0.0.9:80", "10.0.0.10:80", "a-9", "a-99999999999999999999999", "web", "web-1", "web-02", "web-2", "web-10"}; !slices.Equal(all, want) {
+		t.Errorf("%q", all)
+	}
+}
+
+// A label whose name begins another's takes nothing of it.
+func TestLegendsTakeWholeLabels(t *testing.T) {
+	labels := []Label{{"pod", "web-0"}, {"pod_name", "other"}}
+	for format, want := range map[string]string{"$pod_name $pod": "other web-0", "${pod}_name": "web-0_name", "$pods": "$pods", "{{ pod }}": "web-0", "$pod <script>": "web-0 <script>", "": "pod=web-0, pod_name=other"} {
+		if got := legend(v1alpha1.DashboardQuery{LegendFormat: format}, labels, nil); got != want {
+			t.Errorf("%q: %q, want %q", format, got, want)
+		}
+	}
+}
+
 // shape is a query without the values of its matchers.
 func shape(t *testing.T, text string) string {
 	t.Helper()

@@ -299,7 +299,7 @@ func variableOf(ctx context.Context, l v1alpha1.DashboardLabel, before []string,
 			}
 		}
 	}
-	slices.Sort(v.Values)
+	slices.SortFunc(v.Values, byNumbers)
 	v.Values = slices.Compact(v.Values)
 	if len(v.Values) > maxValues {
 		v.Message = fmt.Sprintf("%d of %d values are shown", maxValues, len(v.Values))
@@ -312,6 +312,16 @@ func variableOf(ctx context.Context, l v1alpha1.DashboardLabel, before []string,
 		}
 	}
 	return v
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// byNumbers orders texts as people count: web-2 is before web-10.
+func byNumbers(a, b string) int {
+	padded := func(text string) string {
+		return digits.ReplaceAllStringFunc(text, func(n string) string { return strings.Repeat("0", max(0, 20-len(n))) + n })
+	}
+	return cmp.Or(strings.Compare(padded(a), padded(b)), strings.Compare(a, b))
 }
 
 // dropNaN takes out points that are no numbers.

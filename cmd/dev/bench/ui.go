@@ -204,7 +204,8 @@ decoding, legend and table in it (median of five). What the page's main thread c
 meanwhile is beside it: other work on the machine lengthens the first and not the second.
 The reference draws equal points as bare lines on canvases of the same size, in the same
 page. The live log is that of a workload with four pods, for 10 s while it grows and for
-10 s after more lines came than are kept.
+10 s after more lines came than are kept. On a machine that has other work,
+` + "`chrt -r 1 bin/dev bench-ui --only observe`" + ` gets the processors first, as in this record.
 
 Not shown: a network; a machine with a GPU; the time of Prometheus and of the hub.
 `,
@@ -221,7 +222,7 @@ func observeValues(f observeResult) []value {
 		all = append(all,
 			most(value{What: "draw " + d.what, Value: d.First, Unit: "ms"}, d.budget),
 			most(value{What: "the same, of the main thread", Value: d.FirstCPU, Unit: "ms"}, d.budget),
-			value{What: "the same, by the time of the bare lines", Value: d.FirstCPU / d.CanvasCPU, Unit: "×"},
+			value{What: "the same, by that of bare lines", Value: d.FirstCPU / d.CanvasCPU, Unit: "×"},
 			most(value{What: "draw another range of " + d.what, Value: d.Again, Unit: "ms"}, d.budget),
 			most(value{What: "the same, of the main thread", Value: d.AgainCPU, Unit: "ms"}, d.budget),
 			value{What: "bare lines of the same points on canvas, of the main thread", Value: d.CanvasCPU, Unit: "ms"},

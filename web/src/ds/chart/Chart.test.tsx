@@ -94,6 +94,15 @@ it('hides a line by its name in the legend', async () => {
   expect(plot.hidden).toEqual([])
 })
 
+it('hides one of two lines that have one name', async () => {
+  render(<Chart title="Memory" unit="bytes" series={gridOf(from, from + 60, 15, [1, 2].map((v) => ({ name: 'web', at: [from], values: [v * 1024] })))} />)
+  await mounted()
+  const [first, second] = screen.getAllByRole('button', { name: /^web/ })
+  fireEvent.click(second!)
+  expect([first, second].map((b) => b!.getAttribute('aria-pressed'))).toEqual(['true', 'false'])
+  expect(plot.hidden).toEqual(['web #2'])
+})
+
 it('says that it is late, cut, empty, read or failed', async () => {
   const { rerender } = render(<Chart title="Memory" unit="bytes" series={series} behind={900} notes={['There is no x here.']} />)
   await mounted()

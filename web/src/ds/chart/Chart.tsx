@@ -7,7 +7,7 @@ import { Banner, Empty, ErrorPanel } from '../State'
 import { Table } from '../Table'
 import styles from './Chart.module.css'
 import type { PlotHandle } from './plot'
-import { looksOf, type Marker, markersIn, mostLines, noColours, type Series, summaryOf } from './series'
+import { keysOf, looksOf, type Marker, markersIn, mostLines, noColours, type Series, summaryOf } from './series'
 import { momentOf } from './times'
 import { type Unit, valueOf } from './units'
 import { spanOf } from '#/status/age'
@@ -109,6 +109,7 @@ function Drawn({ title, unit, series, markers: all, group, height, table, onZoom
   const [error, setError] = useState<unknown>()
   const help = useId()
   const { times, lines } = series
+  const ids = useMemo(() => keysOf(lines), [lines])
   const summaries = useMemo(() => lines.map((l) => summaryOf(times, l.values)), [times, lines])
 
   useEffect(() => {
@@ -203,9 +204,8 @@ function Drawn({ title, unit, series, markers: all, group, height, table, onZoom
         {lines.map((l, n) => {
           const look = looksOf(n, plain)
           return (
-            // oxlint-disable-next-line react/no-array-index-key -- two lines may have one name
-            <li key={`${l.name} ${n}`}>
-              <button type="button" aria-pressed={!hidden.has(l.name)} onClick={() => setHidden(toggled(hidden, l.name))} title={l.name} className={styles.line}>
+            <li key={ids[n]}>
+              <button type="button" aria-pressed={!hidden.has(ids[n]!)} onClick={() => setHidden(toggled(hidden, ids[n]!))} title={l.name} className={styles.line}>
                 <svg className={styles.swatch} width="18" height="4" aria-hidden>
                   <line x1="0" y1="2" x2="18" y2="2" strokeWidth="3" strokeDasharray={look.dash.join(' ') || undefined} style={{ stroke: `var(${look.token})` }} />
                 </svg>
@@ -230,8 +230,7 @@ function Drawn({ title, unit, series, markers: all, group, height, table, onZoom
           </thead>
           <tbody>
             {lines.map((l, n) => (
-              // oxlint-disable-next-line react/no-array-index-key -- two lines may have one name
-              <tr key={`${l.name} ${n}`}>
+              <tr key={ids[n]}>
                 <th scope="row">{l.name || 'value'}</th>
                 {[summaries[n]!.last, summaries[n]!.low, summaries[n]!.mean, summaries[n]!.high].map((v, i) => (
                   // oxlint-disable-next-line react/no-array-index-key -- columns have no other name

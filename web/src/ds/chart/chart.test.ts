@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { fixed, fixedOf, goodRange, rangeOf, shifted, sliceOf, wordsOf, zoomed } from './range'
 import { gridOf, isolated, looksOf, sampled, summaryOf } from './series'
 import { ticksOf } from './times'
@@ -72,10 +72,32 @@ describe('a time range', () => {
   it('moves, grows and never ends after now', () => {
     expect(shifted('1h', -1, now)).toBe(fixed(now - 7200, now - 3600))
     expect(zoomed('1h', 2, now)).toBe(fixed(now - 5400, now))
+    // Later than a range that ended 10 minutes ago is the one that ends now.
+    expect(shifted(fixed(now - 4200, now - 600), 1, now)).toBe(fixed(now - 3600, now))
+    // Twice as long, again and again, stays a range that the hub answers.
+    let wide = '1h'
+    for (let n = 0; n < 20; n++) wide = zoomed(wide, 2, now)
+    const { from, to } = fixedOf(wide)!
+    expect(to - from).toBeLessThanOrEqual(400 * 86_400)
+    expect(to).toBeLessThanOrEqual(now)
     expect(rangeOf('nonsense', now)).toEqual({ from: now - 3600, to: now })
     expect(fixedOf(fixed(now, now))).toEqual({ from: now, to: now + 1 })
     expect([wordsOf('1h'), wordsOf('30m'), wordsOf('odd')]).toEqual(['1 hour', '30 minutes', 'odd'])
   })
+})
+
+it('tells the two hours apart that have one name when summer ends', async () => {
+  const zone = process.env['TZ']
+  process.env['TZ'] = 'Europe/Berlin'
+  try {
+    vi.resetModules()
+    const { momentOf } = await import('./times')
+    const before = Date.UTC(2026, 9, 25, 0, 30) / 1000
+    expect(momentOf(before)).toBe('25 Oct, 02:30:00 CEST')
+    expect(momentOf(before + 3600)).toBe('25 Oct, 02:30:00 CET')
+  } finally {
+    process.env['TZ'] = zone
+  }
 })
 
 it('an axis has the date where a day begins', () => {

@@ -1,6 +1,6 @@
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { isolated, looksOf, type Marker, noColours, type Series } from './series'
+import { isolated, keysOf, looksOf, type Marker, noColours, type Series } from './series'
 import { ticksOf } from './times'
 import { stepsOf, type Unit, valueOf } from './units'
 
@@ -12,7 +12,7 @@ export interface PlotInput {
   // Graphs of one group share the crosshair.
   group?: string | undefined
   height: number
-  // Names of the lines that are not drawn.
+  // The lines that are not drawn, by keysOf.
   hidden: ReadonlySet<string>
   markers: Marker[]
   // The index of the time below the crosshair; undefined when there is none.
@@ -72,6 +72,7 @@ function drawMarkers(u: uPlot, markers: Marker[]): void {
 }
 
 function optionsOf(input: PlotInput, width: number, markers: () => Marker[]): uPlot.Options {
+  const keys = keysOf(input.series.lines)
   const { series, unit, group, height } = input
   const axis = { stroke: () => token('--muted'), font: '11px "Inter Variable", system-ui, sans-serif', ticks: { stroke: () => token('--hairline'), width: 1, size: 4 }, grid: { stroke: () => token('--hairline'), width: 1 } }
   return {
@@ -101,7 +102,7 @@ function optionsOf(input: PlotInput, width: number, markers: () => Marker[]): uP
         const { dash } = looksOf(n, noColours())
         return {
           label: line.name,
-          show: !input.hidden.has(line.name),
+          show: !input.hidden.has(keys[n]!),
           stroke: () => token(looksOf(n, false).token),
           width: 1.5,
           dash,
@@ -165,7 +166,8 @@ export function mountPlot(host: HTMLElement, first: PlotInput): PlotHandle {
     },
     hide: (names) => {
       input = { ...input, hidden: names }
-      plot.batch(() => input.series.lines.forEach((line, n) => plot.setSeries(n + 1, { show: !names.has(line.name) })))
+      const keys = keysOf(input.series.lines)
+      plot.batch(() => keys.forEach((key, n) => plot.setSeries(n + 1, { show: !names.has(key) })))
     },
     mark: (markers) => {
       input = { ...input, markers }

@@ -6,13 +6,16 @@ export interface Range {
   to: number
 }
 
+// Longer ranges are refused by the hub.
+const longest = 400 * 86_400
+
 const sizes: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
 
 // sliceOf are the seconds of a text like 30m, 1h, 7d; undefined for anything else.
 export function sliceOf(text: string): number | undefined {
   const parts = /^(\d{1,6})([smhdw])$/.exec(text)
   const seconds = parts ? Number(parts[1]) * sizes[parts[2]!]! : 0
-  return seconds > 0 && seconds <= 400 * 86_400 ? seconds : undefined
+  return seconds > 0 && seconds <= longest ? seconds : undefined
 }
 
 // fixedOf is a range with both ends.
@@ -39,16 +42,17 @@ export function fixed(from: number, to: number): string {
   return `${a}..${Math.max(a + 1, Math.ceil(to))}`
 }
 
-// shifted is the range before or after, of the same length; a range that ends now has one before.
+// shifted is the range before or after, of the same length; none ends after now.
 export function shifted(text: string, by: number, now: number): string {
   const { from, to } = rangeOf(text, now)
-  return fixed(from + by * (to - from), to + by * (to - from))
+  const end = Math.min(now, to + by * (to - from))
+  return fixed(end - (to - from), end)
 }
 
 // zoomed is a range around the same middle.
 export function zoomed(text: string, factor: number, now: number): string {
   const { from, to } = rangeOf(text, now)
-  const half = ((to - from) * factor) / 2
+  const half = Math.min(longest - 1, (to - from) * factor) / 2
   const middle = (from + to) / 2
   return fixed(middle - half, Math.min(now, middle + half))
 }

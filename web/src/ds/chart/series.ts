@@ -6,6 +6,16 @@ export interface Line {
   values: (number | null)[]
 }
 
+// keysOf tell lines apart whose legends give them one name.
+export function keysOf(lines: Line[]): string[] {
+  const seen = new Map<string, number>()
+  return lines.map(({ name }) => {
+    const n = (seen.get(name) ?? 0) + 1
+    seen.set(name, n)
+    return n === 1 ? name : `${name} #${n}`
+  })
+}
+
 export interface Series {
   // Seconds since 1970, ascending.
   times: number[]
