@@ -47,6 +47,25 @@ func TestOrderOfTheBuild(t *testing.T) {
 	}
 }
 
+// TestFieldsThatStandTwiceAreNamed: Kustomize takes the last one, and what the first one made
+// would be pruned.
+func TestFieldsThatStandTwiceAreNamed(t *testing.T) {
+	const made = "configMapGenerator:\n- {name: %s, literals: [a=b], options: {disableNameSuffixHash: true}}\n"
+	objects, warnings, err := kustomize.Render(kustomize.Request{Dir: "app", Tree: seal(t, map[string]string{
+		"app/kustomization.yaml": fmt.Sprintf(made, "one") + fmt.Sprintf(made, "two"),
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"ConfigMap two"}, keys(objects)); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	want := []string{"app/kustomization.yaml:3: the field configMapGenerator stands here again; as with kustomize, the one of line 1 is left out"}
+	if diff := cmp.Diff(want, manifest.PartsLeftOut(warnings)); diff != "" {
+		t.Errorf("left out (-want +got):\n%s", diff)
+	}
+}
+
 // TestNamesThatDisksAllow builds from folders and files whose names the
 // library's own file system in memory refuses.
 func TestNamesThatDisksAllow(t *testing.T) {

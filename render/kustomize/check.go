@@ -42,6 +42,8 @@ type checker struct {
 	file string
 	// generates is set when an inflated chart generates values.
 	generates bool
+	// warnings name the fields that stand twice in a kustomization.
+	warnings []string
 	// schema is set if a kustomization has its own schema.
 	schema bool
 }
@@ -91,7 +93,13 @@ func (c *checker) text(dir, file string, text []byte) error {
 	}
 	changed := false
 	fields := doc.Content[0].Content
+	first := map[string]int{}
 	for i := 0; i+1 < len(fields); i += 2 {
+		// Kustomize takes the last one without a word.
+		if line, twice := first[fields[i].Value]; twice {
+			c.warnings = append(c.warnings, manifest.LeftOut("%s:%d: the field %s stands here again; as with kustomize, the one of line %d is left out", file, fields[i].Line, fields[i].Value, line))
+		}
+		first[fields[i].Value] = fields[i].Line
 		rewrote, err := c.field(dir, file, fields[i], fields[i+1])
 		if err != nil {
 			return err

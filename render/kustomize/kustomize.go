@@ -85,7 +85,7 @@ func (r Request) build() (objects []manifest.Object, warnings []string, generate
 		return nil, nil, false, explain(check.file, err)
 	}
 	objects, warnings, err = r.decode(built, check.file)
-	return objects, warnings, check.generates || r.Liquid != nil && r.Liquid.Generated(), err
+	return objects, append(check.warnings, warnings...), check.generates || r.Liquid != nil && r.Liquid.Generated(), err
 }
 
 // decode converts the built resources to objects. It converts the library's nodes

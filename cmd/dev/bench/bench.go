@@ -45,7 +45,7 @@ var benchmarks = []benchmark{
 	{"render", "12 MB of definitions through a render child, and through Kustomize's own interface in a plain process", 5 * time.Minute, benchRender,
 		"one large input. Small inputs cost the start of the child, which the install includes"},
 	{"render-charts", "public charts and kustomizations by axle-agent render, by a render child, and by helm template or kustomize build", 20 * time.Minute, benchCharts,
-		"charts of Go modules with their own values; kube-prometheus-stack, which no module has, is at the end of this page. The first folder of each kustomization counts. The least of the runs of each counts. The child's start is in its time, and an agent starts it once for many services. Of a chart that generates certificates or passwords the child renders a second time what can differ, so that what is generated can be told from the rest; Helm renders it once.},
+		"charts of Go modules with their own values; kube-prometheus-stack, which no module has, is at the end of this page. The first folder of each kustomization counts. The least of the runs of each counts. The child's start is in its time, and an agent starts it once for many services. Of a chart that generates certificates or passwords the child renders a second time what can differ, so that what is generated can be told from the rest; Helm renders it once"},
 	{"monorepo", "one commit to one of 2,000 folders of a repository of 200,000 files; every folder is followed", 10 * time.Minute, benchMonorepo,
 		"the upstream is on the same machine, without latency; one repository"},
 	{"fleet-index", "lists of a hub with 10,000 clusters and 100,000 services, over HTTP, on SQLite and Postgres", 20 * time.Minute, benchFleetIndex,
