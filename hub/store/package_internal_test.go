@@ -25,7 +25,7 @@ func TestPackagesThatNothingNamesGo(t *testing.T) {
 			"sources": "INSERT INTO service_sources (service_id, source_id, repository_id) VALUES ('s1', 'bundled:' || $1, '')",
 			"rollout": `INSERT INTO rollouts (id, subject, version, payload, previous_payload, plan, phase, actor, created_at, updated_at) VALUES ('r1', 'agents', '', '{}', '{"digest":"' || $1 || '"}', '', '', '', 0, 0)`,
 			"pinned":  `INSERT INTO objects (id, kind, name, spec, revision, managed_by_tool, managed_by_id, declared_by, created_at, updated_at, pinned) VALUES ('o1', 'ClusterTemplate', 't', '{}', 1, '', '', '', 0, 0, '{"digest":"' || $1 || '"}')`,
-			"origin":  `INSERT INTO clusters (id, name, handle, project_id, tags, metadata, distro, kubernetes_version, agent_version, nodes, cluster_uid, registered_at, pending, message, poll_interval, pinged_at, created_at, updated_at, management_id, origin)
+			"origin": `INSERT INTO clusters (id, name, handle, project_id, tags, metadata, distro, kubernetes_version, agent_version, nodes, cluster_uid, registered_at, pending, message, poll_interval, pinged_at, created_at, updated_at, management_id, origin)
 				VALUES ('cl', 'cl', 'cl', '', '', '', '', '', '', 0, '', 0, 0, '', 0, 0, 0, 0, 'm', '{"folder":"' || $1 || '"}')`,
 		}
 		put := func(names ...string) {

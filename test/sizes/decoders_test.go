@@ -33,7 +33,7 @@ var decoding = map[string]*regexp.Regexp{
 	// Whoever lists through client-go has a whole page decoded at once; internal/kubepage does not.
 	// A cache of controller-runtime lists and watches all that it is asked for.
 	"pkg/apis/meta/v1": regexp.MustCompile(`^ListOptions$`), "pkg/cache": regexp.MustCompile(`^(Options|ByObject)$`),
-	"go-jose/v4":       regexp.MustCompile(`^Parse`), "jose/v4/jwt": regexp.MustCompile(`^Parse`), "tools/clientcmd": regexp.MustCompile(`^Load`),
+	"go-jose/v4": regexp.MustCompile(`^Parse`), "jose/v4/jwt": regexp.MustCompile(`^Parse`), "tools/clientcmd": regexp.MustCompile(`^Load`),
 	"connect": regexp.MustCompile(`^(WithReadMaxBytes|WithCodec)$`), "api/hub/v1/hubv1connect": regexp.MustCompile(`^New`), "api/agent/v1/agentv1connect": regexp.MustCompile(`^New`), "api/peer/v1/peerv1connect": regexp.MustCompile(`^New`),
 	"internal/bounded": regexp.MustCompile(`^(JSON|ReadJSON|XML|Proto|ProtoJSON)$`), "internal/packedlist": regexp.MustCompile(`^(Open|Check)$`), "internal/frame": regexp.MustCompile(`^Read`),
 }
