@@ -1,9 +1,12 @@
 package hub_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -281,4 +284,58 @@ func TestOutputsOfOthersAreWaitedForLikeMissingOnes(t *testing.T) {
 	if diff := cmp.Diff(answer("none"), answer("shop")); diff != "" {
 		t.Errorf("the answers differ by what exists: %s", diff)
 	}
+}
+
+// TestNoCallTellsWhatIsThere makes each call that is refused to somebody of another project, and
+// each with a field that is, about what is there and about what is not: the answers are the same.
+func TestNoCallTellsWhatIsThere(t *testing.T) {
+	b := newMoversBed(t)
+	routes, other, compared := routesOf(t, b.Hub), slices.Index(identities, "other"), 0
+	same := func(line int, row tableRow) {
+		row.request = b.fill("other", row.request)
+		there, a := b.call(row, "other", routes[row.route])
+		absent := row
+		absent.request = strings.ReplaceAll(row.request, "shop", "none")
+		not, n := b.call(absent, "other", routes[row.route])
+		if not == http.StatusOK {
+			return // it was created: a name that is taken is no secret
+		}
+		if a, n := strings.ReplaceAll(message(a), "shop", "none"), strings.ReplaceAll(message(n), "shop", "none"); there != not || a != n {
+			t.Errorf("line %d: %s answers %d %.300s for what is there, and %d %.300s for what is not", line, row.route, there, a, not, n)
+		}
+		compared++
+	}
+	for _, row := range readTable(t) {
+		if strings.Contains(row.request, "shop") && row.expects[other] == '4' && !namesAreTaken[row.route] {
+			same(row.line, row)
+		}
+	}
+	for _, row := range readFieldRows(t) {
+		for _, call := range row.calls {
+			if strings.Contains(row.request, "shop") && row.expects[0] == '4' {
+				same(row.line, tableRow{route: call, request: strings.ReplaceAll(row.request, "{name}", "brand-new")})
+			}
+		}
+	}
+	if compared < 80 {
+		t.Errorf("only %d calls were compared", compared)
+	}
+}
+
+// namesAreTaken are calls that create a thing by its name, or change it: its project is another
+// one when it is there, and no hub can hide that a name is taken.
+var namesAreTaken = map[string]bool{
+	"GlobalServices/Apply": true, "ManagedNamespaces/Apply": true, "NotificationSinks/Apply": true, "NotificationRouters/Apply": true, "Contexts/Update": true, "Outputs/Put": true,
+}
+
+// message is that of an answer, also of one that is in a frame.
+func message(text []byte) string {
+	var answer struct {
+		Message string
+		Error   struct{ Message string }
+	}
+	if at := bytes.IndexByte(text, '{'); at >= 0 && json.Unmarshal(text[at:], &answer) == nil {
+		return answer.Message + answer.Error.Message
+	}
+	return string(text)
 }

@@ -163,10 +163,13 @@ var hubIdentity = permission{action: identity.ActionAdmin, what: "who uses the h
 // ofNewRepository requires the permission to change repositories in the project.
 func ofNewRepository(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	permissions, err := inProject(ctx, s, action, message)
+	if err != nil {
+		return nil, err // as for a project that is hidden
+	}
 	if message.(*hubv1.CreateRepositoryRequest).GetOptions().GetHubIdentity() {
 		permissions = append(permissions, hubIdentity)
 	}
-	return permissions, err
+	return permissions, nil
 }
 
 // ofChangedRepository requires the permission to change the repository.

@@ -19,6 +19,8 @@ type specCall struct {
 	// before is the current service; its ID is empty when it does not exist.
 	before fleet.Service
 	at     permission
+	// creates is set for a call that creates the service when it does not exist.
+	creates bool
 	// after is the wanted spec.
 	after fleet.Spec
 	// projectID is the wanted project; moved is set when it is not the current one.
@@ -68,6 +70,7 @@ func newSpecCall(ctx context.Context, s *Server, message any) (*specCall, error)
 	}
 	c.at = serviceAt(identity.ActionWrite, ref(c.ref), c.at.scope)
 	update, isUpdate := message.(*hubv1.UpdateServiceRequest)
+	c.creates = !isUpdate
 	if isUpdate && c.before.ID == "" {
 		return nil, c.at.missing
 	}
@@ -84,6 +87,10 @@ func (c *specCall) place(ctx context.Context, action identity.Action) (permissio
 	existing := c.before.ID != ""
 	switch {
 	case existing && action == identity.ActionWrite:
+		// A call that would create it says the same of one that is hidden, and of none.
+		if c.creates {
+			c.at.missing = on.missing
+		}
 		// A caller who may change the service knows its cluster.
 		on.missing = nil
 		permissions, c.projectID = append(permissions, c.at), c.before.ProjectID
