@@ -124,7 +124,7 @@ func (p *Provider) read(ctx context.Context, raw string) (*request, error) {
 	}
 	c, err := p.config.Clients.Client(ctx, query.Get("client_id"))
 	if errcode.Is(err, errcode.NotFound) {
-		return nil, errcode.New(errcode.Invalid, "this hub has no application with the client_id %.80q", query.Get("client_id"))
+		return nil, errcode.New(errcode.Invalid, "this hub has no application with the client_id %.80q: who runs the application corrects it there, or declares the application here", query.Get("client_id"))
 	}
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func (p *Provider) tryOut(w http.ResponseWriter, r *http.Request) error {
 	id := r.URL.Query().Get("client_id")
 	c, err := p.config.Clients.Client(r.Context(), id)
 	if errcode.Is(err, errcode.NotFound) {
-		err = errcode.New(errcode.NotFound, "this hub has no application with the client_id %.80q", id)
+		err = errcode.New(errcode.NotFound, "this hub has no application with the client_id %.80q: who runs the application corrects it there, or declares the application here", id)
 	}
 	if err != nil {
 		return err

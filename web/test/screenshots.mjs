@@ -39,7 +39,7 @@ const acts = {
         ...['/', '/clusters', '/clusters/new/template', '/activity', '/notifications', '/rollouts', '/rollouts?tab=namespaces', ...['groups', 'service-accounts', 'auth', 'notifications', 'applications', 'webhooks', 'projects', 'contexts', 'hub', 'tokens'].map((one) => `/settings/${one}`)].map((path) => ({ path, as: `${path}#furnished` })),
         '/settings/groups?group=web-team',
         { path: '/settings/profile', as: '/settings/profile#furnished' },
-        { what: 'logins', path: '/settings/applications', role: 'table', name: 'Logins to tracker', show: overlays.press('Details of tracker') },
+        { what: 'logins', path: '/settings/applications', role: 'region', name: 'Logins to tracker, table', show: overlays.press('Details of tracker') },
         ...signIns,
         ...overlays.furnished(failed),
       ];

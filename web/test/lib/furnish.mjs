@@ -96,20 +96,20 @@ async function signIns() {
   };
   const context = await newContext();
   const page = await logIn(context);
-  await page.route('http://127.0.0.1/callback*', (route) => route.fulfill({ body: 'at the application' }));
   await page.goto(asked('tracker'));
-  await page.click('button[value=allow]');
-  await page.waitForURL(/127\.0\.0\.1\/callback/);
-  await ask('/token', { grant_type: 'authorization_code', code: new URL(page.url()).searchParams.get('code'), redirect_uri: settings.redirectUris[0] });
+  const back = page.waitForRequest((r) => r.url().startsWith(settings.redirectUris[0])); // where nobody listens
+  await page.click('button[value=allow]', { noWaitAfter: true });
+  const code = new URL((await back).url()).searchParams.get('code');
+  await ask('/token', { grant_type: 'authorization_code', code, redirect_uri: settings.redirectUris[0] });
   await context.close();
-  const { user_code: code } = await ask('/device', { scope: 'openid email' });
+  const { user_code: typed } = await ask('/device', { scope: 'openid email' });
   return [
     { path: asked(wiki.id), as: '/oidc/consent' },
     { path: asked('payroll'), as: '/oidc/refused' },
     { path: asked('nobody'), as: '/oidc/error' },
     { path: '/oidc/device', as: '/oidc/device' },
-    { path: `/oidc/device?user_code=${code}`, as: '/oidc/device/consent' },
-    { path: `/oidc/try?client_id=tracker`, as: '/oidc/try' },
+    { path: `/oidc/device?user_code=${typed}`, as: '/oidc/device/consent' },
+    { path: '/oidc/try?client_id=tracker', as: '/oidc/try' },
   ];
 }
 

@@ -118,18 +118,20 @@ function Details({ application }: { application: Application }) {
   if (error) return <ErrorPanel title={`Can't read the client of ${application.name}`} error={error} retry={() => void refetch()} />
   return (
     <Panel title={`Client of ${application.name}`}>
-      <Facts
-        facts={[
-          { label: 'Client id', value: <span className={styles.beside}><span className={styles.code}>{data?.clientId}</span><CopyButton text={data?.clientId ?? ''} label="Copy the client id" /></span> },
-          { label: 'Issuer', value: <span className={styles.code}>{data?.issuer}</span> },
-          { label: 'Secret', value: s?.public ? 'none: a public client' : <Age at={data?.secrets[0]?.createdAt ?? 0n} after="old" /> },
-          { label: 'Former secret', value: former ? (former.endsAt ? `ends at ${new Date(Number(former.endsAt / 1000n)).toLocaleString()}` : 'valid until the agent has reported the new one') : 'none' },
-          { label: 'Delivery', value: data?.message || (data?.delivered ? `${s?.cluster}/${application.name}-oidc` : 'none') },
-          { label: 'Redirect URIs', value: s?.redirectUris.join(' ') || 'none', wide: true },
-        ]}
-      />
-      <h3>Replace the secret</h3>
-      <Command command={`axle applications rotate ${application.name}`} />
+      <div className={styles.stack}>
+        <Facts
+          facts={[
+            { label: 'Client id', value: <span className={styles.beside}><span className={styles.code}>{data?.clientId}</span><CopyButton text={data?.clientId ?? ''} label="Copy the client id" /></span> },
+            { label: 'Issuer', value: <span className={styles.code}>{data?.issuer}</span> },
+            { label: 'Secret', value: s?.public ? 'none: a public client' : <Age at={data?.secrets[0]?.createdAt ?? 0n} after="old" /> },
+            { label: 'Former secret', value: former ? (former.endsAt ? `ends at ${new Date(Number(former.endsAt / 1000n)).toLocaleString()}` : 'valid until the agent has reported the new one') : 'none' },
+            { label: 'Delivery', value: data?.message || (data?.delivered ? `${s?.cluster}/${application.name}-oidc` : 'none') },
+            { label: 'Redirect URIs', value: s?.redirectUris.join(' ') || 'none', wide: true },
+          ]}
+        />
+        <h3>Replace the secret</h3>
+        <Command command={`axle applications rotate ${application.name}`} />
+      </div>
     </Panel>
   )
 }
