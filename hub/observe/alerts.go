@@ -133,7 +133,7 @@ func (o *Observer) Alerts(ctx context.Context, by Caller, c Cluster) (*Alerts, e
 		out.Notices = append(out.Notices, "you may read the logs of no namespace of cluster "+c.Name+", and so see no alerts of it; ask its owner for get on pods/log")
 	}
 	for of, n := range out.unnamed {
-		out.Notices = append(out.Notices, fmt.Sprintf("%d alerts of %s have no label %s and are not shown: add it to their rules, or to the external labels of the Prometheus that sends them", n, of[0], of[1]))
+		out.Notices = append(out.Notices, fmt.Sprintf("%s has alerts without the label %s, which are not shown (%d): add it to their rules, or to the external labels of the Prometheus that sends them", of[0], of[1], n))
 	}
 	if out.Cut > 0 {
 		out.Notices = append(out.Notices, fmt.Sprintf("%d alerts are not shown: at most %d are", out.Cut, maxAlerts))

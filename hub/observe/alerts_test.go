@@ -225,7 +225,7 @@ func TestAlertsOfOtherClusters(t *testing.T) {
 			t.Errorf("%+v sees %q, want %q", sees, got, want)
 		}
 		// Their number is that of the store: it is for who sees all of the cluster.
-		if said := strings.Contains(strings.Join(found.Notices, " "), "2 alerts of store have no label cluster"); said != sees.All {
+		if said := strings.Contains(strings.Join(found.Notices, " "), "store has alerts without the label cluster, which are not shown (2)"); said != sees.All {
 			t.Errorf("%+v is told %q", sees, found.Notices)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -298,6 +299,35 @@ func TestWhatIsFoundIsUsedWhenItIsAlone(t *testing.T) {
 	agents.services = nil
 	if _, err := observer(t, agents, none{}).Resolve(t.Context(), asking("")); !errcode.Is(err, errcode.NotFound) || !strings.Contains(errcode.Text(err), "axle telemetry-sources apply") {
 		t.Errorf("%v", err)
+	}
+}
+
+// What was found is not asked beside a declared store that may be the same one: it has not the
+// labels that limit its data.
+func TestWhatIsDeclaredHidesItsService(t *testing.T) {
+	found := func(name string) telemetry.Service {
+		return telemetry.Service{Type: telemetry.Prometheus, Namespace: "monitoring", Name: name, Port: "9090", Scheme: "http"}
+	}
+	agents := &seen{up: true, namespaces: observe.Namespaces{All: true}, services: []telemetry.Service{found("prometheus-operated"), found("prometheus-server")}}
+	for name, tc := range map[string]struct {
+		settings observe.Settings
+		hidden   []string
+	}{
+		"the same Service":            {observe.Settings{Namespace: "monitoring", Service: "prometheus-operated", NamespaceLabel: "ns"}, []string{"prometheus-operated"}},
+		"a store of several clusters": {observe.Settings{Namespace: "monitoring", Service: "thanos", ClusterLabel: "cluster", ClusterValue: "edge-1"}, []string{"prometheus-operated", "prometheus-server"}},
+		"and by URL":                  {observe.Settings{URL: "https://metrics.example.com", ClusterLabel: "cluster", ClusterValue: "edge-1"}, []string{"prometheus-operated", "prometheus-server"}},
+		"of another type":             {observe.Settings{Type: telemetry.Loki, URL: "https://logs.example.com", ClusterLabel: "cluster", ClusterValue: "edge-1"}, nil},
+	} {
+		if tc.settings.Type == "" {
+			tc.settings.Type = telemetry.Prometheus
+		}
+		o := observer(t, agents, &declared{settings: tc.settings})
+		for _, service := range []string{"prometheus-operated", "prometheus-server"} {
+			_, err := o.Resolve(t.Context(), asking("monitoring/"+service+":9090"))
+			if hidden := errcode.Is(err, errcode.NotFound); hidden != slices.Contains(tc.hidden, service) || err != nil && !hidden {
+				t.Errorf("%s: %s: %v", name, service, err)
+			}
+		}
 	}
 }
 

@@ -31,6 +31,9 @@ func (o *Observer) ResolveLogs(ctx context.Context, ask Ask) (t *Target, err err
 			return nil, problem
 		}
 	}
+	if ask.Source != "" && errcode.Is(err, errcode.NotFound) {
+		return nil, errcode.New(errcode.NotFound, "cluster %s has no store of logs with the name %.200q; axle metrics sources %s shows the existing ones", ask.Cluster.Name, ask.Source, ask.Cluster.Name)
+	}
 	return nil, err
 }
 

@@ -96,7 +96,11 @@ func (o *Observer) all(ctx context.Context, by Caller, c Cluster) (all []Source,
 		notices = append(notices, errcode.Text(err))
 	}
 	looked := map[telemetry.Type][]int{}
+	declaredSources := all
 	for _, service := range found {
+		if slices.ContainsFunc(declaredSources, func(s Source) bool { return s.hides(service) }) {
+			continue
+		}
 		looked[service.Type] = append(looked[service.Type], len(all))
 		all = append(all, Source{Name: service.String(), Type: service.Type, At: service.String() + service.PathPrefix, NamespaceLabel: namespaceLabels[service.Type], service: service})
 	}
@@ -113,6 +117,13 @@ func (o *Observer) all(ctx context.Context, by Caller, c Cluster) (all []Source,
 		}
 	}
 	return all, notices, nil
+}
+
+// hides reports whether a declared source keeps a Service that was found from being asked: it
+// may be the same store, without the labels that its data are limited by.
+func (s Source) hides(found telemetry.Service) bool {
+	same := s.service.Namespace == found.Namespace && s.service.Name == found.Name
+	return s.Type == found.Type && (same || s.settings.ClusterLabel != "")
 }
 
 // types are those of stores, in the order in which they are listed.

@@ -76,9 +76,9 @@ type TelemetrySourceSpec struct {
 	Tenant *string `json:"tenant,omitempty"`
 	// Label, or field of logs, that names the namespace of a series or a line; empty is namespace, and for victorialogs kubernetes.pod_namespace. Access to the data goes by it.
 	NamespaceLabel *string `json:"namespaceLabel,omitempty"`
-	// Label, or field of logs, that tells clusters apart in a store of several, such as cluster; empty is a store of this cluster alone. Every query is limited to cluster_value.
+	// Label, or field of logs, that tells clusters apart in a store of several, such as cluster; empty is a store of this cluster alone. Every query is limited to its value for the cluster.
 	ClusterLabel *string `json:"clusterLabel,omitempty"`
-	// Value of cluster_label for this cluster, such as edge-1.
+	// Value that the label of clusters has for this cluster, such as edge-1.
 	ClusterValue *string `json:"clusterValue,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *v1alpha1.Reconciliation `json:"reconciliation,omitempty"`

@@ -63,9 +63,9 @@ type TelemetrySourceSettings struct {
 	// to the data goes by it.
 	NamespaceLabel string `protobuf:"bytes,16,opt,name=namespace_label,json=namespaceLabel,proto3" json:"namespace_label,omitempty"`
 	// Label, or field of logs, that tells clusters apart in a store of several, such as cluster;
-	// empty is a store of this cluster alone. Every query is limited to cluster_value.
+	// empty is a store of this cluster alone. Every query is limited to its value for the cluster.
 	ClusterLabel string `protobuf:"bytes,17,opt,name=cluster_label,json=clusterLabel,proto3" json:"cluster_label,omitempty"`
-	// Value of cluster_label for this cluster, such as edge-1.
+	// Value that the label of clusters has for this cluster, such as edge-1.
 	ClusterValue  string `protobuf:"bytes,18,opt,name=cluster_value,json=clusterValue,proto3" json:"cluster_value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
