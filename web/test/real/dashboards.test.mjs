@@ -71,6 +71,11 @@ test('a graph has a line where a revision was applied, and leads to the logs of 
   // The workload's own page has them as well.
   await page.goto(`/clusters/${cluster}/k8s/deployments.v1.apps/${app}/${app}/metrics`);
   await page.getByRole('list', { name: 'Deployments in this range' }).getByText(applies).waitFor();
+  // The range that was chosen goes from page to page.
+  await page.getByRole('button', { name: '6h', exact: true }).click();
+  await page.waitForURL(/range=6h/);
+  await page.goto(`/clusters/${cluster}/metrics`);
+  await page.waitForURL(/range=6h/);
   // One click, and the time goes along.
   await page.goto(`/services/${cluster}/${app}?tab=metrics&range=30m`);
   await page.getByText('Logs of this range').getByRole('link', { name: app }).click();
