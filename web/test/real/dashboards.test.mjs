@@ -104,6 +104,10 @@ test('the dashboard of the hub is drawn in its console, and the commands of its 
     await page.getByRole('link', { name: 'Axle hub' }).click();
     await page.getByRole('heading', { name: 'Axle hub' }).waitFor();
     await page.getByLabel('job', { exact: true }).waitFor();
+    await page.getByText('The replicas of the hub').waitFor();
+    const slices = page.getByRole('group', { name: 'Time range' }).getByRole('button');
+    assert.deepEqual(await slices.allInnerTexts(), ['1h', '6h', '1d', '7d']);
+    assert.equal(await slices.nth(1).getAttribute('aria-pressed'), 'true');
     // The Prometheus of this cluster reads no hub: each graph says so, and none fails.
     await page.getByText('$job has no value').first().waitFor();
     await shot(page, 'dashboard-hub');
