@@ -71,6 +71,11 @@ test('a graph has a line where a revision was applied, and leads to the logs of 
   // The workload's own page has them as well.
   await page.goto(`/clusters/${cluster}/k8s/deployments.v1.apps/${app}/${app}/metrics`);
   await page.getByRole('list', { name: 'Deployments in this range' }).getByText(applies).waitFor();
+  // The range that was chosen goes from page to page.
+  await page.getByRole('button', { name: '6h', exact: true }).click();
+  await page.waitForURL(/range=6h/);
+  await page.goto(`/clusters/${cluster}/metrics`);
+  await page.waitForURL(/range=6h/);
   // One click, and the time goes along.
   await page.goto(`/services/${cluster}/${app}?tab=metrics&range=30m`);
   await page.getByText('Logs of this range').getByRole('link', { name: app }).click();
@@ -99,6 +104,10 @@ test('the dashboard of the hub is drawn in its console, and the commands of its 
     await page.getByRole('link', { name: 'Axle hub' }).click();
     await page.getByRole('heading', { name: 'Axle hub' }).waitFor();
     await page.getByLabel('job', { exact: true }).waitFor();
+    await page.getByText('The replicas of the hub').waitFor();
+    const slices = page.getByRole('group', { name: 'Time range' }).getByRole('button');
+    assert.deepEqual(await slices.allInnerTexts(), ['1h', '6h', '1d', '7d']);
+    assert.equal(await slices.nth(1).getAttribute('aria-pressed'), 'true');
     // The Prometheus of this cluster reads no hub: each graph says so, and none fails.
     await page.getByText('$job has no value').first().waitFor();
     await shot(page, 'dashboard-hub');
