@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -48,14 +49,14 @@ type ask struct {
 }
 
 // askedFields are the fields of a spec that an ask stores.
-var askedFields = func() []protowire.Number {
+var askedFields = sync.OnceValue(func() []protowire.Number {
 	fields := (&agentv1.ServiceSpec{}).ProtoReflect().Descriptor().Fields()
 	var numbers []protowire.Number
 	for _, name := range []protoreflect.Name{"spec_digest", "sync_request", "sync_resources", "diff_request"} {
 		numbers = append(numbers, fields.ByName(name).Number())
 	}
 	return numbers
-}()
+})
 
 func askOf(spec *agentv1.ServiceSpec, base string) ask {
 	return ask{
@@ -83,7 +84,7 @@ func storedAs(spec *agentv1.ServiceSpec, plain []byte) storedSpec {
 		if n < 0 {
 			return storedSpec{} // equals no other: the spec is written completely
 		}
-		if !slices.Contains(askedFields, number) {
+		if !slices.Contains(askedFields(), number) {
 			h.Write(text[:n])
 		}
 		text = text[n:]

@@ -259,7 +259,7 @@ var removable = sync.OnceValue(func() (all [][]byte) {
 })
 
 // source is the comment by which Helm names the file that a manifest came from.
-var source = regexp.MustCompile(`(?m)^# Source: (\S{1,500})\r?$`)
+var source = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^# Source: (\S{1,500})\r?$`) })
 
 // escaped is a version that is written with escapes, as the encoders of some languages write a
 // slash in JSON.
@@ -282,7 +282,7 @@ func (r release) each(do func(o *manifest.Object, file string) error) error {
 			objects, err := decoded(doc)
 			unread = cmp.Or(unread, err)
 			file := h.Path
-			if m := source.FindSubmatch(doc); m != nil {
+			if m := source().FindSubmatch(doc); m != nil {
 				file = string(m[1])
 			}
 			for i := range objects {

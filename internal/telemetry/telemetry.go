@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/axle-cd/axle/internal/errcode"
@@ -95,16 +96,22 @@ func (s Service) ProxyPath(path string) string {
 
 var (
 	portForm = regexp.MustCompile(`^([1-9][0-9]{0,4}|[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?)$`)
-	pathForm = regexp.MustCompile(`^(/[A-Za-z0-9_-][A-Za-z0-9._~-]{0,99}){1,10}$`)
+	pathForm = lazily(`^(/[A-Za-z0-9_-][A-Za-z0-9._~-]{0,99}){1,10}$`)
 )
+
+// lazily compiles an expression when it is used: those of paths have a megabyte together, which
+// each start of an agent, a hub and their commands would pay for.
+func lazily(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // CleanPath reports whether a path has segments of plain characters only, none of them a
 // way back.
-func CleanPath(path string) bool { return pathForm.MatchString(path) }
+func CleanPath(path string) bool { return pathForm().MatchString(path) }
 
 // call is one path of an API.
 type call struct {
-	path *regexp.Regexp
+	path func() *regexp.Regexp
 	// parameters are those that it takes.
 	parameters []string
 	// follows is set for one whose answer goes on until somebody ends it.
@@ -112,7 +119,7 @@ type call struct {
 }
 
 func at(path string, parameters ...string) call {
-	return call{path: regexp.MustCompile("^" + path + "$"), parameters: parameters}
+	return call{path: lazily("^" + path + "$"), parameters: parameters}
 }
 
 func tail(path string, parameters ...string) call {
@@ -157,7 +164,7 @@ func (t Type) Check(path, rawQuery string) (follows bool, err error) {
 	if len(path)+len(rawQuery) > MaxURI {
 		return false, errcode.New(errcode.Invalid, "the query has %d bytes with the namespaces that it is limited to; at most %d are sent: shorten it, or ask for fewer namespaces", len(path)+len(rawQuery), MaxURI)
 	}
-	i := slices.IndexFunc(calls[t], func(c call) bool { return c.path.MatchString(path) })
+	i := slices.IndexFunc(calls[t], func(c call) bool { return c.path().MatchString(path) })
 	if i < 0 {
 		return false, errcode.New(errcode.Forbidden, "%.100q is no path of %s that may be asked through the hub", path, t.Title())
 	}

@@ -121,3 +121,16 @@ func TestTemplatesThatCannotDifferRunOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestErrorsHaveTheColumnsOfTheFile: what is put before the first line of a template, to notice
+// when it runs, moves nothing that an error names.
+func TestErrorsHaveTheColumnsOfTheFile(t *testing.T) {
+	_, err := helm.Render(t.Context(), request(t, map[string]string{
+		"values.yaml": "configs:\n", "templates/a.yaml": "{{- if .Values.configs.params.create }}x: y\n{{- end }}\n",
+		"templates/b.yaml": "x: {{ include (print $.Template.BasePath \"/a.yaml\") . | sha256sum }}\n",
+	}))
+	const want = "web/templates/a.yaml:1:14"
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "axle") {
+		t.Errorf("%v, want one with %s", err, want)
+	}
+}
