@@ -409,6 +409,21 @@ func TestLinesAreHarmless(t *testing.T) {
 	}
 }
 
+// An expression that would take long on a long line is refused before a line comes.
+func TestDearFiltersAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		strings.Repeat("x{1000}", 20): "instructions", "(a?){900}y": "too dear", "[" + strings.Repeat(`\pL\PL`, 100) + "]": "classes of Unicode", strings.Repeat("a", 2000): "at most 1000", "(": "regular expression", "level=(warn|error)": "",
+	} {
+		_, match := podlogs.NewFilter(text, "", 0, 0)
+		_, exclude := podlogs.NewFilter("", text, 0, 0)
+		for _, err := range []error{match, exclude} {
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%.40s: %v, want %q", text, err, want)
+			}
+		}
+	}
+}
+
 func TestWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	var many []string
