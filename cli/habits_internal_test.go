@@ -38,6 +38,8 @@ var objects = []string{"cluster", "clusters", "template", "project", "repo", "re
 // others are flags with such a word that name no object of the hub, with what
 // they name.
 var others = map[string]string{
+	"telemetry-sources apply --cluster-label": "a label of a store",
+	"telemetry-sources apply --cluster-value": "a value of a label",
 	"providers create --group":                "VALUE=GROUP, and VALUE comes first",
 	"providers try --group":                   "VALUE=GROUP, and VALUE comes first",
 	"providers update --group":                "VALUE=GROUP, and VALUE comes first",

@@ -48,6 +48,7 @@ var special = map[string]Words{
 	"auth bind --group": objects("Group"), "auth unbind --group": objects("Group"), "auth bind --service-account": accounts, "auth unbind --service-account": accounts,
 	"notifications sinks create --group": objects("Group"), "notifications sinks update --group": objects("Group"),
 	"clusters create --on": objects("Cluster"), "clusters api install --on": objects("Cluster"), "clusters api list --on": objects("Cluster"), "clusters create --template": objects("ClusterTemplate"), "clusters templates apply --management-clusters": objects("Cluster"), "clusters templates apply --projects": objects("Project"),
+	"metrics query --source": stores("prometheus"), "metrics dashboards --source": stores("prometheus"), "logs --store": stores("victorialogs", "loki"),
 	"providers create --group": nil, "providers try --group": nil, "providers update --group": nil,
 }
 
@@ -60,6 +61,7 @@ var arguments = map[string]Words{
 	"services delete": services, "logs": services, "operations get": names("Operations/List", "id"), "operations cancel": names("Operations/List", "id"), "operations retry": names("Operations/List", "id"),
 	"rollouts get": objects("GlobalService"), "rollouts pause": objects("GlobalService"), "rollouts resume": objects("GlobalService"), "rollouts abort": objects("GlobalService"),
 	"users delete": users, "users admin": users, "providers unlink": users, "serviceaccounts delete": accounts, "serviceaccounts token": accounts,
+	"metrics query": objects("Cluster"), "metrics sources": objects("Cluster"), "metrics dashboards": objects("Cluster"),
 	"clusters pools list": objects("Cluster"), "clusters pools scale": objects("Cluster"), "clusters machines list": objects("Cluster"), "clusters machines replace": objects("Cluster"),
 	"clusters orphans list": objects("Cluster"), "clusters orphans keep": objects("Cluster"), "clusters orphans remove": objects("Cluster"),
 	"tokens revoke": tokens, "sessions end": sessions, "hub drain": names("Hub/Status", "name"),
@@ -131,6 +133,19 @@ func list[Q, A, T any](ctx context.Context, call func(context.Context, *connect.
 		names = append(names, name(item))
 	}
 	return names, nil
+}
+
+// stores offers those of some types that the cluster of the first argument has.
+func stores(types ...string) Words {
+	return func(ctx context.Context, r Request) ([]string, error) {
+		if len(r.Args) == 0 {
+			return nil, nil
+		}
+		cluster, _, _ := strings.Cut(r.Args[0], "/")
+		return list(ctx, r.Client.Observability.Sources, &hubv1.ObservabilitySourcesRequest{Cluster: cluster}, func(m *hubv1.ObservabilitySourcesResponse) []*hubv1.ObservabilitySource {
+			return slices.DeleteFunc(m.GetSources(), func(s *hubv1.ObservabilitySource) bool { return !slices.Contains(types, s.GetType()) })
+		}, (*hubv1.ObservabilitySource).GetName)
+	}
 }
 
 // services offers CLUSTER/NAME, or NAME with --cluster.

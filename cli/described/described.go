@@ -256,7 +256,10 @@ func (n noun) flag(c *cobra.Command, f protoreflect.FieldDescriptor, lists map[p
 	if d.Text != "" {
 		text = d.Text
 	}
-	text = strings.ToLower(text[:1]) + strings.TrimSuffix(text[1:], ".")
+	text = strings.TrimSuffix(text, ".")
+	if word, _, _ := strings.Cut(text, " "); word != strings.ToUpper(word) || len(word) == 1 { // API stays as it is
+		text = strings.ToLower(text[:1]) + text[1:]
+	}
 	switch {
 	case f.IsList():
 		lists[f.Name()] = new([]string)

@@ -25,6 +25,7 @@ import (
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/dashboard"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -97,6 +98,9 @@ func (d *drawing) read(ctx context.Context, namespace, name string) ([]entry, er
 			Objects: &hubv1.ClusterObjects{Cluster: d.request.GetCluster(), Group: "platform.plural.sh", Version: "v1alpha1", Resource: "dashboards", Namespace: namespace},
 			Name:    name, Limit: 500, Continue: next,
 		}))
+		if errcode.Is(err, errcode.NotFound) && name == "" && strings.Contains(errcode.Text(err), "page not found") {
+			return nil, errcode.New(errcode.NotFound, "cluster %s has no Dashboards, as its API server does not know the kind: apply the manifests of this agent's version to it", d.request.GetCluster())
+		}
 		if err != nil {
 			return nil, err
 		}

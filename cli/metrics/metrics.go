@@ -18,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/dashboard"
 	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -87,7 +88,7 @@ all points.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&request.Source, "source", "", "name of the store, if the cluster has several; axle metrics sources shows them")
-	flags.StringVar(&since, "since", "", "the range from a duration ago, such as 6h, until now")
+	flags.StringVar(&since, "since", "", "the range from a duration ago, such as 6h or 7d, until now")
 	flags.StringVar(&start, "start", "", "beginning of the range, such as 2026-01-31T08:00:00Z")
 	flags.StringVar(&end, "end", "", "end of the range (default: now)")
 	flags.StringVar(&step, "step", "", "distance of the points of the range, such as 30s (default: about 250 points)")
@@ -108,8 +109,14 @@ func within(request *hubv1.QueryMetricsRequest, since, start, end, step, at stri
 	}
 	if since != "" {
 		d, err := time.ParseDuration(since)
-		if err != nil || d <= 0 {
-			return exitcode.Usagef("--since %q is not a duration such as 6h", since)
+		if err != nil {
+			d, err = dashboard.Slice(since) // days
+		}
+		if err == nil && d <= 0 {
+			err = fmt.Errorf("%s is not in the past", since)
+		}
+		if err != nil {
+			return exitcode.Usagef("--since: %w", err)
 		}
 		from := time.Now()
 		if end != "" {

@@ -76,7 +76,7 @@ type TelemetrySourceSpec struct {
 	Tenant *string `json:"tenant,omitempty"`
 	// Label, or field of logs, that names the namespace of a series or a line; empty is namespace, and for victorialogs kubernetes.pod_namespace. Access to the data goes by it.
 	NamespaceLabel *string `json:"namespaceLabel,omitempty"`
-	// Label, or field of logs, that tells clusters apart in a store of several, such as cluster; empty is a store of this cluster alone. Every query is limited to its value for the cluster.
+	// Label, or field of logs, that differs between the clusters of a store, such as cluster; empty is a store of one cluster. Every query is limited to its value for the cluster.
 	ClusterLabel *string `json:"clusterLabel,omitempty"`
 	// Value that the label of clusters has for this cluster, such as edge-1.
 	ClusterValue *string `json:"clusterValue,omitempty"`

@@ -62,8 +62,8 @@ type TelemetrySourceSettings struct {
 	// namespace, and for victorialogs kubernetes.pod_namespace. Access
 	// to the data goes by it.
 	NamespaceLabel string `protobuf:"bytes,16,opt,name=namespace_label,json=namespaceLabel,proto3" json:"namespace_label,omitempty"`
-	// Label, or field of logs, that tells clusters apart in a store of several, such as cluster;
-	// empty is a store of this cluster alone. Every query is limited to its value for the cluster.
+	// Label, or field of logs, that differs between the clusters of a store, such as cluster;
+	// empty is a store of one cluster. Every query is limited to its value for the cluster.
 	ClusterLabel string `protobuf:"bytes,17,opt,name=cluster_label,json=clusterLabel,proto3" json:"cluster_label,omitempty"`
 	// Value that the label of clusters has for this cluster, such as edge-1.
 	ClusterValue  string `protobuf:"bytes,18,opt,name=cluster_value,json=clusterValue,proto3" json:"cluster_value,omitempty"`
