@@ -60,12 +60,13 @@ export async function bring() {
   for (const app of apps) await axle('services', 'create', `${cluster}/${app}`, '--repo', 'fleet', '--ref', 'main', '--folder', `apps/${app}`);
 }
 
-/** Waits until the first has crashed twice; returns its pod. */
+/** Waits until each has crashed twice; returns the pod of the first. */
 export async function crashed() {
-  await eventually(async () => {
-    const counts = await kubectl(cluster, '--namespace', 'faults', 'get', 'pods', '-o', 'jsonpath={.items[*].status.containerStatuses[?(@.name=="main")].restartCount}');
-    assert.ok(Number(counts) >= 2, `restarts ${counts}`);
-  }, 180_000);
+  for (const app of apps)
+    await eventually(async () => {
+      const counts = await kubectl(cluster, '--namespace', app, 'get', 'pods', '-o', 'jsonpath={.items[*].status.containerStatuses[?(@.name=="main")].restartCount}');
+      assert.ok(Number(counts) >= 2, `restarts ${counts}`);
+    }, 180_000);
   return kubectl(cluster, '--namespace', 'faults', 'get', 'pods', '-o', 'jsonpath={.items[0].metadata.name}');
 }
 
