@@ -46,7 +46,8 @@ tests install -timeout=60m '-run=KilledAtEachStep|TestUpLocalMakesClusters|FromT
 tests console -timeout=30m -run=TestBrowser/huge ./test/console
 target screenshots
 target capi
-tests components -timeout=20m '-run=TestComponentFilesAreDeliveredWhole|TestTemplatesHoldTheContractOfWholeComponents' ./test/proxy ./test/clusters
+tests components -timeout=20m -run=TestComponentFilesAreDeliveredWhole ./test/proxy
+tests templates -timeout=20m -run=TestTemplatesHoldTheContractOfWholeComponents ./test/clusters
 tests apply -timeout=20m -run=TestServiceOfThousandsOfObjects ./agent/apply
 tests release -timeout=90m '-run=TestRelease$|TestImagesRun|TestThePageInstallOnAMachine|TestPackagesUnderSystemd' ./cmd/release
 tests terraform -timeout=60m -run=TestInitFindsTheProviderAtTheHub ./test/terraform
