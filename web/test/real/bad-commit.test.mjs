@@ -37,6 +37,7 @@ test('a bad commit: seen, understood, rolled back', async (t) => {
   let interactions = 0;
   await enter(page, item);
   interactions++;
+  await page.waitForURL(/\/services/); // the page before it has such rows too
   // One failed service has its own link, several have that of a list.
   const row = page.getByRole('row').filter({ hasText: 'talker' }).filter({ hasText: 'edge-1' }).first();
   const components = page.getByRole('treegrid', { name: 'Components' });

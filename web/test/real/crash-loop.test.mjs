@@ -67,7 +67,8 @@ test('service, pod, previous log, events, shell: a key each', async () => {
 
   await press('l');
   await page.waitForURL(/\/pods\.v1\/crasher\/crasher-.*\/logs/);
-  await page.getByText(/hello from/).first().waitFor();
+  // The page before it has last lines too, and a key of this name.
+  await page.getByRole('log', { name: /^Log of / }).getByText(/hello from/).first().waitFor();
   await shot(page, 'a8-logs');
   await press('p');
   await page.waitForURL(/previous=/);

@@ -148,7 +148,8 @@ test('VictoriaLogs has the lines of the crashed container', settled, async () =>
     assert.deepEqual([l.namespace, l.container], ['faults', 'main']);
   }
   assert.deepEqual([...new Set((await stored(cluster, '--query', '{container="main"} |= "shelf"')).map((l) => l.namespace))].toSorted(), apps);
-  assert.deepEqual(await stored(cluster, '--query', '{namespace="faults"} != "shelf"'), []);
+  // Another file of this profile writes lines of a pod of its own.
+  assert.deepEqual((await stored(cluster, '--query', '{namespace="faults"} != "shelf"')).filter((l) => l.pod !== 'faults-later'), []);
   // The service brought the query along; what it finds is not of its namespace alone.
   const named = JSON.parse(`[${(await axle('logs', `${cluster}/faults/LogFilter/shelf`, '--since', '1h', '-o', 'json')).trim().replaceAll('\n', ',')}]`);
   assert.ok(named.length >= lines.length && named.every((l) => l.container === 'main' && /shelf/.test(l.text)), JSON.stringify(named));

@@ -12,7 +12,7 @@ after(closeBrowser);
 
 contract(test, () => [
   '/',
-  ...Object.values(ids).map((id) => `/operations/${id}`),
+  ...[ids.finished, ids.failed].map((id) => `/operations/${id}`),
   '/rollouts',
   '/rollouts?tab=namespaces',
   '/rollouts/log-shipper',
