@@ -83,7 +83,7 @@ export function Page() {
           actions={actions}
           empty={
             <Empty title="No applications yet">
-              <Command command="axle applications apply grafana --project default --cluster edge-1 --namespace monitoring --redirect-uris https://grafana.example.com/cb --groups admins" />
+              <Command command={'axle applications apply grafana --project default \\\n  --cluster edge-1 --namespace monitoring \\\n  --redirect-uris https://grafana.example.com/cb --groups admins'} />
             </Empty>
           }
         />
