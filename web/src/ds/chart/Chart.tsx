@@ -72,7 +72,7 @@ export const Chart = memo(function Chart({ title, unit, series, error, retry, me
             <Skeleton height={height} />
           </div>
         ) : empty ? (
-          <Empty title={message ? 'Nothing to draw' : 'No samples in this range'}>{message ? message.charAt(0).toUpperCase() + message.slice(1) : 'The query is well-formed, and matches nothing here. Another time range may have some.'}</Empty>
+          <Empty title={message ? message.charAt(0).toUpperCase() + message.slice(1) : 'No samples in this range'}>{!message && 'The query is well-formed, and matches nothing here. Another time range may have some.'}</Empty>
         ) : (
           <Drawn title={title} unit={unit} series={shown} markers={markers} group={group} height={height} table={table} onZoom={onZoom} />
         )}

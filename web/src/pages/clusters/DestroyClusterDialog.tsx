@@ -17,10 +17,10 @@ export function DestroyClusterDialog({ cluster: { name, origin }, onClose }: { c
   }
   return (
     <ActionDialog title={`Destroy the cluster ${name}`} submit="Destroy" danger takeOver run={run} check={() => (typed === name ? undefined : `Type ${name} to confirm.`)} onClose={onClose}>
+      <p>First its own agent removes the load balancers, and the volumes that are not retained, whoever made them.</p>
       <p>
-        {origin?.managementCluster} deletes the Cluster object and waits until Cluster API has removed the machines. Then the objects of the template and the namespace go, and the cluster leaves the hub. Nothing brings it back.
+        Then {origin?.managementCluster} deletes the Cluster object and waits until Cluster API has removed the machines. Finally the objects of the template and the namespace go, and the cluster leaves the hub. Nothing brings it back.
       </p>
-      <p>Before that, its own agent removes the load balancers, and the volumes that are not retained, whoever made them.</p>
       <TextField label={`Type ${name} to confirm`} value={typed} onChange={setTyped} autoComplete="off" spellCheck={false} />
     </ActionDialog>
   )

@@ -15,7 +15,7 @@ const cols: Col<MadeMachine>[] = [
   { id: 'name', header: 'Machine', cell: (m) => <span className={styles.oneLine}>{m.name}</span> },
   { id: 'pool', header: 'Pool', cell: (m) => m.pool || 'Control plane' },
   { id: 'phase', header: 'Phase', cell: (m) => <Status word={wordOfPhase(m.phase)} label={m.phase} title="the phase, in the words of Cluster API" /> },
-  { id: 'node', header: 'Node', cell: (m) => (m.node === m.name ? <Muted>the same</Muted> : m.node) },
+  { id: 'node', header: 'Node', cell: (m) => (m.node === m.name ? <span className={styles.oneLine}><Muted>the same</Muted></span> : m.node) },
   { id: 'age', header: 'Age', cell: (m) => <Age at={m.createdAt} never="unknown" /> },
   { id: 'message', header: 'Message', grow: true, cell: (m) => m.message },
 ]

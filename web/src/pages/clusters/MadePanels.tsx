@@ -31,7 +31,7 @@ const conditionCols: Col<MadeCondition>[] = [
 const phaseTitle = 'the phase, in the words of Cluster API'
 
 interface Props {
-  cluster: Pick<Cluster, 'name' | 'registered'>
+  cluster: Pick<Cluster, 'name'>
   origin: ClusterOrigin
   // The management cluster, if the person may read it: its report is as old as its last poll.
   by: Pick<Cluster, 'freshness' | 'polledAt'> | undefined
@@ -53,7 +53,6 @@ export function MadePanels({ cluster, origin, by }: Props) {
             { label: 'Made by', value: <Link to={clusterHref(on)}>{on}</Link> },
             { label: `Agent of ${on}`, value: by ? <Status word={by.freshness} at={by.polledAt} /> : <Muted>unknown</Muted> },
             { label: 'Service', value: <Link to={`/services/${encodeURIComponent(on)}/${encodeURIComponent(origin.service)}`}>{origin.service}</Link>, wide: true },
-            ...(state?.message && !cluster.registered ? [{ label: 'Waits for', value: state.message, wide: true }] : []),
             ...(state?.unmet.length ? [{ label: 'Checks of the template that do not hold', wide: true, value: <Unmet texts={state.unmet} /> }] : []),
           ]}
         />

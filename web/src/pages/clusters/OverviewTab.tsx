@@ -77,9 +77,11 @@ export function Page() {
         <Changes cluster={name} limit={15} />
       </div>
       <div className={tab.main}>
-        <Panel title="Metrics">
-          <Facts facts={[{ label: 'Over time', value: <Link to={`${clusterHref(name)}/metrics`}>Graphs and dashboards of this cluster</Link> }, { label: 'Logs', value: <Link to={`${clusterHref(name)}/logs`}>Search its store of logs</Link> }]} />
-        </Panel>
+        {!making && (
+          <Panel title="Metrics and logs">
+            <Facts facts={[{ label: 'Metrics', value: <Link to={`${clusterHref(name)}/metrics`}>Graphs and dashboards</Link> }, { label: 'Logs', value: <Link to={`${clusterHref(name)}/logs`}>Search its store of logs</Link> }]} />
+          </Panel>
+        )}
         <Panel title="Agent">
           <Facts
             facts={[

@@ -115,7 +115,7 @@ function Form({ template, templates, commit, shapes, may, onTemplate }: FormProp
           <div className={styles.form}>
             <Select label="Template" value={template.name} options={templates.map((t) => ({ value: t.name, label: t.name }))} hint={template.settings?.description || undefined} problem={refused.get(':template')} onChange={onTemplate} />
             <TextField label="Name" value={name} required autoFocus autoComplete="off" spellCheck={false} problem={nameWrong ?? refused.get(':name')} placeholder="shop-1" hint="Lower-case letters, digits and dashes. It is in addresses and cannot be changed." onChange={setName} />
-            <Select label="Project" value={project} options={offered.map((p) => ({ value: p, label: p }))} problem={refused.get(':project')} hint="Those that the template is for and that you see." onChange={setProject} />
+            <Select label="Project" value={project} options={offered.map((p) => ({ value: p, label: p }))} problem={refused.get(':project')} hint="Projects that the template is for, and that you may read." onChange={setProject} />
             <AccountNote project={projects.data?.projects.find((p) => p.name === project)} />
             <Select
               label="Management cluster"

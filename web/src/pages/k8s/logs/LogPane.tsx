@@ -9,6 +9,7 @@ import { Download } from 'lucide-react'
 import { save } from '../object/save'
 import { Button } from '#/ds/Button'
 import { count, many } from '#/ds/Text'
+import { useNarrow } from '#/ds/useNarrow'
 import { useTicking } from '#/status/Age'
 import { ageOf } from '#/status/age'
 
@@ -36,11 +37,12 @@ export function toggled(list: readonly string[], item: string, whole: readonly s
   return next.length === whole.length || next.length === 0 ? '' : next.join(',')
 }
 
-// useLook is how lines are shown; it stands in the address.
+// useLook is how lines are shown; it stands in the address. On a phone lines wrap unless somebody wants otherwise.
 export function useLook() {
+  const narrow = useNarrow()
   const [wrap, setWrap] = useParameter('wrap')
   const [times, setTimes] = useParameter('times')
-  return { wrap: wrap === '1', times: times !== '0', setWrap: (on: boolean) => setWrap(on ? '1' : ''), setTimes: (on: boolean) => setTimes(on ? '' : '0') }
+  return { wrap: wrap ? wrap === '1' : narrow, times: times !== '0', setWrap: (on: boolean) => setWrap(on === narrow ? '' : on ? '1' : '0'), setTimes: (on: boolean) => setTimes(on ? '' : '0') }
 }
 
 // LogPane shows the lines of a log, by level, with what is to be known of them.

@@ -71,3 +71,15 @@ test('a chosen container stays chosen, and is asked for by its name', async () =
   fireEvent.click(screen.getByRole('button', { name: '…1-aaaaa' }))
   await eventually(() => expect(last()).toMatchObject({ containers: ['main'], pods: ['web-1-bbbbb'] }))
 })
+
+test('lines wrap on a phone, unless somebody turns it off', async () => {
+  vi.spyOn(globalThis, 'matchMedia').mockImplementation((media) => ({ matches: media.includes('max-width'), media, addEventListener() {}, removeEventListener() {} }) as unknown as MediaQueryList)
+  await show()
+  await screen.findByText('from one', {}, { timeout: 10_000 })
+  const wrapped = () => screen.getByRole('log').hasAttribute('data-wrap')
+  expect(wrapped()).toBe(true)
+  fireEvent.click(screen.getByLabelText('Wrap'))
+  await eventually(() => expect(wrapped()).toBe(false))
+  fireEvent.click(screen.getByLabelText('Wrap'))
+  await eventually(() => expect(wrapped()).toBe(true))
+})

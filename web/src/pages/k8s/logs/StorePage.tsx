@@ -49,7 +49,7 @@ export function Store({ cluster }: { cluster: string }) {
       {stores?.length === 0 && (
         <Empty title="No store of logs">
           <p>The agent found no VictoriaLogs or Loki in this cluster by its usual names. The logs of pods need none: open a workload. Connect a store that has another name:</p>
-          <Command command={`axle telemetry-sources apply ${cluster}-logs --project default --cluster ${cluster} --type victorialogs --namespace monitoring --service victoria-logs --port 9428`} />
+          <Command command={`axle telemetry-sources apply ${cluster}-logs --project default \\\n  --cluster ${cluster} --type victorialogs \\\n  --namespace monitoring --service victoria-logs --port 9428`} />
         </Empty>
       )}
       {stores && stores.length > 0 && <Searched cluster={cluster} stores={stores.map((s) => ({ name: s.name, used: s.used }))} />}

@@ -129,28 +129,30 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 // useLog reads a log that the hub merges. version rises at most seven times a second, however
-// many lines come.
+// many lines come. What is told belongs to the lines in the buffer: whoever draws between two
+// versions has both as they are.
 export function useLog(request: LogRequest | undefined) {
   const key = request ? JSON.stringify(request, (_, v: unknown) => (typeof v === 'bigint' ? String(v) : v)) : ''
   // oxlint-disable-next-line react/exhaustive-deps -- another key is another view
-  const buffer = useMemo(() => new LogBuffer(), [key])
-  const [shown, setShown] = useState({ version: 0, told: nothing })
+  const held = useMemo(() => ({ buffer: new LogBuffer(), told: nothing }), [key])
+  const { buffer } = held
+  const [shown, setShown] = useState({ version: 0 })
   const [round, setRound] = useState(0)
   useEffect(() => {
     if (!request) return undefined
-    setShown({ version: buffer.version, told: nothing })
+    held.told = nothing
+    setShown({ version: buffer.version })
     const abort = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
-    let latest = nothing
     const show = () => {
       timer = undefined
-      setShown({ version: buffer.version, told: latest })
+      setShown({ version: buffer.version })
     }
     void read(
       request,
       buffer,
       (told) => {
-        latest = told
+        held.told = told
         timer ??= setTimeout(show, settle)
       },
       abort.signal,
@@ -160,11 +162,11 @@ export function useLog(request: LogRequest | undefined) {
       clearTimeout(timer)
     }
     // oxlint-disable-next-line react/exhaustive-deps -- key is all of it
-  }, [key, buffer, round])
+  }, [key, held, round])
   return {
     buffer,
     version: shown.version,
-    ...shown.told,
+    ...held.told,
     retry: () => {
       buffer.clear()
       setRound((n) => n + 1)

@@ -12,10 +12,13 @@ import { Muted, many } from '#/ds/Text'
 import { toast } from '#/ds/toast'
 import { Age } from '#/status/Age'
 
+// What a scope is, as the page said it on which the person agreed; an application may have asked for others too.
+const given: Record<string, string> = { openid: 'account', profile: 'name', email: 'e-mail address', groups: 'groups', offline_access: 'access while away' }
+
 const last: Col<ApplicationLogin>[] = [
   { id: 'last', header: 'Last login', cell: (l) => <Age at={l.lastLoginAt} after="ago" never="unknown" /> },
   { id: 'live', header: 'Logins now', align: 'end', cell: (l) => l.live },
-  { id: 'scopes', header: 'Agreed to give', grow: true, cell: (l) => l.scopes.join(', ') || <Muted>a device only</Muted> },
+  { id: 'scopes', header: 'Agreed to give', grow: true, cell: (l) => l.scopes.map((s) => given[s] ?? s).join(', ') || <Muted>a device only</Muted> },
   { id: 'agreed', header: 'Agreed', cell: (l) => <Age at={l.agreedAt} after="ago" never="not yet" /> },
 ]
 const ofApplication: Col<ApplicationLogin>[] = [{ id: 'user', header: 'Person', cell: (l) => l.user }, ...last]

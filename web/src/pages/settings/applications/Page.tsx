@@ -83,7 +83,7 @@ export function Page() {
           actions={actions}
           empty={
             <Empty title="No applications yet">
-              <Command command="axle applications apply grafana --project default --cluster edge-1 --namespace monitoring --redirect-uris https://grafana.example.com/cb --groups admins" />
+              <Command command={'axle applications apply grafana --project default \\\n  --cluster edge-1 --namespace monitoring \\\n  --redirect-uris https://grafana.example.com/cb --groups admins'} />
             </Empty>
           }
         />
@@ -122,10 +122,10 @@ function Details({ application }: { application: Application }) {
         <Facts
           facts={[
             { label: 'Client id', value: <span className={styles.beside}><span className={styles.code}>{data?.clientId}</span><CopyButton text={data?.clientId ?? ''} label="Copy the client id" /></span> },
-            { label: 'Issuer', value: <span className={styles.code}>{data?.issuer}</span> },
             { label: 'Secret', value: s?.public ? 'none: a public client' : <Age at={data?.secrets[0]?.createdAt ?? 0n} after="old" /> },
             { label: 'Former secret', value: former ? (former.endsAt ? `ends at ${new Date(Number(former.endsAt / 1000n)).toLocaleString()}` : 'valid until the agent has reported the new one') : 'none' },
             { label: 'Delivery', value: data?.message || (data?.delivered ? `${s?.cluster}/${application.name}-oidc` : 'none') },
+            { label: 'Issuer', value: <span className={styles.code}>{data?.issuer}</span>, wide: true },
             { label: 'Redirect URIs', value: s?.redirectUris.join(' ') || 'none', wide: true },
           ]}
         />
