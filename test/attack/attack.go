@@ -40,7 +40,7 @@ var All = []Attack{
 	chartURL, chartURLOfAGlobalService, computedName, repositoryNames, deletedAndTaken, usedAddress, handles, groups, tags, hubMadeNames, applications,
 	readTokenListsSecrets, readTokenRevokes, unknownUpgrade, openWatch, openTail, madeCluster, accounts, hubCluster,
 	hashes, errorTexts, credentialInTexts, supportBundle, storeToken, redirects, kelvin, unverified, federated, exchangedToken,
-	dearLiquid, dearRegex, dearQuery, dearSchema, dearRouters, yamlAliases,
+	dearSchema, dearLiquid, dearRegex, dearQuery, dearRouters, yamlAliases,
 }
 
 // limit bounds one attack, cleanUpLimit all that it cleans up and undoLimit one thing of it.

@@ -56,13 +56,13 @@ var dearSchema = Attack{
 		p.project("lab")
 		p.newCluster("hosts", "lab", "")
 		p.admin().must("Repositories/Create", `{"name": "<<git>>", "url": %q}`, git.URL(p.my("git")))
-		began := time.Now()
+		// No time is measured: the hub reads a repository only now and then.
 		a := p.admin().call("ClusterTemplates/Apply", `{"name": "<<eks>>", "settings": {"repository": "<<git>>", "ref": "main", "folder": "eks", "managementClusters": ["<<hosts>>"], "kinds": ["Cluster.cluster.x-k8s.io", "ClusterClass.cluster.x-k8s.io"]}}`)
-		if took := time.Since(began); took > dearFor {
-			return "reading the template takes the hub " + took.String()
+		if a.ok() || strings.Contains(a.text, "folder eks") && !strings.Contains(a.text, "instructions") {
+			return fmt.Sprintf("the expression is compiled, and the answer is %.300s", a.text)
 		}
 		if !strings.Contains(a.text, "instructions") {
-			p.fail("the template is not refused for its expression: %d: %.300s", a.status, a.text)
+			p.fail("the template is not read: %d: %.300s", a.status, a.text)
 		}
 		return ""
 	},
