@@ -2,6 +2,7 @@ package ignore
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +22,17 @@ func TestIgnoredFieldsAreFilledFromTheCluster(t *testing.T) {
 	)
 	mine := func(fields string) metav1.ManagedFieldsEntry {
 		return managed(kubeobj.FieldManager, apply, "", fields)
+	}
+	set := func(elements ...string) string {
+		owned := map[string]any{}
+		for _, e := range elements {
+			owned[fmt.Sprintf("v:%q", e)] = map[string]any{}
+		}
+		text, err := json.Marshal(map[string]any{"f:spec": map[string]any{"f:set": owned}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
 	}
 	replicas := `{"f:spec":{"f:replicas":{}}}`
 	containers := `{"spec":{"containers":[{"name":"app","image":"a:1","env":[{"name":"A","value":"1"}]},{"name":"log","image":"l:1"}]}}`
@@ -56,6 +68,17 @@ func TestIgnoredFieldsAreFilledFromTheCluster(t *testing.T) {
 			`{"metadata":{"annotations":{"a/b":"new","c":"1"}}}`, nil, []string{`.metadata.annotations["a/b"]`}},
 		"a map of which a part is somebody's": {`{"data":{"a":"1","b":"1"}}`, `{"data":{"a":"2","b":"2","z":"9"}}`, `{"data":{"b":"2"}}`,
 			[]metav1.ManagedFieldsEntry{managed("editor", update, "", `{"f:data":{"f:a":{},"f:z":{}}}`)}, []string{"/data"}},
+		// Managers own the elements of a set by their values, of a custom resource as well.
+		"an element of a set that somebody removed": {`{"spec":{"set":["a","b"]}}`, `{"spec":{"set":["a"]}}`, `{"spec":{"set":["a"]}}`,
+			[]metav1.ManagedFieldsEntry{mine(set("a"))}, []string{".spec.set[]"}},
+		"an element of a set that is gone from Git": {`{"spec":{"set":["a"]}}`, `{"spec":{"set":["b","a"]}}`, `{"spec":{"set":["b","a"]}}`,
+			[]metav1.ManagedFieldsEntry{mine(set("a", "b"))}, []string{"/spec/set"}},
+		"an element of a set that is new in Git": {`{"spec":{"set":["c","b","a"]}}`, `{"spec":{"set":["a","b"]}}`, `{"spec":{"set":["b","a"]}}`,
+			[]metav1.ManagedFieldsEntry{mine(set("a", "b"))}, []string{".spec.set[]"}},
+		"an element of a set that somebody added": {`{"spec":{"set":["b","a"]}}`, `{"spec":{"set":["a","b","z"]}}`, `{"spec":{"set":["b","a"]}}`,
+			[]metav1.ManagedFieldsEntry{mine(set("a", "b")), managed("editor", update, "", set("z"))}, []string{".spec.set[]"}},
+		"one element of a set, and not the others": {`{"spec":{"set":["a","b"]}}`, `{"spec":{"set":["c"]}}`, `{"spec":{"set":["a"]}}`,
+			[]metav1.ManagedFieldsEntry{managed("editor", update, "", set("c"))}, []string{"/spec/set/1"}},
 		"our marks are never theirs": {`{"metadata":{"annotations":{"axle-cd.github.io/service":"us","a":"1"}}}`, `{"metadata":{"annotations":{"axle-cd.github.io/service":"them","a":"2"}}}`,
 			`{"metadata":{"annotations":{"axle-cd.github.io/service":"us","a":"2"}}}`, nil, []string{"/metadata/annotations"}},
 	} {

@@ -18,13 +18,25 @@ var ofAdministrators = map[string]string{
 	"hub/login/declared": "the file of login providers",
 }
 
+// engines are what evaluates other expressions of others, by the call that makes one, with the
+// packages that have a bound and a row in docs/limits.md for theirs.
+var engines = map[string][]string{
+	"liquid.New":             {"hub/fleet/globals", "operator/generated"},
+	"jsonschema.NewCompiler": {"hub/clusterapi"},
+	"cel.NewCustomEnv":       {"internal/clustercheck"},
+	"cel.NewEnv":             nil,
+	"lua.NewState":           {"internal/luabox"}, // its callers give the limits
+	"semver.NewConstraint":   {"hub/console/readinessapi", "hub/gitcache/artifactagent", "hub/gitcache/references", "hub/gitcache/upstream/chartindex"},
+}
+
 // Expressions and texts that somebody else wrote have a bound that is known before they are
 // evaluated (docs/limits.md): regular expressions that are no constants are compiled by
-// internal/cost alone, PromQL is parsed by internal/promql alone, and the hub parses YAML after
-// internal/aliases.
+// internal/cost alone, PromQL is parsed by internal/promql alone, the hub parses YAML after
+// internal/aliases, and an engine runs only where it has a bound.
 func TestExpressionsOfOthersAreBounded(t *testing.T) {
 	root, _, _, packages := load(t)
 	unused := maps.Clone(ofAdministrators)
+	found := map[string][]string{}
 	for _, folder := range slices.Sorted(maps.Keys(packages)) {
 		top, _, _ := strings.Cut(folder, "/")
 		if !slices.Contains([]string{"hub", "operator", "internal"}, top) || folder == "internal/cost" || strings.HasPrefix(folder, "internal/archtest") {
@@ -39,10 +51,24 @@ func TestExpressionsOfOthersAreBounded(t *testing.T) {
 				t.Errorf("%s: %s calls %s, which compiles regular expressions of others: use internal/promql", folder, at, call)
 			}
 		}
+		for engine, bounds := range engines {
+			at := calls[engine]
+			if at == "" {
+				continue
+			}
+			if found[engine] = append(found[engine], folder); !slices.Contains(bounds, folder) {
+				t.Errorf("%s: %s calls %s: bound what an expression may take before it runs, add it to docs/limits.md with its test, and then to engines", folder, at, engine)
+			}
+		}
 		yaml := cmp.Or(calls["yaml.Unmarshal"], calls["yaml.YAMLToJSON"])
 		delete(unused, folder)
 		if top == "hub" && yaml != "" && !bounded && ofAdministrators[folder] == "" {
 			t.Errorf("%s: %s parses YAML: ask internal/aliases first, or say in ofAdministrators who writes it", folder, yaml)
+		}
+	}
+	for engine, bounds := range engines {
+		if !slices.Equal(found[engine], bounds) {
+			t.Errorf("%s is called by %q, and engines has %q", engine, found[engine], bounds)
 		}
 	}
 	for folder := range unused {

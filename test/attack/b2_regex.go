@@ -37,5 +37,36 @@ var dearQuery = Attack{
 	},
 }
 
+var dearSchema = Attack{
+	Class: "B2", Name: "dear-schema", Needs: Bed,
+	Story: "Somebody who may push to the repository of a cluster template gives its schema of 10 KB an expression that takes the hub seconds and hundreds of MiB.",
+	Play: func(p *Play) string {
+		git := p.Bed.world.Git
+		files := map[string]string{
+			"eks/template.yaml":    "name: eks\n",
+			"eks/class/class.yaml": "apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: eks}\n",
+			"eks/schema.json":      `{"type": "object", "properties": {"a": {"type": "string", "pattern": "` + strings.Repeat("x{1000}", 1400) + `"}}}`,
+		}
+		if err := git.Create(p.ctx, p.my("git")); err != nil {
+			p.fail("%w", err)
+		}
+		if _, err := git.Commit(p.ctx, p.my("git"), "main", "a template", files); err != nil {
+			p.fail("%w", err)
+		}
+		p.project("lab")
+		p.newCluster("hosts", "lab", "")
+		p.admin().must("Repositories/Create", `{"name": "<<git>>", "url": %q}`, git.URL(p.my("git")))
+		// No time is measured: the hub reads a repository only now and then.
+		a := p.admin().call("ClusterTemplates/Apply", `{"name": "<<eks>>", "settings": {"repository": "<<git>>", "ref": "main", "folder": "eks", "managementClusters": ["<<hosts>>"], "kinds": ["Cluster.cluster.x-k8s.io", "ClusterClass.cluster.x-k8s.io"]}}`)
+		if a.ok() || strings.Contains(a.text, "folder eks") && !strings.Contains(a.text, "instructions") {
+			return fmt.Sprintf("the expression is compiled, and the answer is %.300s", a.text)
+		}
+		if !strings.Contains(a.text, "instructions") {
+			p.fail("the template is not read: %d: %.300s", a.status, a.text)
+		}
+		return ""
+	},
+}
+
 // dearFor is longer than a refusal takes on a machine that is busy.
 const dearFor = 5 * time.Second

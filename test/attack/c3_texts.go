@@ -73,6 +73,33 @@ var errorTexts = Attack{
 	},
 }
 
+var credentialInTexts = Attack{
+	Class: "C3", Name: "credential-in-the-audit-log", Needs: API,
+	Story: "Somebody who may read the audit log looks there for credentials of kubectl that people got, or wrote by mistake where names and texts go.",
+	Play: func(p *Play) string {
+		p.project("shop")
+		p.newCluster("edge", "shop", "")
+		credential := p.admin().must("ClusterAPI/CreateCredential", `{"cluster": "<<edge>>"}`).field("token")
+		_, value, _ := strings.Cut(credential, "axle_k8s_")
+		if value == "" {
+			p.fail("a credential has no such form: %.12s", credential)
+		}
+		for _, mistake := range []string{
+			`Projects/Update {"name": "<<shop>>", "description": "kubectl --token CREDENTIAL"}`, `Contexts/Create {"context": {"name": "CREDENTIAL", "values": "{\"a\": \"CREDENTIAL\"}"}}`,
+			`Repositories/Create {"name": "CREDENTIAL", "url": "https://git.example.com/CREDENTIAL.git"}`, `Clusters/Update {"name": "<<edge>>", "handle": "CREDENTIAL"}`,
+		} {
+			procedure, request, _ := strings.Cut(strings.ReplaceAll(mistake, "CREDENTIAL", credential), " ")
+			p.admin().call(procedure, "%s", request)
+		}
+		for _, procedure := range []string{"Audit/List", "Events/List"} {
+			if a := p.admin().must(procedure, `{"limit": 1000}`); strings.Contains(a.text, value) {
+				return "a credential for a cluster, by " + procedure
+			}
+		}
+		return ""
+	},
+}
+
 var supportBundle = Attack{
 	Class: "C3", Name: "support-bundle", Needs: Cluster,
 	Story: "Somebody gets a support bundle that was sent to a vendor, and looks for passwords in the flags, probes and environment of the hub's pods.",

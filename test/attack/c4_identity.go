@@ -2,9 +2,11 @@ package attack
 
 import (
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -81,14 +83,84 @@ var federated = Attack{
 	},
 }
 
+var exchangedToken = Attack{
+	Class: "C4", Name: "token-of-another-application", Needs: Bed,
+	Story: "Somebody with an application found a person's access token of an application of another project, and exchanges it for a token of theirs.",
+	Play: func(p *Play) string {
+		const secret = "a secret of the former provider"
+		codes := make(chan string, 1)
+		callback := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case codes <- r.FormValue("code"):
+			default: // only the first one is used
+			}
+		}))
+		p.ended(callback.Close)
+		_, _ = p.project("shop"), p.project("lab")
+		for _, app := range [][2]string{{"orders", "shop"}, {"stock", "shop"}, {"thief", "lab"}} {
+			p.admin().must("Applications/Apply", `{"name": "<<%[1]s>>", "settings": {"project": "<<%[2]s>>", "clientId": "<<%[1]s>>", "clientSecret": %[3]q, "redirectUris": [%[4]q], "users": ["<<ada>>@example.com"]}}`, app[0], app[1], secret, callback.URL)
+		}
+		idp := p.provider("", mallory)
+		idp.Tamper(func(k *oidcserver.Token) {
+			k.Claims["email"], k.Claims["email_verified"] = p.fill("<<ada>>@example.com"), true
+		})
+		b := p.browse(idp, mallory)
+		p.admin().must("Bindings/Create", `{"subjectKind": "user", "subject": "<<ada>>@example.com", "actions": ["read"], "place": {}}`)
+		page := b.open(http.MethodGet, p.URL+"/oidc/authorize?"+url.Values{"client_id": {p.my("orders")}, "redirect_uri": {callback.URL}, "response_type": {"code"}, "scope": {"openid email"}}.Encode(), nil)
+		if consent := consentFields.FindAllStringSubmatch(page, -1); consent != nil {
+			form := url.Values{"answer": {"allow"}}
+			for _, m := range consent {
+				form.Set(m[1], html.UnescapeString(m[2]))
+			}
+			page = b.open(http.MethodPost, p.URL+"/oidc/consent", form)
+		}
+		token := func(app string, form url.Values) string {
+			form.Set("client_id", p.my(app))
+			form.Set("client_secret", secret)
+			page = b.open(http.MethodPost, p.URL+"/oidc/token", form)
+			if found := accessToken.FindStringSubmatch(page); found != nil {
+				return found[1]
+			}
+			return ""
+		}
+		exchange := func(app, found string) string {
+			return token(app, url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:token-exchange"}, "subject_token": {found}, "subject_token_type": {"urn:ietf:params:oauth:token-type:access_token"}})
+		}
+		select {
+		case code := <-codes:
+			found := token("orders", url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callback.URL}})
+			if exchange("stock", found) == "" { // what is permitted
+				p.fail("a token is not exchanged within a project: %.300s", page)
+			}
+			if exchange("thief", found) != "" {
+				return "a token of the person for the stranger's application"
+			}
+		default:
+			p.fail("nobody is logged in to the application: %.300s", page)
+		}
+		return ""
+	},
+}
+
 var (
 	requestID = regexp.MustCompile(`name=id value="([^"]+)"`)
 	nameOf    = regexp.MustCompile(`"name":"([^"]*)"`)
+
+	consentFields = regexp.MustCompile(`name="(csrf|request)" value="([^"]*)"`)
+	accessToken   = regexp.MustCompile(`"access_token":"([^"]*)"`)
 )
 
 // logIn logs in through a provider as a browser does, and returns who the hub sees then,
 // empty if nobody.
 func (p *Play) logIn(idp *oidcserver.Server, u oidcserver.User) string {
+	if name := nameOf.FindStringSubmatch(p.browse(idp, u).open(http.MethodGet, p.URL+"/login/session", nil)); name != nil {
+		return name[1]
+	}
+	return ""
+}
+
+// browse returns a browser that went through a provider.
+func (p *Play) browse(idp *oidcserver.Server, u oidcserver.User) browser {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		p.fail("%w", err)
@@ -100,10 +172,7 @@ func (p *Play) logIn(idp *oidcserver.Server, u oidcserver.User) string {
 		p.fail("no login page of the provider: %s", page)
 	}
 	b.open(http.MethodPost, idp.URL+"/signin", url.Values{"id": {id[1]}, "name": {u.Name}, "password": {u.Password}})
-	if name := nameOf.FindStringSubmatch(b.open(http.MethodGet, p.URL+"/login/session", nil)); name != nil {
-		return name[1]
-	}
-	return ""
+	return b
 }
 
 // browser is one without scripts.

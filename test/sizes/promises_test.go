@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
 // TestPromisesHaveTests holds that each line of the files of promises of test/field has a test, a
@@ -29,6 +32,35 @@ func TestPromisesHaveTests(t *testing.T) {
 		if promises < least {
 			t.Errorf("%s: %d promises were found", file, promises)
 		}
+	}
+}
+
+// TestEveryStreamIsPromisedToEnd holds that safety.txt names each call that streams: a new one
+// has a test that it ends with its right.
+func TestEveryStreamIsPromisedToEnd(t *testing.T) {
+	text, err := os.ReadFile(root + "/test/field/safety.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams := 0
+	protoregistry.GlobalFiles.RangeFilesByPackage("axle.hub.v1", func(file protoreflect.FileDescriptor) bool {
+		for i := range file.Services().Len() {
+			service := file.Services().Get(i)
+			for j := range service.Methods().Len() {
+				m := service.Methods().Get(j)
+				if !m.IsStreamingServer() && !m.IsStreamingClient() {
+					continue
+				}
+				streams++
+				if call := fmt.Sprintf("%s/%s", service.Name(), m.Name()); !regexp.MustCompile(regexp.QuoteMeta(call) + `\b[^|\n]* \| `).Match(text) {
+					t.Errorf("no line of safety.txt says that %s ends with the right to it", call)
+				}
+			}
+		}
+		return true
+	})
+	if streams < 4 {
+		t.Errorf("%d calls that stream were found", streams)
 	}
 }
 
