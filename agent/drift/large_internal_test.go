@@ -12,6 +12,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/health"
 	"github.com/axle-cd/axle/internal/bounded"
+	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/internal/kubepage"
 	"github.com/axle-cd/axle/internal/taken"
 )
@@ -47,4 +48,27 @@ func TestAnObjectThatIsABombIsNotJudged(t *testing.T) {
 	if err != nil || got.Status != health.Unknown || !strings.Contains(got.Message, "its health is not judged: it is larger in memory than is allowed") {
 		t.Errorf("%v, %v", got, err)
 	}
+}
+
+// FuzzObjects reads any text as an object of a kind that is judged as a whole, and of one of which
+// the metadata count: what is kept of it is bounded, whoever wrote it.
+func FuzzObjects(f *testing.F) {
+	f.Add([]byte(`{"kind":"Job","apiVersion":"batch/v1","metadata":{"namespace":"ns","name":"a","deletionTimestamp":"2026-01-01T00:00:00Z"}}`))
+	f.Add([]byte(`{"metadata":{"name":"a","annotations":{"b":"c"},"managedFields":[{"manager":"kubectl","fieldsV1":{"f:spec":{}}}]},"status":{"conditions":[{"type":"Failed","status":"True","message":"x"}]}}`))
+	f.Add([]byte(`{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"a"},"status":{"conditions":[{"type":"Failed","status":"True","message":"` + strings.Repeat("x", 100_000) + `"}]}}`))
+	f.Add([]byte(`{"metadata":{},"status":{"conditions":[null,7,{"type":{}}]},"spec":[[]]}`))
+	w, err := New(Config{REST: &rest.Config{Host: "http://127.0.0.1:1"}, ClusterID: "c"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	k := w.newKindWatch(kubeobj.Kind{Group: "batch", Version: "v1", Kind: "Job", Resource: "jobs", Namespaced: true})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, whole := range []bool{true, false} {
+			k.whole = whole
+			ref, live, _, err := (&stream{w: w, k: k}).reduce(raw)
+			if err == nil && (ref.Kind != "Job" || len(live.Message) > maxHealthMessage+len("…")) {
+				t.Errorf("%v has a message of %d bytes", ref, len(live.Message))
+			}
+		}
+	})
 }

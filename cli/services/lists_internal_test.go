@@ -45,3 +45,15 @@ func TestClustersByTags(t *testing.T) {
 		t.Errorf("a name: %v, %v", got, err)
 	}
 }
+
+// The hub's own sources have digests for commits: a table with them was 71 characters wider.
+func TestTablesOfServicesHaveShortRevisions(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("1f", 32)
+	for _, c := range serviceColumns() {
+		for _, v := range []serviceView{{AppliedRevision: digest, DesiredRevision: digest}, {AppliedRevision: digest, DesiredRevision: digest, PinnedRevision: 3}} {
+			if got := c.Text(v); strings.Contains(got, "1f1f1f1f1f") {
+				t.Errorf("%s shows %s", c.Title, got)
+			}
+		}
+	}
+}

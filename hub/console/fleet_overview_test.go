@@ -94,9 +94,16 @@ func TestWhatNeedsAPersonIsListed(t *testing.T) {
 	if got := text(b.admin); got != "" {
 		t.Errorf("a sound fleet needs %s", got)
 	}
+	b.reports(t, "edge-shop", "web", fleet.Failed, fleet.Healthy)
+	eventually.For(t, limit, "the one that failed shows", func() error {
+		items := must(t, b.admin.fleet.NeedsYou, &hubv1.NeedsYouRequest{}).GetItems()
+		if len(items) != 1 || items[0].GetTitle() != "Service edge-shop/web failed." || items[0].GetHref() != "/services/edge-shop/web" || items[0].GetCommand() != "axle services get edge-shop/web" {
+			return fmt.Errorf("got %v", items)
+		}
+		return nil
+	})
 	b.service(t, "edge-shop", "api", "shop")
 	b.service(t, "edge-shop", "cart", "shop")
-	b.reports(t, "edge-shop", "web", fleet.Failed, fleet.Healthy)
 	b.reports(t, "edge-shop", "api", fleet.Synced, fleet.Degraded)
 	b.reports(t, "edge-shop", "cart", fleet.Held, fleet.Healthy)
 	must(t, b.admin.repositories.Create, &hubv1.CreateRepositoryRequest{Name: "broken", Project: "shop", Url: b.git.URL("not-there")})

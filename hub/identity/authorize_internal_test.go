@@ -202,3 +202,26 @@ func BenchmarkAuthorize(b *testing.B) {
 		}
 	}
 }
+
+// Administrators and the operator have the reserve of every pool; whoever has fewer rights than
+// an administrator, or may act for one project only, has none.
+func TestWhoHasTheReserve(t *testing.T) {
+	admin := Principal{Kind: KindUser, ID: "root", Admin: true, Scopes: []string{ScopeAdmin}}
+	inProject, reads := admin, admin
+	inProject.Project, reads.Scopes = "shop", []string{ScopeRead}
+	for name, c := range map[string]struct {
+		of   Principal
+		want bool
+	}{
+		"an administrator":                   {admin, true},
+		"a token of one, for a project":      {inProject, false},
+		"a token of one, which only reads":   {reads, false},
+		"the operator":                       {Principal{Kind: KindServiceAccount, ID: "operator", Operator: true}, true},
+		"somebody":                           {caller("ann", ScopeAdmin), false},
+		"somebody whose groups bind a right": {caller("bob"), false},
+	} {
+		if got := c.of.Sharing().Reserved; got != c.want {
+			t.Errorf("%s has the reserve: %v", name, got)
+		}
+	}
+}

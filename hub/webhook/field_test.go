@@ -58,6 +58,9 @@ func (hosted) Sources(context.Context, string) ([]gitcache.Source, error) {
 }
 func (hosted) Refresh(context.Context, string) error { return nil }
 
+// documented are how many kinds of delivery each provider's documentation had when it was gone through.
+var documented = map[gitcache.Provider]int{gitcache.GitHub: 70, gitcache.GitLab: 45, gitcache.Gitea: 25, gitcache.Bitbucket: 45, gitcache.Azure: 12}
+
 // TestDeliveriesOfTheField plays every row of test/field/webhooks.
 func TestDeliveriesOfTheField(t *testing.T) {
 	files, err := filepath.Glob("../../test/field/webhooks/*.yaml")
@@ -72,6 +75,16 @@ func TestDeliveriesOfTheField(t *testing.T) {
 		var all deliveries
 		if err := yaml.UnmarshalStrict(text, &all); err != nil {
 			t.Fatalf("%s: %v", file, err)
+		}
+		kinds, again := map[string]bool{}, false
+		for _, row := range all.Rows {
+			if kinds[row.Event] {
+				t.Errorf("%s: %s is there twice", file, row.Event)
+			}
+			kinds[row.Event], again = true, again || row.Twice
+		}
+		if len(kinds) < documented[all.Provider] || !again {
+			t.Errorf("%s: %d rows, want %d and more; one is a redelivery: %v", file, len(kinds), documented[all.Provider], again)
 		}
 		for _, row := range all.Rows {
 			t.Run(string(all.Provider)+"/"+row.Event, func(t *testing.T) {

@@ -26,3 +26,20 @@ func TestMarksShowNoValue(t *testing.T) {
 		t.Errorf("%q after a change of %q, %v", after, before, err)
 	}
 }
+
+// A value of a Secret has no last line end, as one that a command line reads from a file; what is
+// before it stays.
+func TestValuesOfASecretHaveNoLastLineEnd(t *testing.T) {
+	at := types.NamespacedName{Namespace: "a", Name: "s"}
+	key := reference.Reference{Kind: reference.Secret, At: at}.Key()
+	resolved := reference.Resolved{key: &corev1.Secret{Data: map[string][]byte{"token": []byte("hunter2\n"), "dos": []byte("hunter2\r\n"), "text": []byte(" one\ntwo\n\n"), "none": []byte("hunter2")}}}
+	got, err := resolved.Secret("a", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"token": "hunter2", "dos": "hunter2", "text": " one\ntwo\n", "none": "hunter2"} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+}

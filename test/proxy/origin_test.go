@@ -36,6 +36,7 @@ func TestClustersOnTheirOwnOrigin(t *testing.T) {
 	hub := strings.TrimPrefix(h.URL, "http://")
 	const version = "/k8s/clusters/edge/version"
 	bearer := http.Header{"Authorization": {"Bearer " + h.AdminToken}}
+	ofCluster := http.Header{"Authorization": {"Bearer " + made.Msg.GetToken()}}
 	upgrade := func(origin string) http.Header {
 		return http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"AAAAAAAAAAAAAAAAAAAAAA=="}, "Origin": {origin}}
 	}
@@ -55,6 +56,8 @@ func TestClustersOnTheirOwnOrigin(t *testing.T) {
 		"its API there":                       {own, "/axle.hub.v1.Clusters/List", bearer, 404, "this path does not exist"},
 		"the agents' there":                   {own, "/agent/v1/desired", nil, 404, "this path does not exist"},
 		"readiness there":                     {own, "/readyz", nil, 200, ""},
+		"readiness of a cluster":              {own, "/readyz", ofCluster, 503, "cluster edge has no tunnel"},
+		"liveness of a cluster":               {own, "/livez", ofCluster, 503, "cluster edge has no tunnel"},
 		"another name's":                      {"other.example.test", version, bearer, 404, "clusters are only served on"},
 		"a ticket of the hub's page":          {hub, "/ws/proxy?ticket=x", upgrade(h.URL), 401, "ticket"},
 		"a ticket by a page of that origin":   {hub, "/ws/proxy?ticket=x", upgrade("https://" + own), 403, "may not open this"},
@@ -79,6 +82,39 @@ func TestClustersOnTheirOwnOrigin(t *testing.T) {
 		}
 		if test.host == own && test.path != "/readyz" && answer.Header.Get("Content-Security-Policy") != "sandbox; default-src 'none'" || answer.Header.Get("Set-Cookie") != "" {
 			t.Errorf("%s: headers %v", name, answer.Header)
+		}
+	}
+}
+
+// TestProbesOfAClusterWithoutATunnelFail holds that the hub, which is ready and alive, does not
+// answer for a cluster that cannot be asked, as kubectl get --raw leaves out the cluster's path.
+func TestProbesOfAClusterWithoutATunnelFail(t *testing.T) {
+	t.Parallel()
+	h := hubtest.New(t, hubtest.Config{})
+	client, err := sdk.New(sdk.Config{URL: h.URL, Token: h.AdminToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Clusters.Create(t.Context(), connect.NewRequest(&hubv1.CreateClusterRequest{Name: "edge"})); err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.ClusterAPI.CreateCredential(t.Context(), connect.NewRequest(&hubv1.CreateClusterCredentialRequest{Cluster: "edge"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/readyz", "/readyz?verbose", "/livez", "/healthz", "/version"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+made.Msg.GetToken())
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := readAll(answer.Body)
+		if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, "cluster edge has no tunnel") {
+			t.Errorf("%s: %s %s, %v", path, answer.Status, text, err)
 		}
 	}
 }

@@ -88,3 +88,30 @@ func TestOrderOfApplication(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// The rules of an aggregated ClusterRole are the control plane's, whatever a chart renders: an
+// apply that sends them takes the rights away until they are filled again.
+func TestRulesOfAnAggregatedRoleAreNotSent(t *testing.T) {
+	permit, err := tenancy.New(&rest.Config{}, "axle-system").Permit(tenancy.Request{Service: "s", Namespace: "ns"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Planner{Kinds: testKinds(t), Cluster: "c", Service: Service{ID: "s", Namespace: "ns"}, Permit: permit}
+	const role, rule = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\n", "rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]\n"
+	for text, sent := range map[string]bool{
+		role + "aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}\nrules: []\n":   false,
+		role + "aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}\nrules: null\n": false,
+		role + "aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}\n" + rule:       false,
+		role + rule:          true,
+		role + "rules: []\n": true,
+	} {
+		object := parse(t, text)[0]
+		it, err := p.item(t.Context(), object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, has := p.body(object, it)["rules"]; has != sent {
+			t.Errorf("the rules are sent: %v, want %v:\n%s", has, sent, text)
+		}
+	}
+}

@@ -39,6 +39,15 @@ func TestRegistriesWithoutHEADAreRead(t *testing.T) {
 				next.ServeHTTP(w, r)
 			})
 		},
+		"neither HEAD nor a digest": func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodHead {
+					w.WriteHeader(http.StatusMethodNotAllowed)
+					return
+				}
+				next.ServeHTTP(withoutDigest{w}, r)
+			})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := registryserver.Start(false)
