@@ -42,7 +42,7 @@ func TestRegistriesWithoutHEADAreRead(t *testing.T) {
 		"neither HEAD nor a digest": func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodHead {
-					w.WriteHeader(http.StatusMethodNotAllowed)
+					w.WriteHeader(http.StatusNotImplemented)
 					return
 				}
 				next.ServeHTTP(withoutDigest{w}, r)

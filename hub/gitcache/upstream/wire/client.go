@@ -173,7 +173,7 @@ func (c *Client) allowed(u *url.URL) error {
 
 // HTTP returns the client for libraries that build their own requests. It
 // follows the rules of Do, except that they handle refusals other than 429 and
-// 5xx themselves.
+// 5xx themselves, and 501 for HEAD.
 func (c *Client) HTTP() *http.Client { return c.client }
 
 type otherHosts struct{}

@@ -101,7 +101,8 @@ func (c *Client) Send(r *http.Request, accept []int) (*http.Response, error) {
 type guarded struct{ client *Client }
 
 // RoundTrip makes one request; a redirect makes another one. An answer with a
-// rate limit is an error.
+// rate limit is an error, and so is one of a server that fails; 501 for HEAD says only that the
+// server has no HEAD.
 func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := g.client.allowed(r.URL); err != nil {
 		return nil, err
@@ -116,7 +117,8 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer.Request = r
 	answer.Body = newPatient(answer.Body, g.client.config.Silence, cancel, r.URL)
-	if answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode >= 500 {
+	noHEAD := r.Method == http.MethodHead && answer.StatusCode == http.StatusNotImplemented
+	if answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode >= 500 && !noHEAD {
 		defer answer.Body.Close()
 		return nil, g.client.refusal(r.URL, answer)
 	}
