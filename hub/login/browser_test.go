@@ -129,7 +129,7 @@ func TestPeopleComeInByBrowser(t *testing.T) {
 	page.Fill("#email", owner)
 	page.Fill("#password", "not the password")
 	page.Click("form button")
-	page.WaitForText("the e-mail or the password is wrong")
+	page.WaitForText("The e-mail or the password is wrong")
 	album(t, page, "login-wrong")
 
 	page.Click("a.button")
@@ -184,7 +184,7 @@ func TestPeopleProveWhoTheyAreByBrowser(t *testing.T) {
 	album(t, page, "again")
 	page.Fill("#password", "not the password")
 	page.Click("form button")
-	page.WaitForText("the password is wrong")
+	page.WaitForText("The password is wrong")
 	album(t, page, "again-wrong")
 	page.Fill("#password", password)
 	page.Click("form button")
@@ -276,7 +276,7 @@ func TestPasskey(t *testing.T) {
 	page.Fill("#email", owner)
 	page.Fill("#password", password)
 	page.Click("form button")
-	page.WaitForText("this account has a passkey")
+	page.WaitForText("This account has a passkey")
 
 	page.Click("form[data-passkey=use] button")
 	page.WaitForText("by passkey")
