@@ -54,6 +54,8 @@ test('the log of a workload is one stream that the hub merges, and goes on', set
   const context = await newContext();
   await watchPolicy(context);
   const page = await logIn(context, stack.email, `/clusters/${cluster}/k8s/deployments.v1.apps/faults/faults/logs`);
+  // Its first view has asked before its reload is counted.
+  await page.getByText('following', { exact: true }).waitFor();
   const calls = [];
   page.on('request', (r) => /ClusterAPI\/(SearchLogs|ReadLogs)$/.test(r.url()) && calls.push(r.url().split('/').pop()));
   await page.reload();
