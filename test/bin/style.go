@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// ownStyles are the style sheets of the built console that only pages of AnyStyle's tests
-// have, without the part of the name that the content decides: what they look like is part of
-// the results of these tests. test/console/look fails unless each other sheet was on a page
-// that it has looked at.
-var ownStyles = []string{"ComponentGraph", "ExecTab", "HeatMapPanel", "LastLines", "Panel", "plot", "terminal", "useLog"}
+// ownStyles are the style sheets of the built console of pages that AnyStyle's tests open, and
+// others do not or only without content, such as a log: what they look like is part of the
+// results of these tests. Names are without the part that the content decides. test/console/look
+// fails unless each other sheet was on a page that it has looked at.
+var ownStyles = []string{"ComponentGraph", "DockPanel", "ExecTab", "LastLines", "YamlTab", "plot", "terminal", "useLog", "useWrite"}
 
 // hashed is the part of the name of a built file that its content decides.
 var hashed = regexp.MustCompile(`-[\w-]{8}\.(css|js|woff2)\b`)

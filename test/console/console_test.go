@@ -20,5 +20,10 @@ func huge() stack.Config {
 
 // TestBrowser runs the tests of what people do. The longest profile goes first.
 func TestBrowser(t *testing.T) {
-	look.Run(t, []stack.Config{{Profile: stack.Real, Pages: bin.AnyStyle}, huge(), {Profile: stack.Fresh, Pages: bin.AnyStyle}})
+	look.Run(t, []look.Tests{
+		{Config: stack.Config{Profile: stack.Real, Pages: bin.AnyStyle}},
+		{Config: stack.Config{Profile: "small", Pages: bin.AnyStyle}, Folder: "people"},
+		{Config: huge()},
+		{Config: stack.Config{Profile: stack.Fresh, Pages: bin.AnyStyle}},
+	})
 }

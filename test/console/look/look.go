@@ -30,33 +30,42 @@ const limit = 40 * time.Minute
 // the other's browser works. More are slower on two cores, not faster.
 const atOnce = 2
 
-// Run runs web/test/PROFILE/*.test.mjs for each profile, which begin in this order. FILE chooses
-// some files by name.
-func Run(t *testing.T, profiles []stack.Config) {
-	queue := make(chan stack.Config, len(profiles))
-	for _, config := range profiles {
-		queue <- config
+// Tests are those of a folder of web/test, and the stack that they need.
+type Tests struct {
+	stack.Config
+	// Folder is that of the profile's name if empty.
+	Folder string
+}
+
+// Run runs the tests of folders, which begin in this order. FILE chooses some files by name.
+func Run(t *testing.T, folders []Tests) {
+	queue := make(chan Tests, len(folders))
+	for _, one := range folders {
+		if one.Folder == "" {
+			one.Folder = one.Profile
+		}
+		queue <- one
 	}
 	close(queue)
 	// Parallel subtests would start in any order.
 	var running sync.WaitGroup
 	for range atOnce {
 		running.Go(func() {
-			for config := range queue {
-				t.Run(config.Profile, func(t *testing.T) { run(t, config) })
+			for one := range queue {
+				t.Run(one.Folder, func(t *testing.T) { run(t, one) })
 			}
 		})
 	}
 	running.Wait()
 }
 
-func run(t *testing.T, config stack.Config) {
+func run(t *testing.T, tests Tests) {
 	root, err := bin.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
 	web := filepath.Join(root, "web")
-	files := files(t, web, config)
+	files, config := files(t, web, tests), tests.Config
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	account := oidcserver.User{Subject: "s-kim", Name: "kim", Password: "kims password", Email: "kim@example.test", Groups: []string{"platform", "everybody"}}
@@ -94,18 +103,17 @@ func run(t *testing.T, config stack.Config) {
 	}
 }
 
-// files are the tests of a profile.
-func files(t *testing.T, web string, config stack.Config) []string {
+// files are the tests of a folder.
+func files(t *testing.T, web string, tests Tests) []string {
 	t.Helper()
-	profile := config.Profile
 	if _, err := os.Stat(filepath.Join(web, "dist", "index.html")); err != nil {
 		t.Fatal("the console is not built: run make web")
 	}
 	inputs := []string{"web/test"} // the sources are in the hub
-	if config.Pages != bin.AnyStyle {
+	if tests.Pages != bin.AnyStyle {
 		inputs = append(inputs, "web/src/gallery") // which the hub has not
 	}
-	if profile == stack.Real {
+	if tests.Profile == stack.Real {
 		inputs = append(inputs, "docs/cluster-metrics.md", "docs/logs.md", "docs/dashboards.md", "docs/howto", "examples/kinds", "deploy/dashboards") // their commands are run
 	}
 	for _, dir := range inputs {
@@ -113,7 +121,7 @@ func files(t *testing.T, web string, config stack.Config) []string {
 			t.Fatal(err)
 		}
 	}
-	all, err := filepath.Glob(filepath.Join(web, "test", profile, "*.test.mjs"))
+	all, err := filepath.Glob(filepath.Join(web, "test", tests.Folder, "*.test.mjs"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +136,7 @@ func files(t *testing.T, web string, config stack.Config) []string {
 		}
 	}
 	if len(chosen) == 0 {
-		t.Fatalf("no file of web/test/%s is called *%s*", profile, os.Getenv("FILE"))
+		t.Fatalf("no file of web/test/%s is called *%s*", tests.Folder, os.Getenv("FILE"))
 	}
 	return chosen
 }

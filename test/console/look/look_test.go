@@ -15,7 +15,7 @@ import (
 func TestLook(t *testing.T) {
 	seen := filepath.Join(t.TempDir(), "sheets")
 	t.Setenv("AXLE_SHEETS", seen)
-	look.Run(t, []stack.Config{{Profile: "small"}, {Profile: "broken"}, {Profile: "empty"}})
+	look.Run(t, []look.Tests{{Config: stack.Config{Profile: "small"}}, {Config: stack.Config{Profile: "broken"}}, {Config: stack.Config{Profile: "empty"}}})
 	if os.Getenv("FILE") != "" || t.Failed() {
 		return
 	}
