@@ -39,7 +39,7 @@ test: suite ## everything that must hold (RUN=Name runs one test by name); ends 
 	@$(SUITE) control-plane -- $(MAKE) --no-print-directory deps kubedev capidev stores
 	@$(SUITE) programs -- $(MAKE) --no-print-directory programs
 	$(if $(RUN),,@echo "== the console")
-	$(if $(RUN),,$(SUITE) console -- npm --prefix web run lint && $(SUITE) console -- npm --prefix web test)
+	$(if $(RUN),,$(SUITE) console -- ./web/check.sh)
 	@echo "== vet"
 	$(PLAIN) $(SUITE) vet -- go vet -tags=soak ./...
 	@echo "== tests under the race detector"

@@ -11,7 +11,7 @@ if ! command -v npm >/dev/null; then
 	[ -n "${AXLE_WEB_REQUIRED:-}" ] && exit 1
 	exit 0
 fi
-now=$(git ls-files -z --cached --others --exclude-standard -- . ../api/hub/v1/*.proto ':!*.go' | sort -z | xargs -0 sha256sum | sha256sum | cut -d' ' -f1)
+now=$(git ls-files -z --cached --others --exclude-standard -- . ../api/hub/v1/*.proto ':!*.go' ':!test' ':!*.test.ts' ':!*.test.tsx' | sort -z | xargs -0 sha256sum | sha256sum | cut -d' ' -f1)
 if [ -f dist/index.html ] && [ "$(cat dist/.sources 2>/dev/null)" = "$now" ]; then
 	exit 0
 fi
@@ -19,6 +19,8 @@ fi
 if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
 	npm ci --no-audit --no-fund
 fi
-npm run build
+npm run generate
+./check.sh types
+npm run bundle
 touch dist/.keep
 echo "$now" > dist/.sources

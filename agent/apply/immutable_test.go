@@ -1,8 +1,10 @@
 package apply_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -102,5 +104,41 @@ func TestEveryImmutableFieldIsKnown(t *testing.T) {
 				t.Errorf("it is not made again: %+v", result)
 			}
 		})
+	}
+}
+
+// sluggish answers reads of one path after a time.
+type sluggish struct {
+	next http.RoundTripper
+	path string
+	time.Duration
+}
+
+func (s sluggish) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, s.path) {
+		select {
+		case <-time.After(s.Duration):
+		case <-r.Context().Done():
+		}
+	}
+	return s.next.RoundTrip(r)
+}
+
+// The time that a pass waits for an object to go is not that of a request: an API server
+// whose answer takes longer answers.
+func TestAnObjectIsMadeAgainByASlowAPIServer(t *testing.T) {
+	b := newBed(t, func(cfg *apply.Config) {
+		cfg.REST.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+			return sluggish{next, "/configmaps/slow", 6 * time.Second}
+		}
+	})
+	service := newService("d1")
+	object := func(word string) string {
+		return strings.Replace(anyOf("v1", "ConfigMap", "immutable: true\ndata: {a: "+word+"}"), "{name: x}", `{name: slow, annotations: {axle-cd.github.io/recreate: "true"}}`, 1)
+	}
+	b.settled(service, objects(t, object("a"))[0])
+	service.TarballDigest = "d2"
+	if result := b.pass(service, object("b")); result.Sync != apply.SyncSynced {
+		t.Errorf("%+v", result)
 	}
 }

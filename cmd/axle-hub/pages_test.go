@@ -13,7 +13,7 @@ import (
 // What ships serves the console and the documentation as they are built, and says so where
 // one is not. The hub of most tests has neither.
 func TestWhatShipsHasThePages(t *testing.T) {
-	shipped, err := bin.Path(t.Context(), "axle-hub", bin.Options{Pages: true})
+	shipped, err := bin.Path(t.Context(), "axle-hub", bin.Options{Pages: bin.Shipped})
 	if err != nil {
 		t.Fatal(err)
 	}

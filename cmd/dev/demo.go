@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/world"
 )
 
@@ -82,7 +83,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	} else {
 		d.chapter("Four Kubernetes API servers and a Git server start")
 	}
-	d.world, err = world.Start(ctx, world.Config{Clusters: clusters, Pods: true, Installed: true, Pages: true, Progress: d.say})
+	d.world, err = world.Start(ctx, world.Config{Clusters: clusters, Pods: true, Installed: true, Pages: bin.Shipped, Progress: d.say})
 	if err != nil {
 		return err
 	}

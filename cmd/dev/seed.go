@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/scale/seed"
 )
 
@@ -41,7 +42,7 @@ nothing. It runs until Ctrl-C.
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: names,
 		RunE: func(c *cobra.Command, args []string) error {
-			s.started, s.config.Profile, s.config.Pages, s.config.Progress = time.Now(), args[0], true, s.say
+			s.started, s.config.Profile, s.config.Pages, s.config.Progress = time.Now(), args[0], bin.Shipped, s.say
 			return s.run(c.Context())
 		},
 	}

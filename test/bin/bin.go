@@ -33,15 +33,25 @@ import (
 // variable is set to "built" by who has built all programs.
 const variable = "AXLE_PROGRAMS"
 
+// Pages are the console and the documentation in axle-hub. A hub without them stays the same
+// when a style or a page changes, and so do the results of the tests that start it.
+type Pages string
+
+const (
+	// Shipped has them, as what ships.
+	Shipped Pages = "pages"
+	// AnyStyle has them as well, for tests of what people do in the console: a result holds for
+	// other styles too, but for those of ownStyles (ADR 198).
+	AnyStyle Pages = "anystyle"
+)
+
 // Options choose among the builds of one program. The zero value is the plain
 // one.
 type Options struct {
 	// Tags are build tags, such as testbed.
 	Tags []string
-	// Pages puts the console and the documentation into axle-hub, as in what ships. A hub
-	// without them stays the same when a style or a page changes, and so do the results
-	// of the tests that start it.
-	Pages bool
+	// Pages are those in axle-hub.
+	Pages Pages
 	// Version is the version that the program reports; empty keeps its default.
 	Version string
 	// Target is GOOS/GOARCH, such as wasip1/wasm; empty is this machine.
@@ -129,11 +139,7 @@ func Inputs(dir string) error {
 // variant names the folder of a build.
 func (o Options) variant() string {
 	var parts []string
-	pages := ""
-	if o.Pages {
-		pages = "pages"
-	}
-	for _, part := range append([]string{o.Module, o.Target, o.Version, pages}, o.Tags...) {
+	for _, part := range append([]string{o.Module, o.Target, o.Version, string(o.Pages)}, o.Tags...) {
 		if part != "" {
 			parts = append(parts, strings.ReplaceAll(part, "/", "-"))
 		}
@@ -186,7 +192,12 @@ func Build(ctx context.Context) ([]string, error) {
 		if sources[variant] == nil {
 			continue // built with the first of its variant
 		}
-		files, err := build(ctx, root, p.Options, sources[variant])
+		var files []string
+		if p.Pages == AnyStyle {
+			files, err = anyStyle(ctx, root, p)
+		} else {
+			files, err = build(ctx, root, p.Options, sources[variant])
+		}
 		if err != nil {
 			return nil, fmt.Errorf("programs in %s: %w", path.Join(folder, variant), err)
 		}

@@ -111,7 +111,7 @@ func TestOptionsMakeDifferentPrograms(t *testing.T) {
 		"plain":          {bin.Options{}, "hello v0"},
 		"by its version": {bin.Options{Version: "v1.2.3"}, "hello v1.2.3"},
 		"by its tags":    {bin.Options{Version: "v1.2.3", Tags: []string{"loud"}}, "HELLO v1.2.3"},
-		"with pages":     {bin.Options{Pages: true}, "hello with pages v0"},
+		"with pages":     {bin.Options{Pages: bin.Shipped}, "hello with pages v0"},
 		"by both":        {bin.Options{Version: "v4", Tags: []string{"loud"}}, "HELLO v4"},
 	} {
 		t.Run(name, func(t *testing.T) {

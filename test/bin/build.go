@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"os/exec"
@@ -80,7 +81,7 @@ func (o Options) arguments(dir string) []string {
 		flags += " -X github.com/axle-cd/axle/internal/buildinfo.Version=" + o.Version
 	}
 	tags := o.Tags
-	if !o.Pages {
+	if o.Pages == "" {
 		tags = append(slices.Clone(tags), withoutPages)
 	}
 	return []string{"build", "-trimpath", "-buildvcs=false", "-o", dir + "/", "-ldflags", flags, "-tags", strings.Join(tags, ",")}
@@ -114,8 +115,13 @@ func contentTime(file string) (time.Time, error) {
 	if _, err := io.Copy(sum, f); err != nil {
 		return time.Time{}, err
 	}
+	return timeOf(sum), nil
+}
+
+// timeOf is a time between 2001 and 2021.
+func timeOf(sum hash.Hash) time.Time {
 	const span = uint64(20 * 365 * 24 * time.Hour)
-	return first.Add(time.Duration(binary.BigEndian.Uint64(sum.Sum(nil)) % span)), nil
+	return first.Add(time.Duration(binary.BigEndian.Uint64(sum.Sum(nil)) % span))
 }
 
 // writeNeverCached writes a file of the future, which makes it an input of this test.

@@ -26,7 +26,8 @@ var List = []Program{
 	{"_module", Options{Package: "./examples/renderers/_module", Target: "wasip1/wasm"}},
 	{"helm", Options{Package: "helm.sh/helm/v4/cmd/helm", Module: "test/goldens"}},
 	// What ships, for tests of the console.
-	{"axle-hub", Options{Pages: true}},
+	{"axle-hub", Options{Pages: Shipped}},
+	{"axle-hub", Options{Pages: AnyStyle}}, // made of the one above
 	// They say whether they are at rest, and the hub's clock may be off.
 	{"axle-hub", Options{Tags: []string{"testbed"}}},
 	{"axle-agent", Options{Tags: []string{"testbed"}}},

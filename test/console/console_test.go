@@ -1,164 +1,29 @@
 package console_test
 
 import (
-	"bufio"
-	"context"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/axle-cd/axle/internal/child"
 	"github.com/axle-cd/axle/test/bin"
+	"github.com/axle-cd/axle/test/console/look"
 	"github.com/axle-cd/axle/test/console/stack"
-	"github.com/axle-cd/axle/test/oidcserver"
 )
-
-// web is the console's source, from this folder.
-const web = "../../web"
-
-// limit bounds the tests of one profile; the profile huge takes 9 minutes to fill.
-const limit = 40 * time.Minute
-
-// profiles are the stacks, and where the tests are that need each of them. The longest
-// go first.
-var profiles = []stack.Config{
-	{Profile: "small"},
-	{Profile: stack.Real},
-	{Profile: "broken"},
-	huge(),
-	{Profile: "empty"},
-	{Profile: stack.Fresh},
-}
 
 // huge has 300 clusters and 3,000 services; with AXLE_SOAK, as make soak sets it, its
 // own 10,000 and 100,000.
 func huge() stack.Config {
 	if os.Getenv("AXLE_SOAK") != "" {
-		return stack.Config{Profile: stack.Huge}
+		return stack.Config{Profile: stack.Huge, Pages: bin.AnyStyle}
 	}
-	return stack.Config{Profile: stack.Huge, Clusters: 300, Services: 3000}
+	return stack.Config{Profile: stack.Huge, Pages: bin.AnyStyle, Clusters: 300, Services: 3000}
 }
 
-// atOnce is how many profiles run at the same time: one waits for its clusters while
-// the other's browser works. More are slower on two cores, not faster.
-const atOnce = 2
-
-// TestBrowser runs web/test/PROFILE/*.test.mjs for each profile.
+// TestBrowser runs the tests of what people do. The longest profile goes first.
 func TestBrowser(t *testing.T) {
-	queue := make(chan stack.Config, len(profiles))
-	for _, config := range profiles {
-		queue <- config
-	}
-	close(queue)
-	// Parallel subtests would start in any order.
-	var running sync.WaitGroup
-	for range atOnce {
-		running.Go(func() {
-			for config := range queue {
-				t.Run(config.Profile, func(t *testing.T) { run(t, config) })
-			}
-		})
-	}
-	running.Wait()
-}
-
-func run(t *testing.T, config stack.Config) {
-	files := files(t, config.Profile)
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	account := oidcserver.User{Subject: "s-kim", Name: "kim", Password: "kims password", Email: "kim@example.test", Groups: []string{"platform", "everybody"}}
-	provider := oidcserver.New(t, account)
-	config.Dir, config.Leases, config.Progress = t.TempDir(), true, t.Logf
-	config.OIDC = &stack.OIDC{Issuer: provider.URL, Client: "axle", Secret: "hush", User: account.Name, Password: account.Password, Email: account.Email}
-	s, err := stack.Start(ctx, config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+	look.Run(t, []look.Tests{
+		{Config: stack.Config{Profile: stack.Real, Pages: bin.AnyStyle}},
+		{Config: stack.Config{Profile: "small", Pages: bin.AnyStyle}, Folder: "people"},
+		{Config: huge()},
+		{Config: stack.Config{Profile: stack.Fresh, Pages: bin.AnyStyle}},
 	})
-	provider.SetClient(oidcserver.Client{ID: "axle", Secret: "hush", Redirects: []string{s.World.Hub.URL + "/login/callback/sso"}, LoggedOut: []string{s.World.Hub.URL + "/logout/done"}})
-	args := append([]string{"--test", "--test-concurrency=1", "--test-reporter=tap"}, files...)
-	command := exec.CommandContext(ctx, "node", args...)
-	command.Dir = web
-	command.Env = append(os.Environ(), "AXLE_STACK="+s.File(), "TZ=UTC")
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	command.Stderr = command.Stdout
-	if err := child.Start(command); err != nil {
-		t.Fatal(err)
-	}
-	said := report(t, bufio.NewScanner(out))
-	if err := command.Wait(); err != nil {
-		t.Errorf("node --test: %v", err)
-	}
-	if said.passed == 0 || said.skipped > 0 {
-		t.Errorf("%d browser tests passed, %d were skipped; all must run", said.passed, said.skipped)
-	}
-}
-
-// files are the tests of a profile; FILE chooses some by name.
-func files(t *testing.T, profile string) []string {
-	t.Helper()
-	if _, err := os.Stat(filepath.Join(web, "dist", "index.html")); err != nil {
-		t.Fatal("the console is not built: run make web")
-	}
-	inputs := []string{"web/test", "web/src/gallery"} // the rest of the sources is in the hub
-	if profile == stack.Real {
-		inputs = append(inputs, "docs/cluster-metrics.md", "docs/logs.md", "docs/dashboards.md", "docs/howto", "examples/kinds", "deploy/dashboards") // their commands are run
-	}
-	for _, dir := range inputs {
-		if err := bin.Inputs(dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, err := filepath.Glob(filepath.Join(web, "test", profile, "*.test.mjs"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var chosen []string
-	for _, one := range all {
-		if strings.Contains(filepath.Base(one), os.Getenv("FILE")) {
-			one, err = filepath.Rel(web, one)
-			if err != nil {
-				t.Fatal(err)
-			}
-			chosen = append(chosen, one)
-		}
-	}
-	if len(chosen) == 0 {
-		t.Fatalf("no file of web/test/%s is called *%s*", profile, os.Getenv("FILE"))
-	}
-	return chosen
-}
-
-type tally struct{ passed, skipped int }
-
-var result = regexp.MustCompile(`^\s*(not ok|ok) \d+ - (.*?)( # (SKIP|TODO).*)?$`)
-
-// report logs what Node says, and counts.
-func report(t *testing.T, lines *bufio.Scanner) (n tally) {
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		line := lines.Text()
-		if m := result.FindStringSubmatch(line); m != nil {
-			switch {
-			case m[3] != "":
-				n.skipped++
-			case m[1] == "ok":
-				n.passed++
-			}
-		}
-		t.Log(line)
-	}
-	return n
 }

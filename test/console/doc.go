@@ -1,10 +1,13 @@
-// Package console runs the browser tests of web/test against the real hub: `go test`
-// starts a stack (test/console/stack) for each profile, and Node drives a real
-// Chromium. The tests are those files; this package only starts them, and fails when
-// one of them fails or is skipped.
+// Package console tests what people do in the console, against the real hub, and
+// test/console/look how it looks: `go test` starts a stack (test/console/stack) for each
+// profile of web/test, and Node drives a real Chromium. The tests are those files; these
+// packages only start them, and fail when one of them fails or is skipped.
 //
-//	go test ./test/console -run 'TestBrowser/broken'
+//	go test ./test/console/look -run 'TestLook/broken'
 //	FILE=logs go test ./test/console -run TestBrowser/real   # files whose name contains logs
+//
+// The results here hold also when a style sheet changes that is on a page which
+// test/console/look looks at (ADR 198).
 //
 // Two profiles run at once, and the files of a profile one after the other, because they
 // share its hub.

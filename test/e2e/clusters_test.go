@@ -35,6 +35,17 @@ func bed(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Logf("end of the provider: %v", err)
 		}
 	})
+	// Shown when the script fails: whether a machine is missing at Cluster API, at the provider, or
+	// in the report of the agent.
+	ts.Defer(func() {
+		ctx, cancel := limited(startLimit)
+		defer cancel()
+		for _, kind := range []string{"machinesets", "machines", "bedmachines"} {
+			found, err := s.KubectlOf(ctx, cluster, "get", kind, "-A", "-o",
+				`jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {.status}{"\n"}{end}`)
+			ts.Logf("%s at the end: %v\n%s%s", kind, err, found.Out, found.Err)
+		}
+	})
 }
 
 // made is kubectl as the administrator of a cluster that was made. NAMESPACE is where its

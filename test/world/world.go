@@ -64,7 +64,7 @@ type Config struct {
 	Build bin.Options
 	// Pages gives the hub its console and documentation. A test without it does not run
 	// again because a style changed.
-	Pages bool
+	Pages bin.Pages
 	// Progress is called for each step; may be nil.
 	Progress func(format string, args ...any)
 	Log      *slog.Logger
@@ -140,7 +140,9 @@ func (w *World) build(ctx context.Context) error {
 	}
 	for _, name := range names {
 		options := w.Build
-		options.Pages = w.Pages && name == "axle-hub"
+		if name == "axle-hub" {
+			options.Pages = w.Pages
+		}
 		if w.Config.Rest && (name == "axle-hub" || name == "axle-agent") {
 			options.Tags = []string{"testbed"}
 		}

@@ -205,9 +205,9 @@ func (w *Writer) send(ctx context.Context, it *wave.Item, body []byte) (*metav1.
 	if !w.NewKinds[it.Kind.Resource+"."+it.Kind.Group] {
 		return meta, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, serveLimit)
+	waits, cancel := context.WithTimeout(ctx, serveLimit)
 	defer cancel()
-	for kubeclient.Unserved(err) && jitter.Wait(ctx, 100*time.Millisecond) == nil {
+	for kubeclient.Unserved(err) && jitter.Wait(waits, 100*time.Millisecond) == nil {
 		meta, err = w.Client.Apply(ctx, it.Kind, it.Ref, body)
 	}
 	return meta, err
@@ -228,9 +228,10 @@ func (w *Writer) sendOrRecreate(ctx context.Context, it *wave.Item) (*metav1.Par
 	return w.send(ctx, it, OnlyCreate(it.Body))
 }
 
-// removeAndWait deletes an object that is ours and waits until it is gone.
+// removeAndWait deletes an object that is ours and waits until it is gone. The limit is not of
+// its requests, which have their own: one that it ended would be an API server that does not answer.
 func (w *Writer) removeAndWait(ctx context.Context, it *wave.Item) error {
-	ctx, cancel := context.WithTimeout(ctx, goneLimit)
+	waits, cancel := context.WithTimeout(ctx, goneLimit)
 	defer cancel()
 	for {
 		meta, err := w.Client.Get(ctx, it.Kind, it.Ref)
@@ -243,7 +244,7 @@ func (w *Writer) removeAndWait(ctx context.Context, it *wave.Item) error {
 				return err
 			}
 		}
-		if jitter.Wait(ctx, 200*time.Millisecond) != nil {
+		if jitter.Wait(waits, 200*time.Millisecond) != nil {
 			return &Refusal{Message: fmt.Sprintf("apply %s: it was deleted to be created again and is not gone yet%s", it.Ref, kubeclient.HeldBy(meta.Finalizers)), Soon: true}
 		}
 	}

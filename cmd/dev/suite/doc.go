@@ -4,7 +4,7 @@
 //	suite start                 begins a record in bin/suite.json
 //	suite STEP -- COMMAND ...   runs a step and adds what it took to the record
 //	suite table [--short]       prints the record
-//	suite calibrate             measures the machine, for the record
+//	suite calibrate             measures the machine, for the record, unless all results were cached
 //	suite budgets               prints what in the record is above test/budgets.txt
 //	suite soaked                adds the record's run to test/soak-record.txt (ADR 138)
 //	suite due                   prints why a soak run is due, and fails when it must not wait

@@ -278,3 +278,21 @@ func TestProcessesAreMeasured(t *testing.T) {
 		}
 	}
 }
+
+// A run whose results were all cached is over before the machine would be measured.
+func TestNothingRanSoNothingIsMeasured(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("PATH", "") // where go would be
+	of := recordFile
+	recordFile = "bin/suite.json"
+	t.Cleanup(func() { recordFile = of })
+	for _, ran := range []int{0, 1} {
+		r := &record{Steps: []step{{Name: "plain", Cached: 3, TestBinaries: ran}}}
+		if err := r.write(); err != nil {
+			t.Fatal(err)
+		}
+		if err := calibrate(); (err != nil) != (ran > 0) {
+			t.Errorf("with %d test binaries: %v", ran, err)
+		}
+	}
+}

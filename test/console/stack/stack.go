@@ -60,6 +60,8 @@ type Config struct {
 	Leases bool
 	// Clusters and Services shrink the profile huge; zero is its own size.
 	Clusters, Services int
+	// Pages are those of the hub; zero is what ships.
+	Pages bin.Pages
 	// Hub are more flags of axle-hub serve, for the profiles real and fresh.
 	Hub []string
 	// OIDC is a provider that somebody else runs, for the tests to know.
@@ -128,6 +130,9 @@ type Facts struct {
 
 // Start starts the stack. After an error nothing keeps running.
 func Start(ctx context.Context, c Config) (s *Stack, err error) {
+	if c.Pages == "" {
+		c.Pages = bin.Shipped
+	}
 	if c.Progress == nil {
 		c.Progress = func(string, ...any) {}
 	}
@@ -166,7 +171,7 @@ func Start(ctx context.Context, c Config) (s *Stack, err error) {
 }
 
 func (s *Stack) startSeeded(ctx context.Context) (err error) {
-	filling := seed.Config{Profile: s.Profile, Dir: filepath.Join(s.Dir, "world"), Clusters: s.Clusters, Services: s.Config.Services, Pages: true, Progress: s.Progress}
+	filling := seed.Config{Profile: s.Profile, Dir: filepath.Join(s.Dir, "world"), Clusters: s.Clusters, Services: s.Config.Services, Pages: s.Config.Pages, Progress: s.Progress}
 	if s.Profile == Huge {
 		filling.Act = s.churn.act
 	}
@@ -192,7 +197,7 @@ func (s *Stack) startSeeded(ctx context.Context) (err error) {
 }
 
 func (s *Stack) startFresh(ctx context.Context) (err error) {
-	s.World, err = world.Start(ctx, world.Config{Dir: filepath.Join(s.Dir, "world"), Only: []string{"axle"}, Pages: true, Hub: s.Config.Hub, Progress: s.Progress})
+	s.World, err = world.Start(ctx, world.Config{Dir: filepath.Join(s.Dir, "world"), Only: []string{"axle"}, Pages: s.Config.Pages, Hub: s.Config.Hub, Progress: s.Progress})
 	if err != nil {
 		return err
 	}
@@ -205,7 +210,7 @@ func (s *Stack) startFresh(ctx context.Context) (err error) {
 // startReal starts three clusters with real pods, connects two, and delivers to them.
 func (s *Stack) startReal(ctx context.Context) (err error) {
 	s.World, err = world.Start(ctx, world.Config{
-		Dir: filepath.Join(s.Dir, "world"), Leases: s.Leases, Clusters: []string{"edge-1", "edge-2", "edge-3"}, Pods: true, Pages: true,
+		Dir: filepath.Join(s.Dir, "world"), Leases: s.Leases, Clusters: []string{"edge-1", "edge-2", "edge-3"}, Pods: true, Pages: s.Config.Pages,
 		Hub: slices.Concat([]string{"--repo-poll-interval", "2s", "--agent-image", world.AgentImage}, links, s.Config.Hub), Progress: s.Progress,
 	})
 	if err != nil {

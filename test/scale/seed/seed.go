@@ -14,6 +14,7 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/scale"
 	"github.com/axle-cd/axle/test/scale/people"
 	"github.com/axle-cd/axle/test/world"
@@ -29,7 +30,7 @@ type Config struct {
 	// Clusters and Services shrink the huge profile; zero is its own size.
 	Clusters, Services int
 	// Pages gives the hub its console and documentation.
-	Pages bool
+	Pages bin.Pages
 	// Interval between polls of the simulated clusters; zero is the profile's.
 	Interval time.Duration
 	// Act is what the simulated clusters say of their services; nil is the profile's.

@@ -42,6 +42,11 @@ export async function findings(page, rules, part) {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
   const runOnly = rules ? { type: 'rule', values: rules } : { type: 'tag', values: tags };
   const root = part ?? (await page.evaluateHandle(() => document));
+  if (process.env.AXLE_SHEETS) {
+    // test/console/look compares them with those that were built.
+    const sheets = await page.evaluate(() => [...document.styleSheets].map((sheet) => /\/assets\/([\w.-]+)-[\w-]{8}\.css$/.exec(sheet.href)?.[1] ?? ''));
+    appendFileSync(process.env.AXLE_SHEETS, sheets.join('\n') + '\n');
+  }
   if (process.env.AXLE_SUITE_COUNTS) appendFileSync(process.env.AXLE_SUITE_COUNTS, 'axe\n'); // cmd/dev/suite counts
   const result = await page.evaluate(([where, only]) => window.axe.run(where, { runOnly: only, resultTypes: ['violations'] }), [root, runOnly]);
   return result.violations.flatMap((v) => v.nodes.map((n) => `${v.id} (${v.impact}): ${n.target.join(' ')}: ${n.failureSummary?.split('\n')[1]?.trim() ?? v.help}`));

@@ -5,7 +5,7 @@ import { chromium } from 'playwright-core';
 
 const file = process.env.AXLE_STACK;
 if (!file) {
-  throw new Error('AXLE_STACK is not set: run `go run ./cmd/dev console real` and export what it prints, or `go test ./test/console`');
+  throw new Error('AXLE_STACK is not set: run `go run ./cmd/dev console real` and export what it prints, or `go test ./test/console/...`');
 }
 
 /** The facts of the running stack; see stack.Facts in Go. */
