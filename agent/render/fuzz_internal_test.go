@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
-	memory "github.com/axle-cd/axle/internal/taken"
+	"github.com/axle-cd/axle/internal/taken"
 )
 
 // FuzzTexts reads any text as each that a render takes from others: the cluster's metadata of
@@ -15,7 +15,7 @@ func FuzzTexts(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		memory.Few(t, len(text), func() {
+		taken.Few(t, len(text), func() {
 			if out, err := clusterBinding(&agentv1.ClusterData{Id: "c", Metadata: string(text)}); err == nil && !json.Valid(out) {
 				t.Errorf("%s", out)
 			}
