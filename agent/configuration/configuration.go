@@ -154,14 +154,21 @@ func (c *Follower) take(ctx context.Context, object *unstructured.Unstructured) 
 		c.loop.Configure(poll.Settings{})
 		return
 	}
-	var conf v1alpha1.AgentConfiguration
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &conf); err != nil {
+	conf, settings, problems, err := read(object)
+	if err != nil {
 		c.kube.Log.Warn("ignoring an AgentConfiguration that cannot be read", logkey.Error, err)
 		return
 	}
-	settings, problems := settingsOf(conf.Spec)
 	c.loop.Configure(settings)
 	c.report(ctx, &conf, problems, notActing(conf.Spec))
+}
+
+// read reads an AgentConfiguration as settingsOf does.
+func read(object *unstructured.Unstructured) (conf v1alpha1.AgentConfiguration, s poll.Settings, problems []string, err error) {
+	if err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &conf); err == nil {
+		s, problems = settingsOf(conf.Spec)
+	}
+	return conf, s, problems, err
 }
 
 // settingsOf reads the fields that have an effect. An invalid value is reported and

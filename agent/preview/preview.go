@@ -170,13 +170,9 @@ func (m *Maker) render(ctx context.Context, p *agentv1.Preview, caps render.Capa
 	if err != nil {
 		return nil, nil, err
 	}
-	objects := make([]*unstructured.Unstructured, 0, len(result.Objects))
-	for _, o := range result.Objects {
-		object := &unstructured.Unstructured{}
-		if err := object.UnmarshalJSON(o.JSON); err != nil {
-			return nil, nil, errcode.New(errcode.Invalid, "%s: this is not a Kubernetes object: %w", o.Source, err)
-		}
-		objects = append(objects, object)
+	objects, err := result.Decoded()
+	if err != nil {
+		return nil, nil, err
 	}
 	kept := generated.Service{ID: p.GetSpec().GetId(), Namespace: p.GetSpec().GetNamespace(), Revision: revisionOf(p)}
 	return objects, result.Warnings, generated.Keep(ctx, reads, kept, result.Objects, objects)

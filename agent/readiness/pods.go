@@ -10,11 +10,14 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubepage"
 	"github.com/axle-cd/axle/internal/plain"
 	"github.com/axle-cd/axle/internal/removals"
 )
@@ -38,37 +41,51 @@ type budget struct {
 // under such a pod can never be drained.
 func (a *asked) budgets(ctx context.Context, r *result) error {
 	var of []budget // of one namespace: an API server lists by namespaces
-	err := paged(func(more string) (string, error) {
-		page, err := a.client.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{Limit: pageSize, Continue: more})
-		if err != nil {
-			return "", errcode.New(errcode.Unavailable, "the agent cannot list PodDisruptionBudgets: %w", err)
-		}
-		for i := range page.Items {
-			b := &page.Items[i]
-			r.examined(1)
-			if len(of) > 0 && of[0].namespace != b.Namespace {
-				if err := a.budgetsOf(ctx, r, of); err != nil {
-					return "", err
-				}
-				of = nil
+	var stopped error
+	// Whoever may write one in a namespace writes large ones: they come object by object.
+	_, err := kubepage.Objects(ctx, a.client.PolicyV1().RESTClient(), policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"), "", metav1.ListOptions{Limit: pageSize}, func(object *unstructured.Unstructured) error {
+		r.examined(1)
+		if len(of) > 0 && of[0].namespace != object.GetNamespace() {
+			if stopped = a.budgetsOf(ctx, r, of); stopped != nil {
+				return stopped
 			}
-			one := budget{namespace: b.Namespace, name: b.Name, why: stuck(b), selector: labels.Nothing()}
-			switch {
-			case len(of) >= maxBudgets || b.Spec.Selector.Size() > maxSelector:
-				r.incomplete("not all PodDisruptionBudgets were compared with the others of their namespace: there are too many of them, or a selector is too long")
-			default:
-				if one.selector, err = metav1.LabelSelectorAsSelector(b.Spec.Selector); err != nil {
-					one.selector = labels.Nothing() // the API server matches nothing either
-				}
-			}
-			of = append(of, one)
+			of = nil
 		}
-		return page.Continue, nil
+		one, short := budgetOf(object)
+		if !short || len(of) >= maxBudgets {
+			one.selector = labels.Nothing()
+			r.incomplete("not all PodDisruptionBudgets were compared with the others of their namespace: there are too many of them, or a selector is too long")
+		}
+		of = append(of, one)
+		return nil
+	}, func(err error) error {
+		r.incomplete("a PodDisruptionBudget was left out: " + err.Error())
+		return nil
 	})
+	if stopped != nil {
+		return stopped
+	}
 	if err != nil {
-		return err
+		return errcode.New(errcode.Unavailable, "the agent cannot list PodDisruptionBudgets: %w", err)
 	}
 	return a.budgetsOf(ctx, r, of)
+}
+
+// budgetOf reads a budget, and reports whether its selector is short enough to be compared.
+func budgetOf(object *unstructured.Unstructured) (one budget, short bool) {
+	one = budget{namespace: object.GetNamespace(), name: object.GetName(), selector: labels.Nothing()}
+	var b policyv1.PodDisruptionBudget
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &b) != nil {
+		return one, false
+	}
+	one.why = stuck(&b)
+	if b.Spec.Selector.Size() > maxSelector {
+		return one, false
+	}
+	if selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil { // else the API server matches nothing either
+		one.selector = selector
+	}
+	return one, true
 }
 
 // budgetsOf adds the findings about the budgets of one namespace.

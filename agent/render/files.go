@@ -26,7 +26,7 @@ type sender struct {
 	to    func(*renderv1.File) error
 	total int64
 	// taken rejects files that two parts have; nil for a service with one part.
-	taken *taken
+	taken *taking
 }
 
 // sendFiles sends every file of every mount in the order of their paths. It reads

@@ -101,8 +101,8 @@ func (l layout) real(step string) string {
 	return ""
 }
 
-// taken records which part has which file.
-type taken struct {
+// taking records which part has which file.
+type taking struct {
 	mounts []*mount
 	files  map[string]owner
 	// folders are all folders above files, by the first part that has them.
@@ -116,19 +116,19 @@ type owner struct {
 	sum   [sha256.Size]byte
 }
 
-func newTaken(mounts []*mount) *taken {
-	return &taken{mounts: mounts, files: map[string]owner{}, folders: map[string]int{}}
+func newTaken(mounts []*mount) *taking {
+	return &taking{mounts: mounts, files: map[string]owner{}, folders: map[string]int{}}
 }
 
 // take records that a part has a file. again: another part has the same file with the
 // same content, which is sent once.
-func (t *taken) take(file *renderv1.File, mount int) (again bool, err error) {
+func (t *taking) take(file *renderv1.File, mount int) (again bool, err error) {
 	return t.takeAs(file.GetPath(), file, mount)
 }
 
 // takeAs is take for a file that is shown at another path. Names that differ only in
 // case collide, as they do inside one tree.
-func (t *taken) takeAs(name string, file *renderv1.File, mount int) (again bool, err error) {
+func (t *taking) takeAs(name string, file *renderv1.File, mount int) (again bool, err error) {
 	if err := t.keepOut(name, mount); err != nil {
 		return false, err
 	}
@@ -159,7 +159,7 @@ func (t *taken) takeAs(name string, file *renderv1.File, mount int) (again bool,
 }
 
 // mix records that a part has a file where another, hidden one is shown.
-func (t *taken) mix(name string, mount int) {
+func (t *taking) mix(name string, mount int) {
 	for i, m := range t.mounts {
 		if i != mount && m.hidden && (m.shown == "" || strings.HasPrefix(name, m.shown+"/")) && !strings.HasPrefix(name, hiddenParts+"/") {
 			m.mixed = true
@@ -168,7 +168,7 @@ func (t *taken) mix(name string, mount int) {
 }
 
 // keepOut rejects a file in a folder that is reserved for another part.
-func (t *taken) keepOut(name string, mount int) error {
+func (t *taking) keepOut(name string, mount int) error {
 	m := t.mounts[mount]
 	inside := func(dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
 	if inside(hiddenParts) && (!m.hidden || !inside(m.at)) {
@@ -186,7 +186,7 @@ func (t *taken) keepOut(name string, mount int) error {
 	return nil
 }
 
-func (t *taken) collision(name string, first, second int) error {
+func (t *taking) collision(name string, first, second int) error {
 	if first == second {
 		return errcode.New(errcode.Invalid, "%s: %s has it twice, once as a folder or with different case", name, t.mounts[first].name())
 	}

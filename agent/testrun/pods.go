@@ -22,8 +22,8 @@ func podsOf(ctx context.Context, c *client, object *unstructured.Unstructured) (
 		if err != nil {
 			return nil, err
 		}
-		var pod corev1.Pod
-		return []corev1.Pod{pod}, json.Unmarshal(raw, &pod)
+		pods := make([]corev1.Pod, 1)
+		return pods, json.Unmarshal(raw, &pods[0])
 	}
 	pods, err := c.pods(ctx, object.GetNamespace(), object.GetUID())
 	slices.SortFunc(pods, func(a, b corev1.Pod) int {

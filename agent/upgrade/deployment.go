@@ -51,12 +51,9 @@ func (k *Keeper) Offer(ctx context.Context, objects []*unstructured.Unstructured
 	if k.config.Candidate != "" {
 		return Wanted{}, errCandidate
 	}
-	var wanted appsv1.Deployment
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &wanted); err != nil {
-		return Wanted{}, errcode.New(errcode.Invalid, "cannot read the agent's Deployment: %w", err)
-	}
-	if len(wanted.Spec.Template.Spec.Containers) == 0 {
-		return Wanted{}, errcode.New(errcode.Invalid, "the agent's Deployment has no container")
+	wanted, err := rendered(objects[i])
+	if err != nil {
+		return Wanted{}, err
 	}
 	wanted.Namespace = k.config.Namespace
 	live, err := k.deployment(ctx, Name)
@@ -67,6 +64,28 @@ func (k *Keeper) Offer(ctx context.Context, objects []*unstructured.Unstructured
 		return Wanted{Same: true}, nil
 	}
 	return k.begin(ctx, wanted, keyOf(key))
+}
+
+// rendered reads a Deployment as it was rendered. Invalid: it is none, or runs nothing.
+func rendered(object *unstructured.Unstructured) (wanted appsv1.Deployment, err error) {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &wanted); err != nil {
+		return wanted, errcode.New(errcode.Invalid, "cannot read the agent's Deployment: %w", err)
+	}
+	if len(wanted.Spec.Template.Spec.Containers) == 0 {
+		return wanted, errcode.New(errcode.Invalid, "the agent's Deployment has no container")
+	}
+	return wanted, nil
+}
+
+// kept reads a Deployment of the record, which somebody may have changed in the ConfigMap.
+func kept(text json.RawMessage) (d appsv1.Deployment, err error) {
+	if err := json.Unmarshal(text, &d); err != nil {
+		return d, errcode.New(errcode.Internal, "cannot read the Deployment in ConfigMap %s: %w", recordName, err)
+	}
+	if len(d.Spec.Template.Spec.Containers) == 0 {
+		return d, errcode.New(errcode.Internal, "the Deployment in ConfigMap %s has no container", recordName)
+	}
+	return d, nil
 }
 
 // keyOf returns a key that is safe in a command line.
@@ -136,8 +155,8 @@ func sameProgram(a, b corev1.PodSpec) bool {
 
 // isWanted reports whether this process is the installed new version.
 func (k *Keeper) isWanted(ctx context.Context, r record) (bool, error) {
-	var wanted appsv1.Deployment
-	if k.config.Pod == "" || json.Unmarshal(r.Deployment, &wanted) != nil {
+	wanted, err := kept(r.Deployment)
+	if k.config.Pod == "" || err != nil {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -151,9 +170,9 @@ func (k *Keeper) isWanted(ctx context.Context, r record) (bool, error) {
 
 // startCandidate creates the candidate's Deployment if it does not exist.
 func (k *Keeper) startCandidate(ctx context.Context, r record) error {
-	var d appsv1.Deployment
-	if err := json.Unmarshal(r.Deployment, &d); err != nil {
-		return errcode.New(errcode.Internal, "cannot read the new agent's Deployment: %w", err)
+	d, err := kept(r.Deployment)
+	if err != nil {
+		return err
 	}
 	labels := map[string]string{nameLabel: candidateName, partOf: "axle"}
 	d.ObjectMeta = metav1.ObjectMeta{Name: candidateName, Namespace: k.config.Namespace, Labels: labels}
@@ -186,9 +205,9 @@ func (k *Keeper) replace(ctx context.Context, r record) error { return k.install
 
 // install makes the installed agent's Deployment run the same as another Deployment.
 func (k *Keeper) install(ctx context.Context, text json.RawMessage) error {
-	var wanted appsv1.Deployment
-	if err := json.Unmarshal(text, &wanted); err != nil {
-		return errcode.New(errcode.Internal, "cannot read the agent's next Deployment: %w", err)
+	wanted, err := kept(text)
+	if err != nil {
+		return err
 	}
 	live, err := k.deployment(ctx, Name)
 	if err != nil || sameProgram(live.Spec.Template.Spec, wanted.Spec.Template.Spec) {

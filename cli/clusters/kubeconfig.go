@@ -177,7 +177,12 @@ func adminKubeconfig(ctx context.Context, a *command.App, r kubeconfigRequest) (
 	if err != nil {
 		return nil, err
 	}
-	text := []byte(got.Msg.GetKubeconfig())
+	return oneContext([]byte(got.Msg.GetKubeconfig()), cmp.Or(r.name, r.cluster))
+}
+
+// oneContext is a kubeconfig of Cluster API with its current context alone, under a name, and
+// with nothing that runs a program or reads a file.
+func oneContext(text []byte, name string) (*clientcmdapi.Config, error) {
 	if aliases.Check(text) != nil {
 		return nil, errcode.New(errcode.Unprocessable, "the management cluster's answer is not a kubeconfig")
 	}
@@ -190,7 +195,6 @@ func adminKubeconfig(ctx context.Context, a *command.App, r kubeconfigRequest) (
 		return nil, errcode.New(errcode.Unprocessable, "the management cluster's answer is not a whole kubeconfig")
 	}
 	cluster, user := from.Clusters[at.Cluster], from.AuthInfos[at.AuthInfo]
-	name := cmp.Or(r.name, r.cluster)
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name] = &clientcmdapi.Cluster{Server: cluster.Server, CertificateAuthorityData: cluster.CertificateAuthorityData, TLSServerName: cluster.TLSServerName}
 	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: user.Token, ClientCertificateData: user.ClientCertificateData, ClientKeyData: user.ClientKeyData, Username: user.Username, Password: user.Password}

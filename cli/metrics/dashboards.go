@@ -104,32 +104,51 @@ func (d *drawing) read(ctx context.Context, namespace, name string) ([]entry, er
 		if err != nil {
 			return nil, err
 		}
-		type object struct {
-			Metadata struct{ Namespace, Name string } `json:"metadata"`
-			Spec     json.RawMessage                  `json:"spec"`
+		some, err := entries(answer.Msg.GetJson(), name != "")
+		if err != nil {
+			return nil, err
 		}
-		var list struct {
-			object
-			Items []object `json:"items"`
-		}
-		if err := json.Unmarshal(answer.Msg.GetJson(), &list); err != nil {
-			return nil, fmt.Errorf("the cluster's answer cannot be read: %w", err)
-		}
-		if name != "" {
-			list.Items = []object{list.object}
-		}
-		for _, o := range list.Items {
-			e := entry{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, settings: o.Spec}
-			// One that cannot be read is listed, and drawing it says why.
-			if spec, err := dashboard.Settings(o.Spec); err == nil {
-				e.Title, e.Description, e.Graphs = spec.Name, spec.Description, len(spec.Graphs)
-			}
-			all = append(all, e)
-		}
+		all = append(all, some...)
 		if next = answer.Msg.GetContinue(); next == "" {
 			return all, nil
 		}
 	}
+}
+
+// entries reads a page of Dashboards, or one.
+func entries(text []byte, one bool) (all []entry, err error) {
+	type object struct {
+		Metadata struct{ Namespace, Name string } `json:"metadata"`
+		Spec     json.RawMessage                  `json:"spec"`
+	}
+	var list struct {
+		object
+		Items []object `json:"items"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("the cluster's answer cannot be read: %w", err)
+	}
+	if one {
+		list.Items = []object{list.object}
+	}
+	for _, o := range list.Items {
+		e := entry{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, settings: o.Spec}
+		// One that cannot be read is listed, and drawing it says why.
+		if spec, err := dashboard.Settings(o.Spec); err == nil {
+			e.Title, e.Description, e.Graphs = spec.Name, spec.Description, len(spec.Graphs)
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// message is the dashboard as the hub takes it.
+func (e entry) message() (*hubv1.DashboardSettings, error) {
+	out := &hubv1.DashboardSettings{}
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(e.settings, out); err != nil {
+		return nil, fmt.Errorf("dashboard %s: %w", e.path(), err)
+	}
+	return out, nil
 }
 
 func (d *drawing) list(ctx context.Context) error {
@@ -180,9 +199,8 @@ func (d *drawing) draw(ctx context.Context, name string) error {
 		return err
 	}
 	r := d.request
-	r.Dashboard = &hubv1.DashboardSettings{}
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(e.settings, r.GetDashboard()); err != nil {
-		return fmt.Errorf("dashboard %s: %w", e.path(), err)
+	if r.Dashboard, err = e.message(); err != nil {
+		return err
 	}
 	if err := d.within(e.settings); err != nil {
 		return err

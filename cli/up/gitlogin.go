@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/transport/spdy"
 
 	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/internal/atomicfile"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeapply"
 	"github.com/axle-cd/axle/internal/kubehealth"
@@ -242,6 +243,14 @@ func (b *builder) gitPod(ctx context.Context) (string, error) {
 	return "", nil
 }
 
+// putAuthority writes a certificate unless it is there. git of the person may read it meanwhile.
+func putAuthority(path string, authority []byte) error {
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, authority) {
+		return nil
+	}
+	return atomicfile.Write(path, authority, 0o600)
+}
+
 // reachable lets git of a person reach the Git server from the folder while kubectl forwards
 // its port, with the login that kubectl reads. Nothing of it is secret.
 func (b *builder) reachable(ctx context.Context) error {
@@ -262,10 +271,7 @@ func (b *builder) reachable(ctx context.Context) error {
 		return err
 	}
 	for _, path := range []string{file, filepath.Join(folder, hashed)} {
-		if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, authority) {
-			continue
-		}
-		if err := os.WriteFile(path, authority, 0o600); err != nil {
+		if err := putAuthority(path, authority); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package up
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -8,7 +9,10 @@ import (
 	"encoding/binary"
 	"encoding/pem"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -29,5 +33,36 @@ func TestTheCertificateIsFoundInAFolder(t *testing.T) {
 	digest := sha1.Sum(canonical)
 	if want := fmt.Sprintf("%08x.0", binary.LittleEndian.Uint32(digest[:])); hashed != want {
 		t.Errorf("%s, want %s", hashed, want)
+	}
+}
+
+// Whoever reads the certificate while it is renewed finds the old or the new one.
+func TestAuthoritiesAtOnceAreWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ca.pem")
+	one, two := bytes.Repeat([]byte("a"), 1<<20), bytes.Repeat([]byte("b"), 1<<20)
+	if err := putAuthority(path, one); err != nil {
+		t.Fatal(err)
+	}
+	var both sync.WaitGroup
+	for _, of := range [][]byte{one, two} {
+		both.Go(func() {
+			for range 20 {
+				if err := putAuthority(path, of); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() { both.Wait(); close(ended) }()
+	for reading := true; reading; {
+		select {
+		case <-ended:
+			reading = false
+		default:
+		}
+		if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, one) && !bytes.Equal(have, two) {
+			t.Fatalf("%d bytes, %v", len(have), err)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -109,6 +110,42 @@ func TestWhatIsPutComesBack(t *testing.T) {
 		put(t, p, "axle-bbbbbbbb-20260101T021700Z.backup", []byte("x"))
 		if _, err := backup.Newest(t.Context(), p); !errcode.Is(err, errcode.Conflict) || !strings.Contains(err.Error(), "axle-bbbbbbbb-") {
 			t.Errorf("of two databases: %v", err)
+		}
+	})
+}
+
+// Two replicas that make a backup of one name leave it whole, as one of them wrote it.
+func TestBackupsAtOnceAreWhole(t *testing.T) {
+	onBoth(t, func(t *testing.T, p backup.Place) {
+		put(t, p, first, bytes.Repeat([]byte("a"), 3_000_000))
+		var both sync.WaitGroup
+		for _, of := range []string{"a", "b"} {
+			both.Go(func() {
+				for range 5 {
+					if _, err := p.Put(t.Context(), first, func(w io.Writer) error {
+						_, err := io.Copy(w, strings.NewReader(strings.Repeat(of, 3_000_000)))
+						return err
+					}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		ended := make(chan struct{})
+		go func() { both.Wait(); close(ended) }()
+		for reading := true; reading; {
+			select {
+			case <-ended:
+				reading = false
+			default:
+			}
+			text := read(t, p, first)
+			if a, b := bytes.Count(text, []byte("a")), bytes.Count(text, []byte("b")); a+b != 3_000_000 || a*b != 0 {
+				t.Fatalf("%d and %d", a, b)
+			}
+		}
+		if files, err := p.List(t.Context()); err != nil || len(files) != 1 {
+			t.Errorf("%v, %v", files, err)
 		}
 	})
 }

@@ -13,3 +13,15 @@ func By(call func()) int {
 	runtime.ReadMemStats(&after)
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
+
+// Few fails a fuzz test when what is made of a text of others takes more than a mebibyte and
+// 2 KiB for each of its bytes.
+func Few(t interface {
+	Helper()
+	Errorf(format string, args ...any)
+}, text int, call func()) {
+	t.Helper()
+	if bytes := By(call); bytes > 1<<20+2048*text {
+		t.Errorf("%d bytes take %d", text, bytes)
+	}
+}

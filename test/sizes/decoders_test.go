@@ -41,6 +41,15 @@ var decoding = map[string]*regexp.Regexp{
 // writers are those that the head of the table explains.
 var writers = []string{"strangers", "callers", "agents", "hub", "upstream", "issuers", "API server", "charts", "itself", "its user"}
 
+// through are decoders of our own libraries, which do the whole work of decoding: which library a
+// package must use for that, and which its fuzz target. Any other decoder needs a target that
+// reaches the package itself.
+var through = map[string][2]string{
+	"internal/bounded": {"internal/bounded", "internal/bounded"}, "internal/packedlist": {"internal/packedlist", "internal/packedlist"}, "internal/frame": {"internal/frame", "internal/frame"},
+	"api/hub/v1/hubv1connect": {"internal/boundedcall", "internal/bounded"}, "api/agent/v1/agentv1connect": {"internal/boundedcall", "internal/bounded"},
+	"pkg/apis/meta/v1": {"internal/kubepage", "internal/kubepage"},
+}
+
 // row is a line of the table: which package decodes what, who wrote it, what bounds it,
 // and which test holds that.
 type row struct{ by, bound, test string }
@@ -114,10 +123,11 @@ func called(file *ast.File) map[string]bool {
 	return found
 }
 
-// tests are the names of all tests, fuzz targets and benchmarks of the tree, and of its Go files.
-func tests(t *testing.T) map[string]bool {
+// tests are the names of all tests, fuzz targets and benchmarks of the tree, alone and behind their
+// folder, with the file that has them.
+func tests(t *testing.T) map[string]string {
 	t.Helper()
-	names := map[string]bool{}
+	names := map[string]string{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -131,7 +141,7 @@ func tests(t *testing.T) map[string]bool {
 		text, err := os.ReadFile(path)
 		folder, _ := filepath.Rel(root, filepath.Dir(path))
 		for _, m := range declared.FindAllSubmatch(text, -1) {
-			names[string(m[1])], names[folder+"."+string(m[1])] = true, true
+			names[string(m[1])], names[folder+"."+string(m[1])] = path, path
 		}
 		return err
 	})
@@ -139,6 +149,83 @@ func tests(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 	return names
+}
+
+// imports are the packages of the module that a file imports.
+func imports(t *testing.T, path string) map[string]bool {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, i := range file.Imports {
+		if of, ours := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), "github.com/axle-cd/axle/"); ours {
+			all[of] = true
+		}
+	}
+	return all
+}
+
+// uses reports whether a package is another one, or imports it where it ships.
+func uses(t *testing.T, folder, other string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder == other || slices.ContainsFunc(files, func(path string) bool {
+		return !strings.HasSuffix(path, "_test.go") && imports(t, path)[other]
+	})
+}
+
+// reaches reports whether a fuzz target, FOLDER.NAME in one of the files, may call a decoder of a
+// package: it is in the package, or its file imports it, or the decoder is a library of ours that
+// both use.
+func reaches(t *testing.T, target, file, folder, decoder string) bool {
+	t.Helper()
+	of, imported := strings.TrimSuffix(target, filepath.Ext(target)), imports(t, file)
+	if of == folder || imported[folder] {
+		return true
+	}
+	by, ok := through[decoder]
+	return ok && uses(t, folder, by[0]) && (of == by[1] || imported[by[1]])
+}
+
+// TestTargetsReachTheirDecoders refuses a row whose fuzz targets cannot call into its package.
+func TestTargetsReachTheirDecoders(t *testing.T) {
+	text, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, checked := tests(t), 0
+	for n, line := range strings.Split(string(text), "\n") {
+		cells := strings.Split(line, "|")
+		if strings.HasPrefix(line, "#") || len(cells) != 4 {
+			continue
+		}
+		head, found, may := strings.Fields(cells[0]), false, false
+		for _, target := range strings.Fields(cells[3]) {
+			if !strings.Contains(target, "Fuzz") {
+				continue
+			}
+			file := known[target]
+			if !strings.Contains(target, ".") || file == "" {
+				t.Errorf("line %d: %s is not written as FOLDER.NAME: %s", n+1, target, line)
+				continue
+			}
+			found, may = true, may || reaches(t, target, file, head[0], head[1])
+		}
+		if found {
+			checked++
+		}
+		if by := strings.TrimSpace(cells[1]); found && !may && by != "itself" && by != "its user" {
+			t.Errorf("line %d: no fuzz target of it reaches %s: write one there that calls the function which decodes: %s", n+1, head[0], line)
+		}
+	}
+	if checked < 100 {
+		t.Errorf("%d rows have a fuzz target: the test looks at the wrong file", checked)
+	}
 }
 
 // TestDecodersAreListed holds test/field/decoders.txt against the tree: each package that
@@ -177,7 +264,7 @@ func TestDecodersAreListed(t *testing.T) {
 			t.Errorf("line %d: %q is none of the writers %v", n+1, r.by, writers)
 		}
 		for _, name := range strings.Fields(r.test) {
-			if name != "-" && !known[name] {
+			if name != "-" && known[name] == "" {
 				t.Errorf("line %d: there is no test %s", n+1, name)
 			}
 		}

@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/axle-cd/axle/agent/apply/inventory"
 	"github.com/axle-cd/axle/agent/apply/ownership"
@@ -41,7 +42,7 @@ func (w *Writer) Start(ctx context.Context, it *wave.Item, had *inventory.Entry,
 	return w.done(it, answer), nil
 }
 
-// withAnnotation adds one annotation to a body that has some.
+// withAnnotation adds one annotation to a body.
 func withAnnotation(body []byte, key, value string) ([]byte, error) {
 	var top, meta map[string]json.RawMessage
 	var annotations map[string]string
@@ -53,6 +54,9 @@ func withAnnotation(body []byte, key, value string) ([]byte, error) {
 	}
 	if err := json.Unmarshal(meta["annotations"], &annotations); err != nil {
 		return nil, err
+	}
+	if top == nil || meta == nil || annotations == nil {
+		return nil, errors.New("the body of a hook has no annotations")
 	}
 	annotations[key] = value
 	var err error

@@ -190,6 +190,15 @@ func (a *API) ListObjects(ctx context.Context, r *connect.Request[hubv1.ListClus
 	if err != nil {
 		return nil, err
 	}
+	page, err := pageOf(text)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(page), nil
+}
+
+// pageOf is a page of objects with where it ends.
+func pageOf(text []byte) (*hubv1.ListClusterObjectsResponse, error) {
 	var list struct {
 		Metadata struct {
 			Continue        string `json:"continue"`
@@ -199,7 +208,7 @@ func (a *API) ListObjects(ctx context.Context, r *connect.Request[hubv1.ListClus
 	if err := json.Unmarshal(text, &list); err != nil {
 		return nil, errcode.New(errcode.Unavailable, "the cluster's answer is not JSON: %w", err)
 	}
-	return connect.NewResponse(&hubv1.ListClusterObjectsResponse{Json: text, Continue: list.Metadata.Continue, ResourceVersion: list.Metadata.ResourceVersion}), nil
+	return &hubv1.ListClusterObjectsResponse{Json: text, Continue: list.Metadata.Continue, ResourceVersion: list.Metadata.ResourceVersion}, nil
 }
 
 // WatchObjects implements hubv1connect.ClusterAPIHandler.

@@ -2,10 +2,12 @@ package liveapi
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"strings"
 	"testing"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/taken"
 )
 
 const planted = "planted-4711"
@@ -65,6 +67,27 @@ func FuzzMaskedSecret(f *testing.F) {
 				t.Errorf("%q becomes %q, which is not read again: %v", text, got, err)
 			}
 		}
+	})
+}
+
+// FuzzWrites reads any text as an object that is written by each verb, and as a page that a
+// cluster answers.
+func FuzzWrites(f *testing.F) {
+	for _, text := range []string{"data: {a: b}\n", "a: &a [1]\nb: *a\n", `{"stringData":{"a":"••••••••"}}`, `{"metadata":{"continue":"c","resourceVersion":"7"},"items":[]}`, "- a\n- b: [\n", "null", "? {a: b}\n: c\n"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		taken.Few(t, 4*len(text), func() {
+			for verb := range verbs {
+				_, _, body, err := readWrite(&hubv1.WriteClusterObjectRequest{Objects: ofSecrets, Verb: verb, Name: "s", Object: text})
+				if err == nil && verb == "patch" && !json.Valid(body) {
+					t.Errorf("%q is sent as %q", text, body)
+				}
+			}
+			if page, err := pageOf([]byte(text)); err == nil && page.GetContinue() != "" && !json.Valid([]byte(text)) {
+				t.Errorf("%q is a page", text)
+			}
+		})
 	})
 }
 

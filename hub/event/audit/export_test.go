@@ -48,6 +48,62 @@ func (j *journal) keys() map[string]ed25519.PublicKey {
 	return keys
 }
 
+// Whoever rotates the file, by moving it away at any time, loses no line and finds none torn, and a
+// new file begins where it was.
+func TestRotationLosesNoLine(t *testing.T) {
+	dir := t.TempDir()
+	sink := &audit.FileSink{Path: filepath.Join(dir, "audit.jsonl")}
+	const batches, moves = 200, 50
+	wrote := make(chan error, 1)
+	go func() {
+		for i := range batches {
+			if err := sink.Send(t.Context(), fmt.Appendf(nil, "{\"n\":%d}\n{\"n\":%d}\n", 2*i, 2*i+1)); err != nil {
+				wrote <- err
+				return
+			}
+		}
+		wrote <- nil
+	}()
+	for moved := 0; moved < moves; {
+		err := os.Rename(sink.Path, filepath.Join(dir, fmt.Sprintf("audit.jsonl.%d", moved)))
+		if err == nil {
+			moved++
+			continue
+		}
+		select { // until there is a file again, or no more will be
+		case err := <-wrote:
+			if err != nil {
+				t.Fatal(err)
+			}
+			wrote <- nil
+			moved = moves
+		default:
+		}
+	}
+	if err := <-wrote; err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "audit.jsonl*"))
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	lines := map[string]int{}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			lines[line]++
+		}
+	}
+	for i := range 2 * batches {
+		if n := lines[fmt.Sprintf("{\"n\":%d}\n", i)]; n != 1 {
+			t.Errorf("line %d is there %d times", i, n)
+		}
+	}
+}
+
 // A file gets every row in order, across restarts and a torn line, and can be
 // verified by itself; a change of it is noticed.
 func TestAuditExportToAFile(t *testing.T) {

@@ -292,14 +292,21 @@ func (g *Pages) Watch(ctx context.Context, q Asking, each func(Event) error) (er
 		return err
 	}
 	defer func() { x.end(&err) }()
-	lines := bufio.NewScanner(x.body)
+	return events(x.body, func(e Event) error {
+		return x.to(g.proxy.streams.now.Load(), func() error { return each(e) })
+	})
+}
+
+// events reads the lines of a watch.
+func events(body io.Reader, each func(Event) error) error {
+	lines := bufio.NewScanner(body)
 	lines.Buffer(make([]byte, 0, 4<<10), maxEvent)
 	for lines.Scan() {
 		var e Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			return errcode.New(errcode.Unavailable, "the cluster sent an invalid event: %w", err)
 		}
-		if err := x.to(g.proxy.streams.now.Load(), func() error { return each(e) }); err != nil {
+		if err := each(e); err != nil {
 			return err
 		}
 	}

@@ -103,6 +103,11 @@ func post(ctx context.Context, client *wire.Client, where string, form url.Value
 	if err != nil {
 		return err
 	}
+	return read(answer, where, raw, into)
+}
+
+// read decodes the answer of a token service.
+func read(answer *http.Response, where string, raw []byte, into any) error {
 	if answer.StatusCode/100 != 2 {
 		// Services put a short code into "error", which never holds a secret;
 		// descriptions are longer and quote the request.

@@ -3,11 +3,15 @@ package git
 import (
 	"bufio"
 	"bytes"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/gitref"
+	"github.com/axle-cd/axle/hub/gitcache/references"
 	"github.com/axle-cd/axle/internal/gitobject"
+	"github.com/axle-cd/axle/internal/taken"
 )
 
 // FuzzListing checks that whatever a server sends, only valid names with full
@@ -75,5 +79,51 @@ func FuzzURL(f *testing.F) {
 		if err != nil || again != loc {
 			t.Fatalf("%q became %q, which is %+v, %v", s, out, again, err)
 		}
+	})
+}
+
+// FuzzAnswers reads any text as the answer to a batch of LFS, and as an error of GitHub's API.
+func FuzzAnswers(f *testing.F) {
+	oid := strings.Repeat("ab", 32)
+	for _, text := range []string{`{"objects":[{"oid":"` + oid + `","actions":{"download":{"href":"https://git.example.com/x","header":{"A":"b"},"expires_in":1e300,"expires_at":"x"}}}]}`,
+		`{"objects":[{"oid":"` + oid + `","error":{"code":404,"message":"no"}},{},null]}`, `{"transfer":"tus"}`, `{"objects":{}}`, `{"message":"a\nb"}`, `[]`, `null`, ``} {
+		f.Add([]byte(text))
+	}
+	g, err := New(Config{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	s, err := g.Server(Access{URL: "https://git.example.com/team/shop.git", Username: "me", Password: "secret"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	l, err := s.lfsServer("")
+	if err != nil {
+		f.Fatal(err)
+	}
+	p := references.Pointer{OID: oid, Size: 7}
+	app := &appLogin{api: "https://api.github.com", now: time.Now}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		taken.Few(t, len(text), func() {
+			objects, err := l.answer(bytes.NewReader(text))
+			if err != nil {
+				return
+			}
+			l.ended(p, objects, time.Now())
+			if r, err := l.download(t.Context(), p, objects); err == nil {
+				if _, password, _ := r.BasicAuth(); password == "secret" && r.URL.Host != "git.example.com" {
+					t.Errorf("%s gets the secret", r.URL)
+				}
+			} else if strings.Contains(err.Error(), "\n") || len(err.Error()) > 4096 {
+				t.Errorf("%q", err)
+			}
+		})
+		taken.Few(t, len(text), func() {
+			for _, status := range []int{401, 403, 404, 422, 500} {
+				if words := app.refused(&http.Response{StatusCode: status, Header: http.Header{}}, text, "/app").Error(); strings.Contains(words, "\n") || len(words) > 4096 {
+					t.Errorf("%q", words)
+				}
+			}
+		})
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -24,25 +25,45 @@ const (
 	lfsBatch = 100
 	// lfsTimeout limits everything that one source needs.
 	lfsTimeout = 15 * time.Minute
-	lfsType    = "application/vnd.git-lfs+json"
+	// lfsSoon is how long an address must be good for when it is used.
+	lfsSoon = 5 * time.Second
+	lfsType = "application/vnd.git-lfs+json"
 	// maxLFSAnswer limits the answer to one request.
 	maxLFSAnswer = 4 << 20
 )
 
-// lfsObject is one object in a request or answer of the batch API.
+// lfsObject is one object in an answer of the batch API. Every field of such an answer is a
+// row of test/field/sources/lfsbatch.yaml, also those that are ignored.
 type lfsObject struct {
-	OID     string `json:"oid"`
-	Size    int64  `json:"size"`
-	Actions struct {
+	OID string `json:"oid"`
+	// Authenticated says that the address, or its header, is all that the request needs.
+	Authenticated bool `json:"authenticated"`
+	Actions       struct {
 		Download *struct {
-			Href   string            `json:"href"`
-			Header map[string]string `json:"header"`
+			Href      string            `json:"href"`
+			Header    map[string]string `json:"header"`
+			ExpiresIn float64           `json:"expires_in"`
+			ExpiresAt string            `json:"expires_at"`
 		} `json:"download"`
-	} `json:"actions,omitzero"`
+	} `json:"actions"`
 	Error *struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
-	} `json:"error,omitempty"`
+	} `json:"error"`
+}
+
+// ends is when the address of an object is good no more, the zero time if that is not known.
+// asked is when it was asked for.
+func (o lfsObject) ends(asked time.Time) time.Time {
+	d := o.Actions.Download
+	if d == nil {
+		return time.Time{}
+	}
+	if d.ExpiresIn != 0 {
+		return asked.Add(time.Duration(min(d.ExpiresIn, 1e9) * float64(time.Second)))
+	}
+	at, _ := time.Parse(time.RFC3339, d.ExpiresAt) // another text is as none
+	return at
 }
 
 // FetchLFS fetches objects and stores each after comparing its bytes with its id and size.
@@ -61,7 +82,16 @@ func (s *Server) FetchLFS(ctx context.Context, to Repository, configured string,
 		if err != nil {
 			return err
 		}
-		for _, p := range part {
+		asked := s.git.config.Now()
+		for i, p := range part {
+			// The addresses of a batch end while its large files are fetched: they are asked
+			// for anew.
+			if i > 0 && from.ended(p, objects, asked) {
+				asked = s.git.config.Now()
+				if objects, err = from.batch(ctx, part[i:]); err != nil {
+					return err
+				}
+			}
 			if err := from.object(ctx, to, p, objects); err != nil {
 				return err
 			}
@@ -170,17 +200,36 @@ func (l *lfsServer) batch(ctx context.Context, want []references.Pointer) ([]lfs
 	if resp.StatusCode != http.StatusOK {
 		return nil, l.refused(resp, "")
 	}
+	return l.answer(resp.Body)
+}
+
+// answer decodes the answer to a batch.
+func (l *lfsServer) answer(body io.Reader) ([]lfsObject, error) {
 	var answer struct {
 		Transfer string      `json:"transfer"`
+		HashAlgo string      `json:"hash_algo"`
 		Objects  []lfsObject `json:"objects"`
 	}
-	if err := bounded.ReadJSON(resp.Body, &answer, maxLFSAnswer); err != nil {
+	if err := bounded.ReadJSON(body, &answer, maxLFSAnswer); err != nil {
 		return nil, errcode.New(errcode.Unavailable, "%s did not answer with JSON: %w", l.name, err)
 	}
-	if answer.Transfer != "" && answer.Transfer != "basic" {
+	switch {
+	case answer.Transfer != "" && answer.Transfer != "basic":
 		return nil, errcode.New(errcode.Unprocessable, "%s requires the transfer %.50q; only basic is supported", l.name, answer.Transfer)
+	case answer.HashAlgo != "" && answer.HashAlgo != "sha256":
+		return nil, errcode.New(errcode.Unprocessable, "%s names objects by %.50q; only sha256 is supported", l.name, answer.HashAlgo)
 	}
 	return answer.Objects, nil
+}
+
+// ended reports whether the address of an object was good no more, or nearly.
+func (l *lfsServer) ended(p references.Pointer, objects []lfsObject, asked time.Time) bool {
+	i := slices.IndexFunc(objects, func(o lfsObject) bool { return o.OID == p.OID })
+	if i < 0 {
+		return false
+	}
+	end := objects[i].ends(asked)
+	return !end.IsZero() && l.git.config.Now().Add(lfsSoon).After(end)
 }
 
 // post sends a batch. As git-lfs does, it sends it again to where a redirect leads, but only
@@ -245,7 +294,11 @@ func (l *lfsServer) download(ctx context.Context, p references.Pointer, objects 
 	case i < 0:
 		return nil, errcode.New(errcode.Unavailable, "%s did not answer for object %s", l.name, p.OID)
 	case objects[i].Error != nil:
-		return nil, errcode.New(errcode.Unprocessable, "%s refuses object %s: %.300s", l.name, p.OID, l.Scrub(objects[i].Error.Message))
+		code := errcode.Unprocessable
+		if n := objects[i].Error.Code; n == http.StatusTooManyRequests || n >= 500 {
+			code = errcode.Unavailable // it may have the object in a minute
+		}
+		return nil, errcode.New(code, "%s refuses object %s: %.300s", l.name, p.OID, httpwords.Line(l.Scrub(objects[i].Error.Message)))
 	case objects[i].Actions.Download == nil:
 		return nil, errcode.New(errcode.Unprocessable, "%s has no object %s", l.name, p.OID)
 	}
@@ -261,7 +314,8 @@ func (l *lfsServer) download(ctx context.Context, p references.Pointer, objects 
 	for k, v := range d.Header {
 		r.Header.Set(k, v)
 	}
-	if r.Header.Get("Authorization") == "" {
+	// A signed address with credentials beside it is refused by stores such as S3's.
+	if r.Header.Get("Authorization") == "" && !objects[i].Authenticated {
 		err = l.authorize(ctx, r)
 	}
 	return r, err
