@@ -1,27 +1,20 @@
 package hub_test
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 
-	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/hubtest"
-	"github.com/axle-cd/axle/hub/webhook"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/pool"
 )

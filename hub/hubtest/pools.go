@@ -139,11 +139,18 @@ func (f *Full) keep() {
 		}
 		f.mu.Lock()
 		for _, p := range f.pools {
-			for _, err := p.take(p.last); err == nil; _, err = p.take(p.last) {
-			}
+			_ = p.again() // Names has the error
 		}
 		f.mu.Unlock()
 	}
+}
+
+// again takes what came back, and returns the refusal; nil if there is always more.
+func (p filled) again() (refusal error) {
+	for n := 0; refusal == nil && n < 1000; n++ {
+		_, refusal = p.take(p.last)
+	}
+	return refusal
 }
 
 // Names returns the pools, each once, and fails when who filled one is not refused now.
@@ -151,7 +158,7 @@ func (f *Full) Names() (names []string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.pools {
-		if _, late := p.take(p.last); !errcode.Is(late, errcode.Exhausted) {
+		if late := p.again(); !errcode.Is(late, errcode.Exhausted) {
 			err = fmt.Errorf("the pool %s is not full: who filled it gets %v", p.name, late)
 		}
 		names = append(names, p.name)
