@@ -111,7 +111,7 @@ func BenchmarkFullPools(bench *testing.B) {
 			bench.ReportMetric(ms/best[of+"-empty"], name+"-ratio")
 		}
 	}
-	bench.ReportMetric(float64(len(b.pools())), "pools/all")
+	bench.ReportMetric(float64(len(b.pools("axle_pool_used"))), "pools/all")
 }
 
 // sharesBed is a hub, an agent and an API server, on which the project shop has services, each
@@ -332,14 +332,14 @@ func (b *sharesBed) fill() (empty func()) {
 				b.Errorf("no pool %s is full", name)
 			}
 		}
-		used := b.pools()
-		for name, used := range used {
-			if used == 0 || !slices.Contains(names, name) {
-				b.Errorf("the pool %s has %v of its places taken", name, used)
+		refused := b.pools("axle_pool_refused_total")
+		for name, times := range refused {
+			if times == 0 || !slices.Contains(names, name) {
+				b.Errorf("the pool %s has refused nobody", name)
 			}
 		}
-		if len(used) != len(names) {
-			b.Errorf("metrics have %d pools of %d", len(used), len(names))
+		if len(refused) != len(names) {
+			b.Errorf("metrics have %d pools of %d", len(refused), len(names))
 		}
 	}
 	check()
@@ -364,7 +364,7 @@ func (b *sharesBed) loop() (end func()) {
 		})
 	}
 	eventually.For(b, deliveredWithin, "the guest's charts", func() error {
-		if used := b.pools(); used["renders"] < 2 || used["passes"] < 4 {
+		if used := b.pools("axle_pool_used"); used["renders"] < 2 || used["passes"] < 4 {
 			return fmt.Errorf("they have %v children and %v passes", used["renders"], used["passes"])
 		}
 		return nil
@@ -376,7 +376,7 @@ func (b *sharesBed) loop() (end func()) {
 			b.check(err)
 		}
 		eventually.For(b, deliveredWithin, "the end of the guest's charts", func() error {
-			if used := b.pools(); used["renders"] > 0 {
+			if used := b.pools("axle_pool_used"); used["renders"] > 0 {
 				return fmt.Errorf("they have %v children", used["renders"])
 			}
 			return nil
@@ -403,9 +403,9 @@ func (b *sharesBed) press() (end func()) {
 	return func() { close(stop); <-ended }
 }
 
-// pools are all that the metrics of the hub and of the agent have, with the places that are
-// taken.
-func (b *sharesBed) pools() map[string]float64 {
+// pools are all that the metrics of the hub and of the agent have, with what one metric says
+// of each.
+func (b *sharesBed) pools(metric string) map[string]float64 {
 	b.Helper()
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(b.Metrics())
@@ -420,13 +420,13 @@ func (b *sharesBed) pools() map[string]float64 {
 	for _, f := range of {
 		families = append(families, f)
 	}
-	used := map[string]float64{}
+	all := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if f.GetName() == "axle_pool_used" {
-				used[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
+			if f.GetName() == metric {
+				all[m.GetLabel()[0].GetValue()] += m.GetGauge().GetValue() + m.GetCounter().GetValue()
 			}
 		}
 	}
-	return used
+	return all
 }
