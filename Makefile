@@ -180,7 +180,7 @@ screenshots: deps kubedev web ## pictures of every page of the console in dist/s
 	@for profile in small empty broken real; do OUT=$(CURDIR)/dist/screenshots go run ./cmd/dev console $$profile --run screenshots.mjs; done
 	@OUT=$(CURDIR)/docs/images go run ./cmd/dev console broken --run readme.mjs
 
-bench-shares: ## an administrator's call and another project's delivery while every pool of a hub is full
+bench-shares: deps kubedev ## an administrator's calls and another project's delivery while every pool of a hub and an agent is full
 	@go run ./cmd/dev bench shares $(ARGS)
 
 bench-oidc: ## code flows with a session, and refreshes, per second and core

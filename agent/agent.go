@@ -125,6 +125,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		lifecycle.Part{Name: "agent", Run: func(ctx context.Context) error { return a.live(ctx, renderer) }})
 }
 
+// Pools returns what projects and people share.
+func (a *Agent) Pools() *pool.Set { return a.pools }
+
 // Address is the address of /healthz and /metrics, empty before Run.
 func (a *Agent) Address() string { return a.page.address() }
 

@@ -35,7 +35,7 @@ func TestPoolsOfAnAgentHaveShares(t *testing.T) {
 		for refusal == nil {
 			_, refusal = places.Take(pool.Caller{Name: "guest"})
 		}
-		if !errcode.Is(refusal, errcode.Exhausted) || !strings.Contains(refusal.Error(), "(pool "+name+")") {
+		if !errcode.Is(refusal, errcode.Exhausted) || errcode.RetrySeconds(refusal) < 1 || !strings.Contains(refusal.Error(), "(pool "+name+")") || !strings.Contains(refusal.Error(), "share") {
 			t.Errorf("%s: who fills it gets %v", name, refusal)
 		}
 		if _, err := places.Take(pool.Caller{Name: "other"}); err != nil {

@@ -107,7 +107,7 @@ func TestRefusalsNameTheirPool(t *testing.T) {
 			}
 		}
 		seconds, err := strconv.Atoi(answer.after)
-		if answer.status != http.StatusTooManyRequests || err != nil || seconds < 1 || !strings.Contains(answer.text, "(pool "+name+")") || !strings.Contains(answer.text, fmt.Sprintf("try again in %d s", seconds)) {
+		if answer.status != http.StatusTooManyRequests || err != nil || seconds < 1 || !strings.Contains(answer.text, "(pool "+name+")") || !strings.Contains(answer.text, "share") || !strings.Contains(answer.text, fmt.Sprintf("try again in %d s", seconds)) {
 			t.Errorf("%s: %d, Retry-After %q, %.300s", name, answer.status, answer.after, answer.text)
 		}
 		var shape struct {

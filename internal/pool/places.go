@@ -352,15 +352,19 @@ func (p *Places) Size() int {
 // refusal counts and words a refusal. The caller holds mu.
 func (p *Places) refusal(why reason, c Caller) error {
 	p.kind.refuse(why)
+	own := p.callers[c.Name]
+	share := fmt.Sprint(p.share(own, cmp.Or(p.spec.Share, p.spec.Size)))
+	if c.Reserved && p.spec.Share == 0 {
+		share = "all of them"
+	}
 	var text string
 	switch why {
 	case full:
-		text = fmt.Sprintf("all %d places for %s are taken%s", p.spec.Size, p.spec.Of, p.by())
+		text = fmt.Sprintf("all %d places for %s are taken%s; your share is %s now, and you have %d", p.spec.Size, p.spec.Of, p.by(), share, own)
 	case reserved:
-		text = fmt.Sprintf("the last %d of %d places for %s are for administrators%s", p.spec.Reserve, p.spec.Size, p.spec.Of, p.by())
+		text = fmt.Sprintf("the last %d of %d places for %s are for administrators%s; your share is %s now, and you have %d", p.spec.Reserve, p.spec.Size, p.spec.Of, p.by(), share, own)
 	case ofCaller:
-		own := p.callers[c.Name]
-		text = fmt.Sprintf("your share of the %d places for %s is %d now, and you have %d; end some", p.spec.Size, p.spec.Of, p.share(own, cmp.Or(p.spec.Share, p.spec.Size)), own)
+		text = fmt.Sprintf("your share of the %d places for %s is %s now, and you have %d; end some", p.spec.Size, p.spec.Of, share, own)
 	case ofProject:
 		own := p.projects[c.Project]
 		text = fmt.Sprintf("the share of your project or network of the %d places for %s is %d now, and it has %d", p.spec.Size, p.spec.Of, p.share(own, p.spec.Size), own)

@@ -78,7 +78,7 @@ func (r *Rates) use(c Caller, count bool) error {
 	for _, b := range buckets {
 		if wait := b.after(now); wait > 0 {
 			r.kind.refuse(b.why)
-			return exhausted(fmt.Sprintf("too many %s from %s", r.spec.Of, b.who), r.spec.Name, wait)
+			return exhausted(fmt.Sprintf("too many %s from %s: the share is %s", r.spec.Of, b.who, b.Rate), r.spec.Name, wait)
 		}
 	}
 	for _, b := range buckets {
@@ -166,6 +166,14 @@ func (r *Rates) Used() int {
 		}
 	}
 	return most
+}
+
+// String words a share.
+func (r Rate) String() string {
+	if r.Every < time.Second {
+		return fmt.Sprintf("%d, and %d more a second", r.Burst, time.Second/r.Every)
+	}
+	return fmt.Sprintf("%d, and one more in %g s", r.Burst, r.Every.Seconds())
 }
 
 func (r Rate) used(fullAt, now time.Time) int {

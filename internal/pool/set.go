@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -68,24 +69,23 @@ func (s *Set) Rates(spec RateSpec) *Rates {
 	return r
 }
 
-// Each calls f with every name and one pool of it, *Places or *Rates, for tests that
+// Each calls f with the name of every pool and the pool, *Places or *Rates, for tests that
 // go through all.
 func (s *Set) Each(f func(name string, one any)) {
 	s.mu.Lock()
 	kinds := slices.Clone(s.kinds)
 	s.mu.Unlock()
 	for _, k := range kinds {
-		f(k.name, k.any())
+		for _, p := range k.pools() {
+			f(k.name, p)
+		}
 	}
 }
 
-func (k *kind) any() sized {
+func (k *kind) pools() []sized {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for p := range k.all {
-		return p
-	}
-	return nil
+	return slices.Collect(maps.Keys(k.all))
 }
 
 func (s *Set) kind(name string) *kind {

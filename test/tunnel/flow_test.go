@@ -113,7 +113,7 @@ func TestNextStreamIsRefusedWithTheTopUsers(t *testing.T) {
 			t.Errorf("the next one: %v", err)
 		}
 	}
-	refused(head("eve", 0, ""), "c1", "the last 1 of 10 places for requests to cluster c1 are for administrators (user-0 3, user-1 2, user-2 1, 3 others); try again in 5 s (pool cluster_requests)")
+	refused(head("eve", 0, ""), "c1", "the last 1 of 10 places for requests to cluster c1 are for administrators (user-0 3, user-1 2, user-2 1, 3 others); your share is 0 now, and you have 0; try again in 5 s (pool cluster_requests)")
 	admin := func() *agentv1.StreamHead {
 		as := head("root", -1, "flood")
 		as.Identity.Groups = []string{identity.AdminsGroup}
@@ -124,9 +124,9 @@ func TestNextStreamIsRefusedWithTheTopUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	open = append(open, s)
-	refused(admin(), "c1", "all 10 places for requests to cluster c1 are taken (user-0 3, user-1 2, root 1, 4 others); try again in 5 s (pool cluster_requests)")
+	refused(admin(), "c1", "all 10 places for requests to cluster c1 are taken (user-0 3, user-1 2, root 1, 4 others); your share is all of them now, and you have 1; try again in 5 s (pool cluster_requests)")
 	open = append(open, stall(t, h, "c2", 6), stall(t, h, "c2", 7))
-	refused(head("eve", 0, ""), "c2", "the last 1 of 13 places for requests to clusters through this replica are for administrators; try again in 5 s (pool replica_requests)")
+	refused(head("eve", 0, ""), "c2", "the last 1 of 13 places for requests to clusters through this replica are for administrators; your share is 0 now, and you have 0; try again in 5 s (pool replica_requests)")
 	for _, s := range open {
 		s.Close()
 	}

@@ -4,21 +4,35 @@ import "context"
 
 // benchShares measures what full pools cost those who have filled none.
 func benchShares(ctx context.Context, _ *bench) (*record, error) {
-	n, _, err := goBenchmark(ctx, "./hub", "BenchmarkFullPools", "1x", "pools/hub", "admin-empty-us", "admin-full-us", "admin-full-ratio", "admin-pressed-ratio",
-		"delivery-empty-us", "delivery-full-us", "delivery-full-ratio", "delivery-pressed-ratio")
+	measured := []struct {
+		of, what string
+		states   []string
+	}{
+		{"hub", "an administrator's call to the hub", []string{"full", "loops", "pressed"}},
+		{"cluster", "an administrator's call to a cluster, through its tunnel", []string{"full", "loops", "pressed"}},
+		{"delivery", "another project's delivery, from its push to the API server of the cluster", []string{"full", "loops", "pressed"}},
+	}
+	units := []string{"pools/all"}
+	for _, m := range measured {
+		units = append(units, m.of+"-empty-ms")
+		for _, state := range m.states {
+			units = append(units, m.of+"-"+state+"-ms", m.of+"-"+state+"-ratio")
+		}
+	}
+	n, _, err := goBenchmark(ctx, "./test/field", "BenchmarkFullPools", "1x", units...)
 	if err != nil {
 		return nil, err
 	}
-	full := func(what, of string) value {
-		return most(value{What: "p99 of " + what + ", all pools full, divided by that with empty ones", Value: n[of+"-full-ratio"], Unit: "×",
-			Reference: decimal(n[of+"-full-us"]/1000) + " ms against " + decimal(n[of+"-empty-us"]/1000) + " ms, same run"}, 3)
+	r := &record{Settings: map[string]any{"pools": n["pools/all"], "rounds": 3, "calls in a round": 500, "deliveries in a round": 60}}
+	for _, m := range measured {
+		for _, state := range m.states {
+			v := value{What: "p99 of " + m.what + ", " + map[string]string{"full": "all pools full", "loops": "a guest's charts loop on the cluster", "pressed": "all pools full and a stranger tries again without waiting"}[state] + ", divided by that with empty pools",
+				Value: n[m.of+"-"+state+"-ratio"], Unit: "×", Reference: decimal(n[m.of+"-"+state+"-ms"]) + " ms against " + decimal(n[m.of+"-empty-ms"]) + " ms, same run"}
+			if state != "pressed" {
+				v = most(v, 3)
+			}
+			r.Values = append(r.Values, v)
+		}
 	}
-	pressed := func(what, of string) value {
-		return value{What: "the same of " + what + ", while a stranger besides tries again without waiting", Value: n[of+"-pressed-ratio"], Unit: "×"}
-	}
-	const admin, delivery = "an administrator's call", "another project's delivery"
-	return &record{
-		Settings: map[string]any{"pools": n["pools/hub"], "rounds": 3, "calls in a round": 500},
-		Values:   []value{full(admin, "admin"), full(delivery, "delivery"), pressed(admin, "admin"), pressed(delivery, "delivery")},
-	}, nil
+	return r, nil
 }
