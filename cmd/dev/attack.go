@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 )
 
 func attackCommand() *cobra.Command {
-	var hub, token, only string
+	var hub, token string
+	var only []string
 	var list bool
 	c := &cobra.Command{
 		Use: "attack", Args: cobra.NoArgs,
@@ -31,14 +33,14 @@ func attackCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&hub, "hub", "", "URL of a hub of yours; default: one that is started for it")
 	c.Flags().StringVar(&token, "token", os.Getenv("AXLE_TOKEN"), "token of an administrator of that hub (default: $AXLE_TOKEN)")
-	c.Flags().StringVar(&only, "only", "", "play those whose class or name begins with this")
+	c.Flags().StringSliceVar(&only, "only", nil, "play those whose class or name begins with one of these, such as A1,tags")
 	c.Flags().BoolVar(&list, "list", false, "list the attacks with what each attacker has and wants, and play none")
 	return c
 }
 
-func chosen(only string) (attacks []attack.Attack, err error) {
+func chosen(only []string) (attacks []attack.Attack, err error) {
 	for _, a := range attack.All {
-		if strings.HasPrefix(a.Class, only) || strings.HasPrefix(a.Name, only) {
+		if len(only) == 0 || slices.ContainsFunc(only, func(begin string) bool { return strings.HasPrefix(a.Class, begin) || strings.HasPrefix(a.Name, begin) }) {
 			attacks = append(attacks, a)
 		}
 	}

@@ -104,6 +104,55 @@ func (c *changing) Namespaces(context.Context, observe.Caller, observe.Cluster) 
 	return *c.has.Load(), nil
 }
 
+// ending is an agent that ends what is open, and lets everything new pass: a token is judged
+// where a stream begins, and while it is open.
+type ending struct {
+	*changing
+	open chan context.CancelCauseFunc
+}
+
+func (e *ending) While(ctx context.Context, _ observe.Caller, _ observe.Cluster) (context.Context, func(), error) {
+	during, cancel := context.WithCancelCause(ctx)
+	select {
+	case e.open <- cancel:
+	default: // that of a question, which ends soon
+	}
+	return during, func() {}, nil
+}
+
+// A tail ends with its caller's token, also when that is revoked between two questions.
+func TestATailEndsWithItsToken(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/stream+json")
+	}))
+	defer server.Close()
+	agents := &ending{&changing{seen: &seen{up: true}}, make(chan context.CancelCauseFunc, 2)} // the search, and the tail
+	agents.has.Store(&observe.Namespaces{All: true})
+	o, err := observe.New(observe.Config{
+		Store: &declared{settings: observe.Settings{Type: telemetry.VictoriaLogs, URL: server.URL}}, Agents: agents, Sealer: sealing{}, Clock: clock.NewManual(time.Now()),
+		ProjectOf: noProject, Transport: noTransport,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	target, err := o.ResolveLogs(t.Context(), asking(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- target.Logs(ctx, logquery.Query{Name: "the query"}, true, func(podlogs.Batch) error { return nil })
+	}()
+	<-agents.open
+	(<-agents.open)(errcode.New(errcode.Unauthorized, "the token was revoked"))
+	if err := <-ended; !errcode.Is(err, errcode.Unauthorized) {
+		t.Errorf("the tail goes on, or ended by %v", err)
+	}
+}
+
 // A tail loses what its caller may not read any more.
 func TestATailHasTheRightsOfNow(t *testing.T) {
 	var mu sync.Mutex

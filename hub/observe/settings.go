@@ -175,18 +175,27 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// secrets are the credentials of a source. They are for one address.
+// secrets are the credentials of a source. They are for one address, and for what may be read
+// there: who gave them knows what else they open.
 type secrets struct {
-	// For is a digest of the address.
+	// For is a digest of both.
 	For      string `json:"for"`
 	Password string `json:"password,omitempty"`
 	Token    string `json:"token,omitempty"`
 }
 
 // address is a digest of all by which the hub knows that it speaks to whom a credential was
-// given for.
+// given for, and of what limits what is read by it: in a store of several tenants or clusters
+// the credential may open all.
 func (s Settings) address() string {
-	sum := sha256.Sum256([]byte(s.URL + "\x00" + s.CA + "\x00" + s.Auth + "\x00" + s.Username))
+	return digest(s.URL, s.CA, s.Auth, s.Username, s.Tenant, s.NamespaceLabel, s.ClusterLabel, s.ClusterValue)
+}
+
+// formerAddress is the one that credentials of before have, without the limits.
+func (s Settings) formerAddress() string { return digest(s.URL, s.CA, s.Auth, s.Username) }
+
+func digest(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -207,6 +216,9 @@ func (o *Observer) open(ctx context.Context, objectID string, s Settings) (out s
 	}
 	if err != nil {
 		return secrets{}, errcode.Hide(errcode.Internal, err, "the credentials of a telemetry source cannot be opened with this hub's key")
+	}
+	if out.For == s.formerAddress() {
+		out.For = s.address() // the limits were not changed since: that writes this form
 	}
 	if out.For != s.address() {
 		return secrets{}, nil
@@ -292,9 +304,9 @@ func (s Settings) credentials(held secrets, given map[string]string) (secrets, e
 	case s.Auth != authBearer && given["token"] != "":
 		return secrets{}, invalid("token", "is for auth bearer")
 	case s.Auth == authBasic && next.Password == "":
-		return secrets{}, invalid("password", "is missing; it does not follow a changed url, ca or username, so give it again")
+		return secrets{}, invalid("password", "is missing; it does not follow a changed url, ca, username, tenant or label, so give it again")
 	case s.Auth == authBearer && next.Token == "":
-		return secrets{}, invalid("token", "is missing; it does not follow a changed url or ca, so give it again")
+		return secrets{}, invalid("token", "is missing; it does not follow a changed url, ca, tenant or label, so give it again")
 	case s.Auth == authBasic:
 		next.Token = ""
 	case s.Auth == authBearer:

@@ -1,9 +1,12 @@
 package observe_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -55,9 +58,9 @@ func TestACredentialFollowsNoChangedAddress(t *testing.T) {
 		"another path":        {base, "token", func(s *observe.Settings) { s.URL += "/prometheus" }, false},
 		"another user":        {basic, "password", func(s *observe.Settings) { s.Username = "eve" }, false},
 		"another way":         {basic, "password", func(s *observe.Settings) { s.Auth, s.Username = "bearer", "" }, false},
-		"another tenant":      {base, "token", func(s *observe.Settings) { s.Tenant = "shop" }, true},
-		"another label":       {base, "token", func(s *observe.Settings) { s.NamespaceLabel = "kubernetes_namespace" }, true},
-		"another cluster":     {base, "token", func(s *observe.Settings) { s.ClusterLabel, s.ClusterValue = "cluster", "edge-1" }, true},
+		"another tenant":      {base, "token", func(s *observe.Settings) { s.Tenant = "shop" }, false},
+		"another label":       {base, "token", func(s *observe.Settings) { s.NamespaceLabel = "kubernetes_namespace" }, false},
+		"another cluster":     {base, "token", func(s *observe.Settings) { s.ClusterLabel, s.ClusterValue = "cluster", "edge-1" }, false},
 		"nothing is changed":  {basic, "password", func(*observe.Settings) {}, true},
 		"a Service in a tick": {base, "token", func(s *observe.Settings) { *s = observe.Settings{Type: s.Type, Namespace: "m", Service: "p"} }, false},
 	} {
@@ -94,6 +97,30 @@ func TestACredentialFollowsNoChangedAddress(t *testing.T) {
 				t.Errorf("sent %q", got)
 			}
 		})
+	}
+}
+
+// A credential of before, which is for an address alone, is sent until what is read by it
+// changes.
+func TestACredentialOfBeforeIsForItsLimits(t *testing.T) {
+	s := observe.Settings{Type: telemetry.Prometheus, URL: "http://127.0.0.1:9", Auth: "bearer", Tenant: "lab"}
+	store := &declared{settings: s}
+	o := observer(t, &seen{up: true, namespaces: observe.Namespaces{All: true}}, store)
+	if _, err := put(t, o, observe.Settings{}, s, map[string]string{"token": secret}, "prj_1"); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(s.URL + "\x00" + s.CA + "\x00" + s.Auth + "\x00" + s.Username))
+	store.sealed = regexp.MustCompile(`"for":"[0-9a-f]+"`).ReplaceAllString(store.sealed, `"for":"`+hex.EncodeToString(sum[:])+`"`)
+	if _, err := put(t, o, s, s, nil, "prj_1"); err != nil {
+		t.Errorf("without a change: %v", err)
+	}
+	other := s
+	other.Tenant = "prod"
+	if _, err := put(t, o, s, other, nil, "prj_1"); !errcode.Is(err, errcode.Invalid) {
+		t.Errorf("for another tenant: %v", err)
+	}
+	if _, err := put(t, o, s, other, map[string]string{"token": secret}, "prj_1"); err != nil {
+		t.Errorf("for another tenant, given again: %v", err)
 	}
 }
 

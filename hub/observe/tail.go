@@ -100,14 +100,17 @@ func (t *Target) follow(ctx context.Context, q logquery.Query, sent *recent, beg
 		return err
 	}
 	defer place.Leave()
+	// Between two questions nothing is open that would end with the caller's token.
+	ctx, allowed, err := t.observer.config.Agents.While(ctx, t.ask.Caller, t.ask.Cluster)
+	if err != nil {
+		return err
+	}
+	defer allowed()
 	ctx, cancel := context.WithTimeout(ctx, telemetry.FollowFor)
 	defer cancel()
 	outlet := podlogs.NewOutlet()
 	err = outlet.Run(ctx, func(line func(podlogs.Line)) error { return t.poll(ctx, q, sent, began, outlet, line) }, send)
-	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return telemetry.Late(t.store(), true)
-	}
-	return err
+	return telemetry.Ended(ctx, err, t.store(), true)
 }
 
 // poll reads a store again and again, until ctx ends. No store's own tail is used: Loki's is a

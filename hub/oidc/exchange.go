@@ -12,6 +12,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -21,12 +22,12 @@ func (p *Provider) own(ctx context.Context, c application.Client) (Grant, error)
 	if c.Public {
 		return Grant{}, oidc.ErrUnauthorizedClient().WithDescription("a client without a secret cannot act for itself")
 	}
-	return p.started(ctx, Grant{ID: identity.NewID("gnt_"), ClientID: c.ID})
+	return p.started(ctx, Grant{ID: identity.NewID("gnt_"), ClientID: c.ID, EndsAt: after(p.now(), codeLifetime)})
 }
 
 // started stores a grant that has a token at once.
 func (p *Provider) started(ctx context.Context, g Grant) (Grant, error) {
-	g.CreatedAt, g.EndsAt = p.now(), after(p.now(), codeLifetime)
+	g.CreatedAt = p.now()
 	return g, p.config.Stores.Writer.Write(ctx, func(ctx context.Context) error { return p.config.Stores.Grants.InsertGrant(ctx, g) })
 }
 
@@ -44,7 +45,8 @@ const accessTokenType = string(oidc.AccessTokenType)
 
 // exchanged begins a grant for a token of a person that another client of the same project
 // got: a service calls the next one as the person. The person must be let in here as well,
-// and the new token ends with their session.
+// and the new token ends with their session, and no later than the one it was got for: by
+// exchanging again and again nobody acts as a person for longer.
 func (p *Provider) exchanged(ctx context.Context, c application.Client, form url.Values) (Grant, error) {
 	refused := oidc.ErrInvalidRequest().WithDescription
 	switch get := form.Get; {
@@ -82,6 +84,7 @@ func (p *Provider) exchanged(ctx context.Context, c application.Client, form url
 	}
 	g.ID, g.ClientID, g.Nonce, g.Redirect, g.Challenge = identity.NewID("gnt_"), c.ID, "", "", ""
 	g.Scopes = slices.DeleteFunc(known(asked), func(scope string) bool { return scope == scopeOffline })
+	g.EndsAt = s.ExpiresAt
 	if g.TokenID != "" {
 		g.SessionID = p.sessionID(g.TokenID, c.ID)
 	}
@@ -92,7 +95,8 @@ func (p *Provider) exchanged(ctx context.Context, c application.Client, form url
 // have.
 func (p *Provider) exchange(w http.ResponseWriter, r *http.Request) {
 	f := flight(r.Context())
-	id, until, err := p.grants.access(r.Context(), f.grant, f.grant.Scopes, f.client.Access)
+	left := clock.FromMicros(f.grant.EndsAt).Sub(p.config.Clock.Now())
+	id, until, err := p.grants.access(r.Context(), f.grant, f.grant.Scopes, min(f.client.Access, left))
 	if err != nil {
 		p.sayNo(w, invalidGrant(err))
 		return

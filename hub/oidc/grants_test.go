@@ -80,7 +80,7 @@ func TestTokensAreExchangedWithinAProject(t *testing.T) {
 		orders := b.clients.get(app)
 		b.clients.change("stock", func(c *application.Client) {
 			*c = orders
-			c.ID, c.Name = "stock", "stock"
+			c.ID, c.Name, c.Access = "stock", "stock", 10*orders.Access
 		})
 		token := b.scoped(t, b.visitor("bob@example.com"), "openid email").text("access_token")
 		party, _ := b.openidClient("stock", secret)
@@ -98,6 +98,14 @@ func TestTokensAreExchangedWithinAProject(t *testing.T) {
 		next, _ := object["access_token"].(string)
 		if info := party.do("introspect", map[string]any{"token": next}); failed != "" || info["sub"] != u.ID || info["client_id"] != "stock" || object["refresh_token"] != nil {
 			t.Errorf("exchanged %v %s, introspected %v", got, failed, info)
+		}
+		// What is got ends with the token that it was got for, also when it is exchanged again.
+		again, failed := exchange(map[string]any{"subject_token": next})
+		for _, answer := range []any{got, again} {
+			object, _ := answer.(map[string]any)
+			if left, _ := object["expires_in"].(float64); left <= 0 || left > orders.Access.Seconds() {
+				t.Errorf("an exchanged token lives %v s, the one that it was got for %s: %s", left, orders.Access, failed)
+			}
 		}
 		for what, more := range map[string]map[string]any{
 			"more scopes":        {"scope": "openid email groups"},

@@ -1,6 +1,10 @@
 package attack
 
-import "github.com/axle-cd/axle/test/chartserver"
+import (
+	"strings"
+
+	"github.com/axle-cd/axle/test/chartserver"
+)
 
 // The charts of an upstream have version 1.0.0 and later 1.1.0, those of the attacker 9.9.9.
 const (
@@ -39,6 +43,29 @@ var chartURLOfAGlobalService = Attack{
 		p.newCluster("next", "shop", `, "tags": {"<<tier>>": "dev"}`)
 		p.either("the next cluster has it", func() string { return p.revision("next", "logs") }, first)
 		return p.moved(mallory, genuine, stranger, p.admin(), "next", "logs")
+	},
+}
+
+var urlOfAnother = Attack{
+	Class: "A1", Name: "url-of-another", Needs: API,
+	Story: "Somebody knows the URL of a repository that another project registered with credentials, and gives it in a service of theirs, so that the hub fetches it for them.",
+	Play: func(p *Play) string {
+		owner, mallory := p.project("shop"), p.project("lab")
+		owner.must("Repositories/Create", `{"name": "<<git>>", "project": "<<shop>>", "url": "https://git.example.com/<<x>>.git", "auth": "basic", "credentials": {"username": "a", "password": "hunter2"}}`)
+		p.later("Repositories/Delete", `{"name": "<<git>>"}`)
+		owner.must("Repositories/Create", `{"name": "<<charts>>", "project": "<<shop>>", "type": "helm", "url": "https://charts.example.com/<<x>>", "auth": "basic", "credentials": {"username": "a", "password": "hunter2"}}`)
+		p.later("Repositories/Delete", `{"name": "<<charts>>"}`)
+		p.newCluster("mine", "lab", "")
+		for n, url := range []string{"https://git.example.com/<<x>>.git", "https://git.example.com:443/<<x>>", "HTTPS://GIT.example.com/<<x>>.git/", "https://a@git.example.com/<<x>>.git"} {
+			if mallory.call("Services/Create", `{"ref": {"cluster": "<<mine>>", "name": "<<web-%d>>"}, "spec": {"git": {"url": "%s", "ref": "main"}}}`, n, url).ok() {
+				return "the repository of another project, with its credentials, by the URL " + p.fill(url)
+			}
+		}
+		mallory.call("Services/Create", `{"ref": {"cluster": "<<mine>>", "name": "<<chart>>"}, "spec": {"helm": {"url": "https://charts.example.com/<<x>>", "chart": "web"}}}`)
+		if a := p.admin().call("Services/Get", `{"ref": {"cluster": "<<mine>>", "name": "<<chart>>"}}`); strings.Contains(a.text, p.my("charts")) {
+			return "charts of another project, with its credentials"
+		}
+		return ""
 	},
 }
 

@@ -85,31 +85,6 @@ var groups = Attack{
 	},
 }
 
-var tags = Attack{
-	Class: "A3", Name: "tags", Needs: API,
-	Story: "Somebody who may write a cluster gives it the tag of production, and wants what is delivered to production, with its secrets.",
-	Play: func(p *Play) string {
-		mallory := p.project("lab")
-		p.admin().must("Repositories/Create", `{"name": "<<git>>", "url": "https://git.example.com/x.git"}`)
-		p.later("Repositories/Delete", `{"name": "<<git>>"}`)
-		p.newCluster("mine", "lab", "")
-		p.admin().must("GlobalServices/Apply", `{"name": "<<vpn>>", "settings": {"tags": {"<<tier>>": "prod"}, "cascade": "detach"}, "spec": {"repository": "<<git>>", "git": {"ref": "main"}, "secrets": {"key": "hunter2"}}}`)
-		p.later("GlobalServices/Delete", `{"name": "<<vpn>>"}`)
-		mallory.call("Clusters/Update", `{"name": "<<mine>>", "setTags": true, "tags": {"<<tier>>": "prod"}}`)
-		p.project("shop")
-		p.newCluster("prod", "shop", `, "tags": {"<<tier>>": "prod"}`)
-		has := func(cluster string) bool {
-			return p.admin().call("Services/Get", `{"ref": {"cluster": "<<%s>>", "name": "<<vpn>>"}}`, cluster).ok()
-		}
-		// The cluster that an administrator tagged later is reached later.
-		p.either("the cluster of production has the service", func() string { return map[bool]string{true: "yes"}[has("prod")] }, "yes")
-		if has("mine") {
-			return "the fleet's service and its secret go to the stranger's cluster"
-		}
-		return ""
-	},
-}
-
 var hubMadeNames = Attack{
 	Class: "A3", Name: "names-of-the-hub", Needs: API,
 	Story: "Somebody with a project makes a service with the name of one that the hub makes itself, and wants to be it, or that it cannot be made.",

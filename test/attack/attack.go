@@ -21,6 +21,8 @@ const (
 	Bed
 	// Cluster is the bed with an API server and an agent.
 	Cluster
+	// Operator is the cluster with an operator.
+	Operator
 )
 
 // Attack is one attack.
@@ -37,10 +39,12 @@ type Attack struct {
 // All are the attacks in the order in which they are played. Those that take the hub's
 // processor come last.
 var All = []Attack{
-	chartURL, chartURLOfAGlobalService, computedName, repositoryNames, deletedAndTaken, usedAddress, handles, groups, tags, hubMadeNames, applications,
-	readTokenListsSecrets, readTokenRevokes, unknownUpgrade, openWatch, openTail, madeCluster, accounts, hubCluster,
-	hashes, errorTexts, credentialInTexts, supportBundle, storeToken, redirects, kelvin, unverified, federated, exchangedToken,
-	dearSchema, dearLiquid, dearRegex, dearQuery, dearRouters, yamlAliases,
+	chartURL, chartURLOfAGlobalService, urlOfAnother, computedName, repositoryNames,
+	deletedAndTaken, usedAddress, handles, groups, tags, tagsByTerraform, tagsByAnObject, hubMadeNames, applications, sopsRepository,
+	readTokenListsSecrets, readTokenRevokes, unknownUpgrade, openWatch, openExec, lostBinding, lostGroup, openTail, madeCluster, lookedUpKubeconfig, accounts, hubCluster,
+	hashes, errorTexts, errorsOfTemplates, errorsOfGeneratedSecrets, ownSecrets, credentialInTexts, supportBundle, storeToken,
+	redirects, kelvin, unverified, federated, exchangedToken,
+	dearSchema, dearLiquid, dearRegex, dearQuery, dearGeneratedSecrets, dearClusterSyncs, dearRouters, yamlAliases,
 }
 
 // limit bounds one attack, cleanUpLimit all that it cleans up and undoLimit one thing of it.

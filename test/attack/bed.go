@@ -11,12 +11,14 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/axle-cd/axle/internal/child"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/chartserver"
 	"github.com/axle-cd/axle/test/kube"
@@ -32,24 +34,39 @@ type Servers struct {
 	world   *world.World
 	cluster *kube.Cluster
 	front   *front
+	// operator is the process of axle-operator.
+	operator *exec.Cmd
 }
 
-// Start starts a hub, and a cluster with an agent if the attacks need it. It says what it
-// does by progress; Close ends it.
+// Start starts a hub, and a cluster with an agent and an operator if the attacks need them.
+// It reports what it does by progress; Close ends it.
 func Start(ctx context.Context, attacks []Attack, progress func(format string, args ...any)) (t *Target, err error) {
 	config := world.Config{Hub: []string{"--repo-poll-interval", "2s"}, Only: []string{"axle-hub"}, Progress: progress}
+	var needs Needs
 	for _, a := range attacks {
-		if a.Needs == Cluster {
-			config.Clusters, config.Only = []string{edge}, nil
-		}
+		needs = max(needs, a.Needs)
 	}
+	if needs >= Cluster {
+		config.Clusters, config.Only, config.Shells = []string{edge}, nil, true
+	}
+	backends, err := declareBackend()
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(backends)
+	config.Hub = append(config.Hub, "--config-backends", backends)
 	progress("starting a hub, %d API servers", len(config.Clusters))
 	w, err := world.Start(ctx, config)
 	if err != nil {
 		return nil, err
 	}
 	t = &Target{URL: w.Hub.URL, Client: client(), Run: rand.Text()[:5], Bed: &Servers{world: w, cluster: w.Cluster(edge)}}
-	if err := errors.Join(t.setUp(ctx), t.connect(ctx)); err != nil {
+	err = errors.Join(t.setUp(ctx), t.connect(ctx))
+	if err == nil && needs == Operator {
+		progress("starting an operator")
+		err = t.operate(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
@@ -70,7 +87,12 @@ func (t *Target) Close() error {
 	if t.Bed == nil {
 		return nil
 	}
-	err := t.Bed.world.Close()
+	var err error
+	if t.Bed.operator != nil {
+		err = child.Kill(t.Bed.operator)
+		_ = t.Bed.operator.Wait() // it was killed
+	}
+	err = errors.Join(err, t.Bed.world.Close())
 	if t.Bed.front != nil {
 		t.Bed.front.server.CloseClientConnections()
 		t.Bed.front.server.Close()

@@ -2,14 +2,10 @@ package attack
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"time"
 )
@@ -128,48 +124,6 @@ func ended(lines <-chan string, deadline <-chan time.Time) bool {
 	}
 }
 
-var openTail = Attack{
-	Class: "C1", Name: "open-tail", Needs: Cluster,
-	Story: "Somebody follows a store of logs that is outside of its cluster, with a token that is revoked then, and goes on reading.",
-	Play: func(p *Play) string {
-		store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/stream+json")
-			w.(http.Flusher).Flush()
-			if strings.HasSuffix(r.URL.Path, "/tail") {
-				<-r.Context().Done() // no line comes
-			}
-		}))
-		p.ended(func() { store.CloseClientConnections(); store.Close() })
-		p.admin().must("TelemetrySources/Apply", `{"name": "<<logs>>", "settings": {"project": "default", "cluster": %q, "type": "victorialogs", "url": %q}}`, edge, store.URL)
-		minted := p.token("tail", "read")
-		message := fmt.Sprintf(`{"cluster": %q, "follow": true, "store": {"name": %q}}`, edge, p.my("logs"))
-		framed := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
-		r, err := http.NewRequestWithContext(p.ctx, http.MethodPost, p.URL+"/axle.hub.v1.ClusterAPI/SearchLogs", bytes.NewReader(framed))
-		if err != nil {
-			p.fail("%w", err)
-		}
-		r.Header = http.Header{"Authorization": {"Bearer " + minted.field("secret")}, "Content-Type": {"application/connect+json"}, "Connect-Protocol-Version": {"1"}}
-		open, err := p.Client.Do(r)
-		if err != nil {
-			p.fail("open a tail: %w", err)
-		}
-		defer open.Body.Close()
-		lines := make(chan string)
-		go func() {
-			defer close(lines)
-			_, _ = io.Copy(io.Discard, open.Body) // its end is what is waited for
-		}()
-		if ended(lines, time.After(time.Second)) {
-			p.fail("the tail ended at once: %s", open.Status)
-		}
-		p.admin().must("Tokens/Revoke", `{"id": %q}`, minted.field("token", "id"))
-		if !ended(lines, time.After(grace)) {
-			return "the tail is open " + grace.String() + " after its token was revoked"
-		}
-		return ""
-	},
-}
-
 var madeCluster = Attack{
 	Class: "C1", Name: "kubeconfig-of-a-made-cluster", Needs: Cluster,
 	Story: "Somebody who may do everything in a cluster that makes clusters wants the kubeconfig that Cluster API keeps of one, whose administrator it names.",
@@ -188,6 +142,32 @@ var madeCluster = Attack{
 		}
 		if a := p.admin().call("Clusters/AdminKubeconfig", `{"cluster": %q}`, edge); strings.Contains(a.text, value) {
 			return "the kubeconfig, by a call for another cluster"
+		}
+		return ""
+	},
+}
+
+var lookedUpKubeconfig = Attack{
+	Class: "C1", Name: "kubeconfig-by-a-lookup", Needs: Cluster,
+	Story: "Somebody who may write services of a cluster that makes clusters has a chart look up the kubeconfig that Cluster API keeps of one, and a service copy it.",
+	Play: func(p *Play) string {
+		const value = "canary-kubeconfig-91827364"
+		p.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: <<clusters>>}}`)
+		p.apply(`{apiVersion: v1, kind: Secret, type: cluster.x-k8s.io/secret, metadata: {name: prod-kubeconfig, namespace: <<clusters>>, labels: {cluster.x-k8s.io/cluster-name: prod}}, stringData: {value: ` + value + `}}`)
+		files := map[string]string{"app/Chart.yaml": "apiVersion: v2\nname: look\nversion: 1.0.0\n"}
+		for n, lookup := range []string{`(lookup "v1" "Secret" "<<clusters>>" "prod-kubeconfig")`, `(lookup "v1" "Secret" "<<clusters>>" "")`, `(lookup "v1" "Secret" "" "")`} {
+			files[fmt.Sprintf("app/templates/%d.yaml", n)] = p.fill(fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: <<seen-%d>>, namespace: default}\ndata: {seen: {{ %s | toJson | quote }}}\n", n, lookup))
+		}
+		service := p.delivered("app", files, "")
+		p.either("the chart is delivered", func() string { return p.admin().call("Services/Get", "%s", service).field("sync") }, "Synced", "Failed")
+		encoded := base64.StdEncoding.EncodeToString([]byte(value))
+		if seen := p.object("configmaps", "default"); strings.Contains(seen, encoded) || strings.Contains(seen, value) {
+			return "the kubeconfig, in a ConfigMap of the chart"
+		}
+		for _, a := range []answer{p.admin().call("Services/Get", "%s", service), p.admin().call("Services/GetTree", "%s", service), p.admin().call("Services/Diff", "%s", service)} {
+			if strings.Contains(a.text, encoded) || strings.Contains(a.text, value) {
+				return "the kubeconfig, in a text about the service"
+			}
 		}
 		return ""
 	},

@@ -51,18 +51,8 @@ var errorTexts = Attack{
 	Story: "Somebody who may read a service waits for a Secret that its API server refuses, and reads the value in what the API server says.",
 	Play: func(p *Play) string {
 		const value = "73519462"
-		git := p.Bed.world.Git
-		if err := git.Create(p.ctx, p.my("git")); err != nil {
-			p.fail("%w", err)
-		}
-		files := map[string]string{"app/secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: pin}\nstringData: {pin: " + value + "}\n"}
-		if _, err := git.Commit(p.ctx, p.my("git"), "main", "a secret", files); err != nil {
-			p.fail("%w", err)
-		}
-		p.admin().must("Repositories/Create", `{"name": "<<git>>", "url": %q}`, git.URL(p.my("git")))
-		p.admin().must("Services/Create", `{"ref": {"cluster": %q, "name": "<<web>>"}, "spec": {"repository": "<<git>>", "git": {"ref": "main", "folder": "app"}}}`, edge)
+		ref := p.delivered("app", map[string]string{"app/secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: pin}\nstringData: {pin: " + value + "}\n"}, "")
 		reader := p.person("reader", `{"cluster": "`+edge+`"}`, "read")
-		ref := fmt.Sprintf(`{"ref": {"cluster": %q, "name": "<<web>>"}}`, edge)
 		p.either("the Secret is refused", func() string { return reader.call("Services/Get", "%s", ref).field("sync") }, "Failed")
 		for _, read := range []answer{reader.call("Services/Get", "%s", ref), reader.call("Services/GetTree", "%s", ref), p.admin().call("Events/List", `{}`), reader.call("Services/Diff", "%s", ref)} {
 			if at := strings.Index(read.text, value); at >= 0 {
@@ -72,6 +62,54 @@ var errorTexts = Attack{
 		return ""
 	},
 }
+
+// delivered commits files to a repository of its own, makes a service of a folder of them on
+// the cluster, and returns the request that names it.
+func (p *Play) delivered(folder string, files map[string]string, more string) string {
+	git := p.Bed.world.Git
+	if err := git.Create(p.ctx, p.my("git")); err != nil {
+		p.fail("%w", err)
+	}
+	if _, err := git.Commit(p.ctx, p.my("git"), "main", "files", files); err != nil {
+		p.fail("%w", err)
+	}
+	p.admin().must("Repositories/Create", `{"name": "<<git>>", "url": %q}`, git.URL(p.my("git")))
+	p.admin().must("Services/Create", `{"ref": {"cluster": %q, "name": "<<web>>"}, "spec": {"repository": "<<git>>", "git": {"ref": "main", "folder": %q}%s}}`, edge, folder, more)
+	return p.fill(fmt.Sprintf(`{"ref": {"cluster": %q, "name": "<<web>>"}}`, edge))
+}
+
+var errorsOfTemplates = Attack{
+	Class: "C3", Name: "errors-of-templates", Needs: Cluster,
+	Story: "Somebody who may push to the repository of a service, and read its status, has templates fail with the service's secrets, in spellings of their own.",
+	Play: func(p *Play) string {
+		const secret = "canary-73519462-of-somebody"
+		files := map[string]string{}
+		for n, expression := range failing {
+			files[fmt.Sprintf("%d/cm.yaml.liquid", n)] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: {{ configuration.password | " + expression + " }}}\n"
+		}
+		const password = `, "secrets": {"password": "` + secret + `"}`
+		p.delivered("0", files, password)
+		for n := range failing {
+			p.admin().must("Services/Create", `{"ref": {"cluster": %q, "name": "<<fails-%[2]d>>"}, "spec": {"repository": "<<git>>", "git": {"ref": "main", "folder": "%[2]d"}%[3]s}}`, edge, n, password)
+		}
+		reader := p.person("reader", `{"cluster": "`+edge+`"}`, "read")
+		for n, expression := range failing {
+			service := p.fill(fmt.Sprintf(`{"ref": {"cluster": %q, "name": "<<fails-%d>>"}}`, edge, n))
+			p.either("the template fails", func() string { return reader.call("Services/Get", "%s", service).field("sync") }, "Failed")
+			for _, read := range []answer{reader.call("Services/Get", "%s", service), reader.call("Services/Diff", "%s", service), p.admin().call("Events/List", `{}`)} {
+				for _, spelling := range spellings(secret) {
+					if at := strings.Index(read.text, spelling); at >= 0 {
+						return "the secret by " + expression + ": " + quoted(read.text[max(0, at-60):at+len(spelling)])
+					}
+				}
+			}
+		}
+		return ""
+	},
+}
+
+// failing are filters that fail on a text, and might quote it.
+var failing = []string{"plus: 1 | divided_by: 0", "b64enc | plus: 1 | fromJson", "upcase | fromJson", "reverse | fromYaml | keys", "toDate: 'x'", "semver", "required: 'x' | fail", "slice: 0, 10 | fromJson"}
 
 var credentialInTexts = Attack{
 	Class: "C3", Name: "credential-in-the-audit-log", Needs: API,
@@ -156,7 +194,7 @@ func unpacked(file string) (string, error) {
 
 var storeToken = Attack{
 	Class: "C3", Name: "token-of-a-store", Needs: API,
-	Story: "Somebody who may write a project changes the address of a store of metrics, or its certificates, without its token, and waits for the hub to send the token there.",
+	Story: "Somebody who may write a project changes the address of a store of metrics, or the tenant or cluster that is read there, without its token, and has the hub use the token for it.",
 	Play: func(p *Play) string {
 		mallory := p.project("lab")
 		p.newCluster("edge", "lab", "")
@@ -172,6 +210,11 @@ var storeToken = Attack{
 		for _, to := range []string{"https://evil.example.com", "https://metrics.example.com:8443", "https://metrics.example.com.evil.example.com", "https://metrics.example.com@evil.example.com", "https://metrics.example.com/../.."} {
 			if apply(mallory, `, "url": "`+to+`"`).ok() {
 				return "the token goes to " + to
+			}
+		}
+		for _, limit := range []string{`"tenant": "prod"`, `"clusterLabel": "cluster", "clusterValue": "prod"`, `"namespaceLabel": "job"`} {
+			if apply(mallory, `, "url": "https://metrics.example.com", `+limit).ok() {
+				return "the token reads what it was not given for: " + limit
 			}
 		}
 		if a := mallory.call("TelemetrySources/Get", `{"name": "<<store>>"}`); strings.Contains(a.text, "hunter2") {

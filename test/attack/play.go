@@ -29,8 +29,10 @@ func (t *Target) has() Needs {
 		return API
 	case t.Bed.cluster == nil:
 		return Bed
+	case t.Bed.operator == nil:
+		return Cluster
 	}
-	return Cluster
+	return Operator
 }
 
 // Play is one attack that is played.
