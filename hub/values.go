@@ -18,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/risk"
 )
 
 // newValues creates the keeper of values, with the declared backends.
@@ -106,7 +107,7 @@ func (f gitFiles) bind(ctx context.Context, declared []backend.Declared) error {
 
 // atRisk finds backends whose repository is read only because it was at the upgrade.
 func (f gitFiles) atRisk(declared []backend.Declared) atrisk.Part {
-	return func(ctx context.Context) (risks []atrisk.Risk, err error) {
+	return func(ctx context.Context) (risks []risk.Risk, err error) {
 		for _, d := range declared {
 			if d.SOPS == nil || d.SOPS.Project != "" {
 				continue
@@ -125,7 +126,7 @@ func (f gitFiles) atRisk(declared []backend.Declared) atrisk.Part {
 			if err != nil || len(projects) == 0 {
 				return risks, err
 			}
-			risks = append(risks, atrisk.Risk{Kind: "backend", Object: "backend " + d.Name,
+			risks = append(risks, risk.Risk{Kind: "backend", Object: "backend " + d.Name,
 				Why:     "it reads the repository " + r.Name + " of another project than the one that it names, which is default if it names none",
 				Command: "# in the file of --config-backends: sops.project: " + projects[0].Name})
 		}

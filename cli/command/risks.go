@@ -3,10 +3,12 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/risk"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -15,25 +17,70 @@ type riskView struct {
 	Object  string `json:"object"`
 	Why     string `json:"why"`
 	Command string `json:"command"`
+	// AfterUpgrade is set where the command needs the hub of this version, and the one
+	// that was asked is older.
+	AfterUpgrade bool `json:"afterUpgrade,omitempty"`
 }
 
-// PrintRisks lists what the hub has that is older than a rule that would refuse it.
+// mostRisks is how many an older hub's list has at most, as that of a new one.
+const mostRisks = 500
+
+// PrintRisks lists what the hub has that is older than a rule that would refuse it. The
+// list of a hub that is older than the call is computed of what its API returns.
 func PrintRisks(ctx context.Context, a *App, client *sdk.Client) error {
+	views, total, note := []riskView{}, 0, ""
 	r, err := client.Hub.AtRisk(ctx, connect.NewRequest(&hubv1.AtRiskRequest{}))
-	if err != nil {
+	switch {
+	case connect.CodeOf(err) == connect.CodeUnimplemented:
+		all, err := risksOfOlder(ctx, client)
+		if err != nil {
+			return err
+		}
+		total = len(all)
+		for _, v := range all[:min(total, mostRisks)] {
+			views = append(views, riskView{v.Kind, v.Object, v.Why, v.Command, afterUpgrade(v)})
+		}
+		if note, err = noteOfOlder(ctx, client, all); err != nil {
+			return err
+		}
+	case err != nil:
 		return err
-	}
-	views := []riskView{}
-	for _, v := range r.Msg.GetRisks() {
-		views = append(views, riskView{v.GetKind(), v.GetObject(), v.GetWhy(), v.GetCommand()})
+	default:
+		total = int(r.Msg.GetTotal())
+		for _, v := range r.Msg.GetRisks() {
+			views = append(views, riskView{Kind: v.GetKind(), Object: v.GetObject(), Why: v.GetWhy(), Command: v.GetCommand()})
+		}
 	}
 	err = PrintList(a, views, func(v riskView) string { return v.Object },
 		Col("OBJECT", func(v riskView) string { return v.Object }),
 		Col("WHY", func(v riskView) string { return v.Why }),
 		Col("COMMAND", func(v riskView) string { return v.Command }),
 	)
-	if left := int(r.Msg.GetTotal()) - len(views); err == nil && left > 0 {
-		_, err = fmt.Fprintf(a.Err, "and %d more, which are listed once these are settled\n", left)
+	if left := total - len(views); err == nil && left > 0 {
+		note = fmt.Sprintf("and %d more, which are listed once these are settled\n", left) + note
+	}
+	if err == nil {
+		_, err = io.WriteString(a.Err, note)
 	}
 	return err
+}
+
+// noteOfOlder says of which hub a computed list is, which of its commands wait for the
+// new one, and what the list cannot have.
+func noteOfOlder(ctx context.Context, client *sdk.Client, all []risk.Risk) (string, error) {
+	s, err := client.Hub.Status(ctx, connect.NewRequest(&hubv1.HubStatusRequest{}))
+	if err != nil {
+		return "", err
+	}
+	note := fmt.Sprintf("The hub is %s, which has no such list: this command computed it from what that hub's API returns. Everything in it keeps working after an upgrade.\n", s.Msg.GetVersion())
+	waits := 0
+	for _, r := range all {
+		if afterUpgrade(r) {
+			waits++
+		}
+	}
+	if waits > 0 {
+		note += fmt.Sprintf("%d of its commands need the new hub: those about tags, accounts, the hub's own cluster and global services (afterUpgrade in -o json). The others may be run before too.\n", waits)
+	}
+	return note + unknowable + "\n", nil
 }

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"time"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 	release "helm.sh/helm/v4/pkg/release/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/deploy"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -103,7 +101,8 @@ those given count. Agents follow in waves of their own (axle agents status).
 
 With --check it changes nothing: it lists, of the hub that axle is logged in to, what
 works only because it is older than a rule that refuses it today, each with the command
-that resolves it. Everything listed keeps working after an upgrade.`,
+that resolves it. Everything listed keeps working after an upgrade. The list of a hub
+that has none yet is computed from what its API returns.`,
 		Example: `  axle upgrade
   axle upgrade --check
   axle upgrade --set hub.storage.size=50Gi
@@ -223,15 +222,7 @@ func (i *installer) checked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = command.PrintRisks(ctx, i.app, client)
-	if connect.CodeOf(err) != connect.CodeUnimplemented {
-		return err
-	}
-	running := "of an older version"
-	if s, err := client.Hub.Status(ctx, connect.NewRequest(&hubv1.HubStatusRequest{})); err == nil {
-		running = s.Msg.GetVersion()
-	}
-	return errcode.New(errcode.Unavailable, "the hub is %s, which has no list of what is at risk; upgrade it, which stops nothing from working, and then run axle hub at-risk", running)
+	return command.PrintRisks(ctx, i.app, client)
 }
 
 func (i *installer) upgrade(ctx context.Context) error {

@@ -8,34 +8,21 @@
 package atrisk
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"regexp"
-	"slices"
-	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/risk"
 )
 
 // Most is how many risks a list has at most.
 const Most = 500
 
-// Risk is one thing that a person has to decide about.
-type Risk struct {
-	// Kind is tag, handle, group or service.
-	Kind, Object string
-	Why          string
-	// Command settles it, in a shell.
-	Command string
-}
-
 // Part finds the risks of one rule.
-type Part func(ctx context.Context) ([]Risk, error)
+type Part func(ctx context.Context) ([]risk.Risk, error)
 
 // List returns up to limit risks in order of kind and object, and how many there are.
-func List(ctx context.Context, limit int, parts ...Part) (risks []Risk, total int, err error) {
+func List(ctx context.Context, limit int, parts ...Part) (risks []risk.Risk, total int, err error) {
 	for _, part := range parts {
 		found, err := part(ctx)
 		if err != nil {
@@ -43,9 +30,7 @@ func List(ctx context.Context, limit int, parts ...Part) (risks []Risk, total in
 		}
 		risks = append(risks, found...)
 	}
-	slices.SortFunc(risks, func(a, b Risk) int {
-		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Object, b.Object))
-	})
+	risk.Sort(risks)
 	if limit <= 0 || limit > Most {
 		limit = Most
 	}
@@ -59,7 +44,7 @@ type Fleet interface {
 
 // Clusters finds tags and handles of clusters.
 func Clusters(f Fleet) Part {
-	return func(ctx context.Context) ([]Risk, error) {
+	return func(ctx context.Context) ([]risk.Risk, error) {
 		all, err := f.Clusters(ctx, fleet.ClusterFilter{})
 		if err != nil {
 			return nil, err
@@ -68,41 +53,17 @@ func Clusters(f Fleet) Part {
 		for _, c := range all {
 			named[c.Name] = true
 		}
-		var risks []Risk
+		var risks []risk.Risk
 		for _, c := range all {
 			if keys := c.TagsAtRisk(); len(keys) > 0 {
-				risks = append(risks, Risk{"tag", "cluster " + c.Name,
-					"no administrator is known to have set " + strings.Join(keys, ", ") + "; global services of all projects go by it until somebody changes it. Set the tags as they are to stand by them",
-					confirmTags(c.Cluster)})
+				risks = append(risks, risk.Tags(c.Name, c.Tags, keys))
 			}
-			why := ""
-			switch {
-			case c.Handle == c.Name:
-				continue
-			case named[c.Handle]:
-				why = "its handle " + c.Handle + " is the name of another cluster"
-			case c.Handle == fleet.Management:
-				why = "its handle is that of the hub's own cluster, which global services with mgmt=false leave out"
-			default:
-				continue
+			if r, is := risk.Handle(c.Name, c.Handle, named); is {
+				risks = append(risks, r)
 			}
-			risks = append(risks, Risk{"handle", "cluster " + c.Name, why, "axle clusters update " + Quote(c.Name) + " --handle " + Quote(c.Name)})
 		}
 		return risks, nil
 	}
-}
-
-// confirmTags is the command with which an administrator sets the tags that a cluster has.
-func confirmTags(c fleet.Cluster) string {
-	command := "axle clusters update " + Quote(c.Name)
-	for _, key := range slices.Sorted(maps.Keys(c.Tags)) {
-		tag := key + "=" + c.Tags[key]
-		if strings.Count(tag, "=") > 1 || strings.ContainsAny(tag, `",`) { // the flag takes a line of CSV
-			tag = `"` + strings.ReplaceAll(tag, `"`, `""`) + `"`
-		}
-		command += " --tag " + Quote(tag)
-	}
-	return command
 }
 
 // Directory is what Groups asks.
@@ -112,14 +73,12 @@ type Directory interface {
 
 // Groups finds groups whose names a new one may not have.
 func Groups(d Directory) Part {
-	return func(ctx context.Context) ([]Risk, error) {
+	return func(ctx context.Context) ([]risk.Risk, error) {
 		all, err := d.Groups(ctx)
-		var risks []Risk
+		var risks []risk.Risk
 		for _, g := range all {
-			if g.Doubtful() {
-				risks = append(risks, Risk{"group", "group " + g.Name,
-					"a name with a colon may mean something to Kubernetes or to a cluster's own login, and the hub impersonates groups by their names; move its members and bindings to a group with another name",
-					"axle groups delete " + Quote(g.Name)})
+			if r, is := risk.Group(g.Name); is {
+				risks = append(risks, r)
 			}
 		}
 		return risks, err
@@ -133,27 +92,14 @@ type Agents interface {
 
 // Services finds services of people with the name of the hub's own.
 func Services(s Agents) Part {
-	return func(ctx context.Context) ([]Risk, error) {
+	return func(ctx context.Context) ([]risk.Risk, error) {
 		all, err := s.ServicesNamed(ctx, fleet.AgentService, nil)
-		var risks []Risk
+		var risks []risk.Risk
 		for _, v := range all {
 			if !v.Builtin() {
-				risks = append(risks, Risk{"service", "service " + v.Ref().String(),
-					"it has the name of the hub's own service, so the hub does not upgrade the agent there; declare it under another name",
-					"axle services delete " + Quote(v.Ref().String()) + " --detach"})
+				risks = append(risks, risk.Service(v.Ref().String()))
 			}
 		}
 		return risks, err
 	}
-}
-
-var plain = regexp.MustCompile(`^[A-Za-z0-9._:/@=+,-]+$`)
-
-// Quote makes a word that a shell takes as it is: tags and groups are not named by who
-// copies the command.
-func Quote(word string) string {
-	if plain.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -3,12 +3,12 @@ package console
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/risk"
 )
 
 // mostRisks limits the services in one answer.
@@ -26,11 +26,7 @@ func (s *Server) risks(ctx context.Context) ([]*hubv1.Risk, error) {
 	}
 	services, more, err := s.config.Fleet.AccountsAtRisk(ctx, mostRisks)
 	for _, a := range services {
-		risks = append(risks, &hubv1.Risk{
-			Kind: "service_account", Object: "service " + a.Service.Ref().String(),
-			Why:     fmt.Sprintf("acts as the account %s, which was not given to project %s; it goes on, but no other service of the project may begin to", a.Account, a.Service.Project),
-			Command: fmt.Sprintf("axle projects update %s --allow-account %s", a.Service.Project, a.Account),
-		})
+		risks = append(risks, riskOf(risk.Account(a.Service.Ref().String(), a.Service.Project, a.Account)))
 	}
 	if more {
 		risks = append(risks, &hubv1.Risk{Kind: "service_account", Object: "more services", Why: "act as accounts that were not given to their projects; settle these first"})
@@ -62,9 +58,9 @@ func (s *Server) hubClusterRisk(ctx context.Context) ([]*hubv1.Risk, error) {
 	if n == 0 || failed != nil {
 		return nil, failed
 	}
-	return []*hubv1.Risk{{
-		Kind: "hub_cluster", Object: "cluster " + c.Name,
-		Why:     fmt.Sprintf("the hub runs in it, and %d role binding(s) let people write it, and so read the hub's key: it lies in project %s", n, c.Project),
-		Command: fmt.Sprintf("axle projects create %[1]s --administrators-only && axle clusters move %[2]s --project %[1]s --plan", fleet.HubProject, c.Name),
-	}}, nil
+	return []*hubv1.Risk{riskOf(risk.HubCluster(c.Name, c.Project, n))}, nil
+}
+
+func riskOf(r risk.Risk) *hubv1.Risk {
+	return &hubv1.Risk{Kind: r.Kind, Object: r.Object, Why: r.Why, Command: r.Command}
 }

@@ -12,7 +12,6 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/application"
-	"github.com/axle-cd/axle/hub/atrisk"
 	"github.com/axle-cd/axle/hub/backup"
 	"github.com/axle-cd/axle/hub/clusterapi"
 	"github.com/axle-cd/axle/hub/config"
@@ -48,6 +47,7 @@ import (
 	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/pool"
+	"github.com/axle-cd/axle/internal/risk"
 	"github.com/axle-cd/axle/internal/routes"
 )
 
@@ -146,7 +146,7 @@ type Config struct {
 	Drain func(ctx context.Context, replica string, leaving bool) error
 	// AtRisk lists what is older than a rule that would refuse it today, and how much
 	// there is.
-	AtRisk func(ctx context.Context, limit int) ([]atrisk.Risk, int, error)
+	AtRisk func(ctx context.Context, limit int) ([]risk.Risk, int, error)
 	// Backups knows the scheduled backups.
 	Backups interface {
 		Status(ctx context.Context) (backup.Status, error)

@@ -187,7 +187,7 @@ func (s *hub) AtRisk(ctx context.Context, r *connect.Request[hubv1.AtRiskRequest
 	}
 	out := &hubv1.AtRiskResponse{Total: int32(total + len(first)), Risks: first}
 	for _, v := range risks {
-		out.Risks = append(out.Risks, &hubv1.Risk{Kind: v.Kind, Object: v.Object, Why: v.Why, Command: v.Command})
+		out.Risks = append(out.Risks, riskOf(v))
 	}
 	if limit := int(r.Msg.GetLimit()); limit > 0 {
 		out.Risks = out.Risks[:min(limit, len(out.Risks))]

@@ -1,29 +1,23 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
-	"strings"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/risk"
 )
 
 // accountOf is the account that a service acts as in a project with the limits,
 // NAMESPACE/NAME; empty is none.
 func accountOf(name string, spec Spec, l Limits) string {
-	account := cmp.Or(spec.ServiceAccount, l.ServiceAccount)
-	if account == "" || strings.Contains(account, "/") {
-		return account
-	}
-	return cmp.Or(spec.Namespace, name) + "/" + account
+	return risk.AccountOf(name, spec.Namespace, spec.ServiceAccount, l.ServiceAccount)
 }
 
 // allowsAccount reports whether services of the project may act as an account. A
 // service chooses its namespace, so an account there is not its own for that: the
 // limits, which administrators set, name the namespace or the account.
 func (p Project) allowsAccount(account string) bool {
-	namespace, _, _ := strings.Cut(account, "/")
-	return account == "" || p.Trusted() || matches(p.Limits.Namespaces, namespace) || matches(p.Limits.Accounts, account)
+	return account == "" || p.Trusted() || risk.Given(account, p.Limits.Namespaces, p.Limits.Accounts)
 }
 
 // admitsAccount returns Forbidden when a service would begin to act as an account that

@@ -9,6 +9,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/risk"
 )
 
 // builtinParent marks services that the hub itself declares. People cannot
@@ -17,7 +18,7 @@ const builtinParent = "hub"
 
 // AgentService is the name of the protected service that every cluster has. Nobody else
 // gives it to a service.
-const AgentService = "axle-agent"
+const AgentService = risk.AgentService
 
 // CheckFree returns Invalid for a name that only the hub gives to services.
 func CheckFree(name string) error {

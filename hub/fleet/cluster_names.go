@@ -5,11 +5,12 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/risk"
 )
 
 // Management is the name and the handle of the hub's own cluster. Global services leave
 // it out by this handle, so only administrators give it.
-const Management = "mgmt"
+const Management = risk.Management
 
 // claimNames checks the name and the handle of a cluster that is new, or the handle of
 // one that changes it. Names and handles are one set: what names one cluster in one place

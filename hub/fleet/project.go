@@ -12,17 +12,18 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/risk"
 )
 
 // DefaultProject is the project that exists from the start and is used where
 // none is named.
-const DefaultProject = "default"
+const DefaultProject = risk.Default
 
 // DefaultProjectID is its id.
 const DefaultProjectID = "prj_default"
 
 // HubProject is the name that the project of the hub's own cluster gets.
-const HubProject = "axle-system"
+const HubProject = risk.HubProject
 
 // Project groups clusters, repositories and services for access.
 type Project struct {

@@ -12,7 +12,6 @@ type (
 	SourceWant = specrules.SourceWant
 	Bound      = binding.Bound
 	Place      = binding.Place
-	Risk       = binding.Risk
 )
 
 // Upstream is the health of a repository.

@@ -18,10 +18,6 @@ const (
 	maxDescription = 1000
 )
 
-// Doubtful reports whether a group of before this rule has a name that a new one may not
-// have.
-func (g Group) Doubtful() bool { return checkGroupName(g.Name) != nil }
-
 func checkGroupName(name string) error {
 	if rule.Group.Valid(name) {
 		return nil

@@ -7,7 +7,8 @@
 //	TestOlderCachesAreServed         tarballs are served from the older hub's tarballs, and made from its mirrors
 //	TestOlderFilesAreRead            a backup is restored; an agent's specs, list and trees are read from its disk
 //	TestAnUpgradeLeavesWhatIsDelivered
-//	                                 a fleet of a hub that permitted what is refused today: lists, Terraform's plans, tokens, and what is at risk
+//	                                 a fleet of a hub that permitted what is refused today: lists, Terraform's plans, tokens, and what is at risk, which
+//	                                 axle upgrade --check lists of that hub's recorded answers before
 //
 // testdata/MINOR is the record of version MINOR of the schema. A record of a released
 // version never changes; testdata/released lists them with their commits. What is not

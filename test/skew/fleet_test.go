@@ -31,6 +31,7 @@ var recordFleet = flag.Bool("record-fleet", false, "record the fleet of this tre
 // The files of the recorded fleet.
 const (
 	fleetDir, fleetFile = "testdata/fleet", "fleet.json"
+	answersFile         = "answers.json"
 	examplesDir         = "terraform"
 	// upstreamAt is where its upstreams are: a later run is found there too.
 	upstreamAt = "127.77.31.1:8931"
@@ -160,6 +161,7 @@ func makeFleet(t *testing.T) {
 		r.Configurations[name] = configuration(admin, name)
 	}
 	r.Lists = lists(t, h)
+	recordAnswers(t, admin)
 	must(t, h.Stop())
 	pack(t, filepath.Join(data, "hub.db"), filepath.Join(fleetDir, databaseFile))
 	packFolder(t, filepath.Join(data, "cache"), filepath.Join(fleetDir, cacheFile))
@@ -167,6 +169,18 @@ func makeFleet(t *testing.T) {
 	text, err := json.MarshalIndent(r, "", " ")
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(fleetDir, fleetFile), append(text, '\n'), 0o600))
+}
+
+// recordAnswers records what the hub answers an administrator's lists.
+func recordAnswers(t *testing.T, admin caller) {
+	t.Helper()
+	all := map[string]any{}
+	for _, p := range []string{"Hub/Status", "Bindings/List", "Clusters/List", "Groups/List", "Projects/List", "Repositories/List", "Services/List", "GlobalServices/List"} {
+		all[p] = admin.call(p, `{}`)
+	}
+	text, err := json.MarshalIndent(all, "", " ")
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(fleetDir, answersFile), append(text, '\n'), 0o600))
 }
 
 // people makes an owner of a project, a stranger with another one, somebody who may write

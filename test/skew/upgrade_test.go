@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +14,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/axle-cd/axle/hub/hubtest"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/dynamicpb"
+
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/bin"
 )
@@ -34,6 +41,8 @@ func TestAnUpgradeLeavesWhatIsDelivered(t *testing.T) {
 	must(t, err)
 	var r recordedFleet
 	must(t, json.Unmarshal(text, &r))
+	var listed []risk
+	must(t, json.Unmarshal([]byte(commands(t, olderHub(t), r.Tokens["admin"])("axle upgrade --check -o json")), &listed))
 	upstreams(t)
 	h := hubOn(t, fleetDir, r.At, r.Tokens["admin"])
 	admin := caller{t, h.URL, h.AdminToken}
@@ -57,7 +66,7 @@ func TestAnUpgradeLeavesWhatIsDelivered(t *testing.T) {
 	plan("after the upgrade")
 	scopes(t, h.URL, r.Tokens)
 
-	axle := commands(t, h)
+	axle := commands(t, h.URL, h.AdminToken)
 	var risks []risk
 	must(t, json.Unmarshal([]byte(axle("axle hub at-risk -o json")), &risks))
 	var lines []string
@@ -67,6 +76,11 @@ func TestAnUpgradeLeavesWhatIsDelivered(t *testing.T) {
 	}
 	if !slices.Equal(lines, atRisk) {
 		t.Errorf("at risk are\n%q, want\n%q", lines, atRisk)
+	}
+	// The command of today lists it of the hub of before, which has no such call.
+	bySubject := cmpopts.SortSlices(func(a, b risk) bool { return a.Kind+" "+a.Object < b.Kind+" "+b.Object })
+	if diff := cmp.Diff(risks, listed, bySubject); diff != "" {
+		t.Errorf("before the upgrade, axle upgrade --check lists something else (-after +before):\n%s", diff)
 	}
 	for _, v := range risks {
 		axle(v.Command)
@@ -134,12 +148,60 @@ func scopes(t *testing.T, hub string, tokens map[string]string) {
 	}
 }
 
+// olderHub answers what the hub of the fleet answered while it was the one of before, and
+// returns its address. It has no calls but the recorded ones.
+func olderHub(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(fleetDir, answersFile))
+	must(t, err)
+	var answers map[string]json.RawMessage
+	must(t, json.Unmarshal(text, &answers))
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		procedure := strings.TrimPrefix(r.URL.Path, "/axle.hub.v1.")
+		answer, known := answers[procedure]
+		if !known {
+			http.NotFound(w, r)
+			return
+		}
+		encoded, err := inCodecOf(r, procedure, answer)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
+		_, _ = w.Write(encoded) // a command that went away has failed by itself
+	}))
+	t.Cleanup(h.Close)
+	return h.URL
+}
+
+// inCodecOf is a recorded answer in the encoding of the request. What today's messages
+// do not know is left out, as a client would.
+func inCodecOf(r *http.Request, procedure string, answer []byte) ([]byte, error) {
+	if r.Header.Get("Content-Type") == "application/json" {
+		return answer, nil
+	}
+	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName("axle.hub.v1." + strings.ReplaceAll(procedure, "/", ".")))
+	if err != nil {
+		return nil, err
+	}
+	method, ok := found.(protoreflect.MethodDescriptor)
+	if !ok {
+		return nil, fmt.Errorf("%s is no call", procedure)
+	}
+	m := dynamicpb.NewMessage(method.Output())
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(answer, m); err != nil {
+		return nil, err
+	}
+	return proto.Marshal(m)
+}
+
 // commands returns what runs lines of a shell with the axle command of this tree.
-func commands(t *testing.T, h *hubtest.Hub) func(line string) (out string) {
+func commands(t *testing.T, hub, token string) func(line string) (out string) {
 	t.Helper()
 	program, err := bin.Path(t.Context(), "axle", bin.Options{})
 	must(t, err)
-	env := append(os.Environ(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "AXLE_CONFIG="+filepath.Join(t.TempDir(), "none.yaml"), "AXLE_HUB_URL="+h.URL, "AXLE_TOKEN="+h.AdminToken)
+	env := append(os.Environ(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "AXLE_CONFIG="+filepath.Join(t.TempDir(), "none.yaml"), "AXLE_HUB_URL="+hub, "AXLE_TOKEN="+token)
 	return func(line string) string {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), limit)

@@ -12,18 +12,19 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/binding"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/internal/risk"
 )
 
 // Sources lists them in order of their objects.
-func Sources(ctx context.Context, s *store.Store) (all []binding.Risk, err error) {
+func Sources(ctx context.Context, s *store.Store) (all []risk.Source, err error) {
 	repositories, err := repositories(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	add := func(object, project, projectID, template string, b binding.Bound) {
-		for _, risk := range binding.Risks(b, projectID, repositories) {
-			risk.Object, risk.Project, risk.Template = object, project, template
-			all = append(all, risk)
+		for _, found := range binding.Risks(b, projectID, repositories) {
+			found.Object, found.Project, found.Template = object, project, template
+			all = append(all, found)
 		}
 	}
 	ids, err := s.ServicesBoundElsewhere(ctx)
@@ -43,7 +44,7 @@ func Sources(ctx context.Context, s *store.Store) (all []binding.Risk, err error
 	for _, v := range services {
 		add("service "+v.Ref().String(), v.Project, v.ProjectID, names[v.ManagedBy.ID], v.Bound())
 	}
-	slices.SortFunc(all, func(a, b binding.Risk) int { return strings.Compare(a.Object, b.Object) })
+	slices.SortFunc(all, func(a, b risk.Source) int { return strings.Compare(a.Object, b.Object) })
 	return all, err
 }
 
