@@ -76,11 +76,17 @@ func (o Objects) New() proto.Message {
 	return NewMessage(Rows(hubv1.MethodNamed(o.kind.Calls.Path(o.kind.Calls.List)).Output()).Message())
 }
 
+// OfTool returns the objects of a kind, and of one whose list can be asked for that only those
+// that a tool manages.
+func (o Objects) OfTool(ctx context.Context, tool string) ([]proto.Message, error) {
+	request := NewMessage(hubv1.MethodNamed(o.kind.Calls.Path(o.kind.Calls.List)).Input())
+	Set(request, "managed_by_tool", protoreflect.ValueOfString(tool))
+	return o.List(ctx, request)
+}
+
 // Managed returns the objects that a manager has.
 func (o Objects) Managed(ctx context.Context, by *hubv1.Manager) (some []proto.Message, _ error) {
-	request := NewMessage(hubv1.MethodNamed(o.kind.Calls.Path(o.kind.Calls.List)).Input())
-	Set(request, "managed_by_tool", protoreflect.ValueOfString(by.GetTool()))
-	all, err := o.List(ctx, request)
+	all, err := o.OfTool(ctx, by.GetTool())
 	for _, one := range all {
 		if proto.Equal(ManagedBy(one), by) {
 			some = append(some, one)

@@ -29,9 +29,6 @@ const (
 	// Stored means that an API server accepts and keeps the object, and that
 	// Axle does nothing with it.
 	Stored Level = "stored"
-	// Refused means that the object is refused; Says is the error. No kind is
-	// refused at present.
-	Refused Level = "refused"
 )
 
 // Kind describes one kind.

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"maps"
 	"os"
 	"slices"
@@ -39,27 +38,8 @@ func printTrusts(a *command.App, all []*hubv1.Trust) error {
 
 // Federation returns the command axle federation.
 func Federation(a *command.App) *cobra.Command {
-	var managedBy string
-	management := command.Management()
-	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List the trusted issuers and their service accounts", Args: command.NoArgs,
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := client.Federation.List(c.Context(), connect.NewRequest(&hubv1.ListTrustsRequest{}))
-			if err != nil {
-				return err
-			}
-			return printTrusts(a, command.Managed(all.Msg.GetTrusts(), managedBy))
-		}),
-	}
-	remove := &cobra.Command{
-		Use: "delete NAME…", Short: "Delete trusts; tokens already exchanged stay valid until they expire, within an hour", Args: command.AtLeast(1),
-		RunE: command.Removes(a, "trust", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Federation.Delete(ctx, connect.NewRequest(&hubv1.DeleteTrustRequest{Name: name, Management: management}))
-			return err
-		}),
-	}
-	command.ManagedByFlag(list, &managedBy)
-	command.TakeOverFlag(remove, management)
+	list := command.ListsManaged(a, "FederationTrust", "List the trusted issuers and their service accounts", "", printTrusts)
+	remove := command.Deletes(a, "FederationTrust", "trust", "deleted", "Delete trusts; tokens already exchanged stay valid until they expire, within an hour", "")
 	return command.Noun("federation", "Manage trust in the job tokens of CI systems", []string{"trusts"}, list, federationCreate(a), remove)
 }
 

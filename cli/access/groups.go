@@ -54,24 +54,9 @@ func printGroups(a *command.App, all []*hubv1.Group) error {
 
 // Groups returns the command axle groups.
 func Groups(a *command.App) *cobra.Command {
-	var managedBy string
 	management := command.Management()
-	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List groups", Args: command.NoArgs,
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := client.Groups.List(c.Context(), connect.NewRequest(&hubv1.ListGroupsRequest{}))
-			if err != nil {
-				return err
-			}
-			return printGroups(a, command.Managed(all.Msg.GetGroups(), managedBy))
-		}),
-	}
-	get := &cobra.Command{
-		Use: "get NAME…", Short: "Show groups and their members", Args: command.AtLeast(1),
-		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Group], error) {
-			return client.Groups.Get(ctx, connect.NewRequest(&hubv1.GetGroupRequest{Name: name}))
-		}, printGroup, printGroups),
-	}
+	list := command.ListsManaged(a, "Group", "List groups", "", printGroups)
+	get := command.Gets(a, "Group", "Show groups and their members", "", printGroup, printGroups)
 	var description string
 	create := groupCommand(a, "create NAME", "Create a group", 1, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
 		return c.Groups.Create(ctx, connect.NewRequest(&hubv1.CreateGroupRequest{Name: args[0], Description: description, Management: management}))
@@ -85,15 +70,8 @@ names that match no group of the hub are ignored. Clusters see the group as a Ku
 	remove := groupCommand(a, "remove-member GROUP EMAIL", "Remove a user or service account from a group", 2, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
 		return c.Groups.RemoveMember(ctx, connect.NewRequest(&hubv1.RemoveMemberRequest{Group: args[0], User: args[1], Management: management}))
 	})
-	end := &cobra.Command{
-		Use: "delete NAME…", Short: "Delete groups and their bindings", Args: command.AtLeast(1),
-		RunE: command.Removes(a, "group", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Groups.Delete(ctx, connect.NewRequest(&hubv1.DeleteGroupRequest{Name: name, Management: management}))
-			return err
-		}),
-	}
-	command.ManagedByFlag(list, &managedBy)
-	for _, writes := range []*cobra.Command{create, add, remove, end} {
+	end := command.Deletes(a, "Group", "group", "deleted", "Delete groups and their bindings", "")
+	for _, writes := range []*cobra.Command{create, add, remove} {
 		command.TakeOverFlag(writes, management)
 	}
 	return command.Noun("groups", "Manage groups of users and service accounts (administrators)", []string{"group"}, list, get, create, add, remove, end)

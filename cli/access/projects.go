@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"strconv"
 	"strings"
 
@@ -63,32 +62,9 @@ func printProjects(a *command.App, all []*hubv1.Project) error {
 
 // Projects returns the command axle projects.
 func Projects(a *command.App) *cobra.Command {
-	listed, management := &hubv1.ListProjectsRequest{}, command.Management()
-	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List projects", Args: command.NoArgs,
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := client.Projects.List(c.Context(), connect.NewRequest(listed))
-			if err != nil {
-				return err
-			}
-			return printProjects(a, all.Msg.GetProjects())
-		}),
-	}
-	get := &cobra.Command{
-		Use: "get NAME…", Short: "Show projects", Args: command.AtLeast(1),
-		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Project], error) {
-			return client.Projects.Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: name}))
-		}, printProject, printProjects),
-	}
-	remove := &cobra.Command{
-		Use: "delete NAME…", Short: "Delete empty projects", Args: command.AtLeast(1),
-		RunE: command.Removes(a, "project", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Projects.Delete(ctx, connect.NewRequest(&hubv1.DeleteProjectRequest{Name: name, Management: management}))
-			return err
-		}),
-	}
-	command.ManagedByFlag(list, &listed.ManagedByTool)
-	command.TakeOverFlag(remove, management)
+	list := command.ListsManaged(a, "Project", "List projects", "", printProjects)
+	get := command.Gets(a, "Project", "Show projects", "", printProject, printProjects)
+	remove := command.Deletes(a, "Project", "project", "deleted", "Delete empty projects", "")
 	return command.Noun("projects", "Manage projects, which group clusters, repositories and services", []string{"project"}, list, get, projectsCreate(a), projectsUpdate(a), remove)
 }
 

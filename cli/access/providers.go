@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -22,14 +21,7 @@ import (
 
 // Providers returns the command axle providers.
 func Providers(a *command.App) *cobra.Command {
-	management := command.Management()
-	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete login providers, their sessions and the group memberships from them", Args: command.AtLeast(1),
-		RunE: command.Removes(a, "login provider", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Providers.Delete(ctx, connect.NewRequest(&hubv1.DeleteProviderRequest{Name: name, Management: management}))
-			return err
-		}),
-	}
+	remove := command.Deletes(a, "LoginProvider", "login provider", "deleted", "Delete login providers, their sessions and the group memberships from them", "")
 	unlink := &cobra.Command{
 		Use: "unlink EMAIL", Short: "Remove the links between a user and their provider accounts", Args: command.Exactly(1),
 		Long: `Remove the links between a user and their accounts at login providers, for example after the user moved to another
@@ -42,39 +34,28 @@ provider. The next account with the user's verified e-mail is then linked.`,
 			return err
 		}),
 	}
-	command.TakeOverFlag(remove, management)
 	return command.Noun("providers", "Manage the OpenID Connect issuers that people log in with", []string{"provider"}, providersList(a), providersCreate(a), providersTry(a), providersUpdate(a), remove, unlink)
 }
 
 func providersList(a *command.App) *cobra.Command {
-	var managedBy string
-	c := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List the login providers", Args: command.NoArgs,
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := client.Providers.List(c.Context(), connect.NewRequest(&hubv1.ListProvidersRequest{}))
-			if err != nil {
-				return err
-			}
-			return command.PrintList(a, command.Managed(all.Msg.GetProviders(), managedBy), (*hubv1.Provider).GetName,
-				command.Col("NAME", (*hubv1.Provider).GetName),
-				command.Col("ISSUER", (*hubv1.Provider).GetIssuer),
-				command.Col("CLIENT", (*hubv1.Provider).GetClientId),
-				command.Col("GROUPS CLAIM", (*hubv1.Provider).GetGroupsClaim),
-				command.Col("GROUPS", func(v *hubv1.Provider) string {
-					var all []string
-					for _, from := range slices.Sorted(maps.Keys(v.GetGroups())) {
-						all = append(all, from+"="+v.GetGroups()[from])
-					}
-					return strings.Join(all, ",")
-				}),
-				command.Col("DOMAINS", func(v *hubv1.Provider) string { return strings.Join(v.GetEmailDomains(), ",") }),
-				command.Wide("MANAGED BY", command.ManagerOf[*hubv1.Provider]),
-				command.Col("CALLBACK", (*hubv1.Provider).GetCallbackUrl),
-			)
-		}),
-	}
-	command.ManagedByFlag(c, &managedBy)
-	return c
+	return command.ListsManaged(a, "LoginProvider", "List the login providers", "", func(a *command.App, all []*hubv1.Provider) error {
+		return command.PrintList(a, all, (*hubv1.Provider).GetName,
+			command.Col("NAME", (*hubv1.Provider).GetName),
+			command.Col("ISSUER", (*hubv1.Provider).GetIssuer),
+			command.Col("CLIENT", (*hubv1.Provider).GetClientId),
+			command.Col("GROUPS CLAIM", (*hubv1.Provider).GetGroupsClaim),
+			command.Col("GROUPS", func(v *hubv1.Provider) string {
+				var all []string
+				for _, from := range slices.Sorted(maps.Keys(v.GetGroups())) {
+					all = append(all, from+"="+v.GetGroups()[from])
+				}
+				return strings.Join(all, ",")
+			}),
+			command.Col("DOMAINS", func(v *hubv1.Provider) string { return strings.Join(v.GetEmailDomains(), ",") }),
+			command.Wide("MANAGED BY", command.ManagerOf[*hubv1.Provider]),
+			command.Col("CALLBACK", (*hubv1.Provider).GetCallbackUrl),
+		)
+	})
 }
 
 // providerFlags are the fields of a provider as flags, with the field names

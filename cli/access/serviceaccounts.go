@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -31,18 +30,8 @@ func printServiceAccounts(a *command.App, all []*hubv1.ServiceAccount) error {
 
 // ServiceAccounts returns the command axle serviceaccounts.
 func ServiceAccounts(a *command.App) *cobra.Command {
-	var managedBy string
 	management := command.Management()
-	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List service accounts", Args: command.NoArgs,
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := client.ServiceAccounts.List(c.Context(), connect.NewRequest(&hubv1.ListServiceAccountsRequest{}))
-			if err != nil {
-				return err
-			}
-			return printServiceAccounts(a, command.Managed(all.Msg.GetAccounts(), managedBy))
-		}),
-	}
+	list := command.ListsManaged(a, "ServiceAccount", "List service accounts", "", printServiceAccounts)
 	request := &hubv1.CreateServiceAccountRequest{Management: management}
 	create := &cobra.Command{
 		Use: "create NAME", Short: "Create an identity for a program", Args: command.Exactly(1),
@@ -61,16 +50,8 @@ gives some, and no token until you create one or trust a CI system's tokens for 
 		}),
 	}
 	create.Flags().BoolVar(&request.Admin, "admin", false, "make it an administrator, limited only by the scopes of its tokens")
-	remove := &cobra.Command{
-		Use: "delete NAME…", Short: "Delete service accounts; their tokens end within 5 s everywhere", Args: command.AtLeast(1),
-		RunE: command.Removes(a, "service account", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.ServiceAccounts.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceAccountRequest{Name: name, Management: management}))
-			return err
-		}),
-	}
-	command.ManagedByFlag(list, &managedBy)
+	remove := command.Deletes(a, "ServiceAccount", "service account", "deleted", "Delete service accounts; their tokens end within 5 s everywhere", "")
 	command.TakeOverFlag(create, management)
-	command.TakeOverFlag(remove, management)
 	return command.Noun("serviceaccounts", "Manage service accounts, the identities of programs", []string{"serviceaccount", "sa"}, list, create, serviceAccountToken(a), remove)
 }
 

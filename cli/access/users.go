@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,35 +19,19 @@ import (
 
 // Users returns the command axle users.
 func Users(a *command.App) *cobra.Command {
-	var managedBy string
-	management := command.Management()
-	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List people and service accounts", Args: command.NoArgs,
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := client.Users.List(c.Context(), connect.NewRequest(&hubv1.ListUsersRequest{}))
-			if err != nil {
-				return err
-			}
-			return command.PrintList(a, command.Managed(all.Msg.GetUsers(), managedBy), (*hubv1.User).GetName,
-				command.Col("NAME", (*hubv1.User).GetName),
-				command.Col("KIND", (*hubv1.User).GetKind),
-				command.Col("ADMIN", func(v *hubv1.User) string { return strconv.FormatBool(v.GetAdmin()) }),
-				command.Col("GROUPS", func(v *hubv1.User) string { return strings.Join(v.GetGroups(), ",") }),
-				command.Col("AGE", func(v *hubv1.User) string { return a.Age(v.GetCreatedAt()) }),
-				command.Wide("MANAGED BY", command.ManagerOf[*hubv1.User]),
-				command.Wide("ADMIN BY", func(v *hubv1.User) string { return command.NewManagerView(v.GetAdminManagedBy()).String() }),
-			)
-		}),
-	}
-	remove := &cobra.Command{
-		Use: "delete EMAIL…", Short: "Delete users with their tokens, bindings and group memberships", Args: command.AtLeast(1),
-		RunE: command.Removes(a, "user", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Users.Delete(ctx, connect.NewRequest(&hubv1.DeleteUserRequest{Name: name, Management: management}))
-			return err
-		}),
-	}
-	command.ManagedByFlag(list, &managedBy)
-	command.TakeOverFlag(remove, management)
+	list := command.ListsManaged(a, "User", "List people and service accounts", "", func(a *command.App, all []*hubv1.User) error {
+		return command.PrintList(a, all, (*hubv1.User).GetName,
+			command.Col("NAME", (*hubv1.User).GetName),
+			command.Col("KIND", (*hubv1.User).GetKind),
+			command.Col("ADMIN", func(v *hubv1.User) string { return strconv.FormatBool(v.GetAdmin()) }),
+			command.Col("GROUPS", func(v *hubv1.User) string { return strings.Join(v.GetGroups(), ",") }),
+			command.Col("AGE", func(v *hubv1.User) string { return a.Age(v.GetCreatedAt()) }),
+			command.Wide("MANAGED BY", command.ManagerOf[*hubv1.User]),
+			command.Wide("ADMIN BY", func(v *hubv1.User) string { return command.NewManagerView(v.GetAdminManagedBy()).String() }),
+		)
+	})
+	remove := command.Deletes(a, "User", "user", "deleted", "Delete users with their tokens, bindings and group memberships", "")
+	remove.Use = "delete EMAIL…"
 	return command.Noun("users", "Manage users and service accounts (administrators)", []string{"user"}, list, usersCreate(a), usersAdmin(a), remove)
 }
 

@@ -118,14 +118,9 @@ func printCluster(a *command.App, c *hubv1.Cluster) error {
 }
 
 func getCommand(a *command.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "get NAME…", Short: "Show clusters", Args: command.AtLeast(1),
-		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Cluster], error) {
-			return client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
-		}, printCluster, func(a *command.App, all []*hubv1.Cluster) error {
-			return command.PrintList(a, all, (*hubv1.Cluster).GetName, clusterColumns(a)...)
-		}),
-	}
+	return command.Gets(a, "Cluster", "Show clusters", "", printCluster, func(a *command.App, all []*hubv1.Cluster) error {
+		return command.PrintList(a, all, (*hubv1.Cluster).GetName, clusterColumns(a)...)
+	})
 }
 
 func createCommand(a *command.App) *cobra.Command {

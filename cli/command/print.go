@@ -144,22 +144,32 @@ func Removes(a *App, kind, said string, call func(ctx context.Context, client *s
 // shown alone, several as a list.
 func Shows[T any](a *App, get func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[T], error), one func(*App, *T) error, list func(*App, []*T) error) func(*cobra.Command, []string) error {
 	return a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
-		var all []*T
-		err := Each(args, func(name string) error {
+		return shown(a, args, func(name string) (*T, error) {
 			got, err := get(c.Context(), client, name)
-			if err == nil {
-				all = append(all, got.Msg)
+			if err != nil {
+				return nil, err
 			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if len(all) == 1 {
-			return one(a, all[0])
-		}
-		return list(a, all)
+			return got.Msg, nil
+		}, one, list)
 	})
+}
+
+func shown[T any](a *App, names []string, get func(name string) (T, error), one func(*App, T) error, list func(*App, []T) error) error {
+	var all []T
+	err := Each(names, func(name string) error {
+		got, err := get(name)
+		if err == nil {
+			all = append(all, got)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(all) == 1 {
+		return one(a, all[0])
+	}
+	return list(a, all)
 }
 
 // SortedKeys returns the keys of a map in their order.

@@ -7,11 +7,9 @@
 package described
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -151,47 +149,16 @@ func (n noun) one(m proto.Message) error {
 }
 
 func (n noun) list() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List " + n.Storage.Plural(), Args: command.NoArgs, Example: n.examples("list"),
-		RunE: n.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			objects, _ := client.Objects(n.Name)
-			all, err := objects.List(c.Context(), nil)
-			if err != nil {
-				return err
-			}
-			return n.table(all)
-		}),
-	}
+	return command.Lists(n.App, n.Name, "List "+n.Storage.Plural(), n.examples("list"), func(_ *command.App, all []proto.Message) error { return n.table(all) })
 }
 
 func (n noun) get() *cobra.Command {
-	return &cobra.Command{
-		Use: "get NAME…", Short: "Show " + n.Storage.Plural(), Args: command.AtLeast(1), Example: n.examples("get"),
-		RunE: command.Shows(n.App, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[proto.Message], error) {
-			objects, _ := client.Objects(n.Name)
-			one, err := objects.Get(ctx, name)
-			return connect.NewResponse(&one), err
-		}, func(_ *command.App, m *proto.Message) error { return n.one(*m) }, func(_ *command.App, some []*proto.Message) error {
-			var all []proto.Message
-			for _, m := range some {
-				all = append(all, *m)
-			}
-			return n.table(all)
-		}),
-	}
+	return command.Gets(n.App, n.Name, "Show "+n.Storage.Plural(), n.examples("get"), func(_ *command.App, m proto.Message) error { return n.one(m) },
+		func(_ *command.App, all []proto.Message) error { return n.table(all) })
 }
 
 func (n noun) remove() *cobra.Command {
-	management := command.Management()
-	c := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete " + n.Storage.Plural(), Args: command.AtLeast(1), Example: n.examples("delete"),
-		RunE: command.Removes(n.App, n.Storage.Called, "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			objects, _ := client.Objects(n.Name)
-			return objects.Delete(ctx, name, management)
-		}),
-	}
-	command.TakeOverFlag(c, management)
-	return c
+	return command.Deletes(n.App, n.Name, n.Storage.Called, "deleted", "Delete "+n.Storage.Plural(), n.examples("delete"))
 }
 
 // request is an empty request that declares an object.

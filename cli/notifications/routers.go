@@ -2,7 +2,6 @@ package notifications
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 
@@ -111,34 +110,9 @@ func printRouter(a *command.App, r *hubv1.NotificationRouter) error {
 }
 
 func routers(a *command.App) *cobra.Command {
-	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List routers", Args: command.NoArgs,
-		Example: "  axle notifications routers list -o wide",
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := client.NotificationRouters.List(c.Context(), connect.NewRequest(&hubv1.ListNotificationRoutersRequest{}))
-			if err != nil {
-				return err
-			}
-			return printRouters(a, all.Msg.GetRouters())
-		}),
-	}
-	get := &cobra.Command{
-		Use: "get NAME…", Short: "Show routers", Args: command.AtLeast(1),
-		Example: "  axle notifications routers get failures",
-		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.NotificationRouter], error) {
-			return client.NotificationRouters.Get(ctx, connect.NewRequest(&hubv1.GetNotificationRouterRequest{Name: name}))
-		}, printRouter, printRouters),
-	}
-	management := command.Management()
-	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete routers; what they made already is still sent", Args: command.AtLeast(1),
-		Example: "  axle notifications routers delete failures",
-		RunE: command.Removes(a, "notification router", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.NotificationRouters.Delete(ctx, connect.NewRequest(&hubv1.DeleteNotificationRouterRequest{Name: name, Management: management}))
-			return err
-		}),
-	}
-	command.TakeOverFlag(remove, management)
+	list := command.ListsManaged(a, "NotificationRouter", "List routers", "  axle notifications routers list -o wide", printRouters)
+	get := command.Gets(a, "NotificationRouter", "Show routers", "  axle notifications routers get failures", printRouter, printRouters)
+	remove := command.Deletes(a, "NotificationRouter", "notification router", "deleted", "Delete routers; what they made already is still sent", "  axle notifications routers delete failures")
 	return command.Noun("routers", "Manage which events go to which sinks", []string{"router"}, list, get, routerCreate(a), routerUpdate(a), remove)
 }
 

@@ -2,7 +2,6 @@ package notifications
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 
@@ -123,24 +122,8 @@ func printSink(a *command.App, s *hubv1.NotificationSink) error {
 }
 
 func sinks(a *command.App) *cobra.Command {
-	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List sinks, with their last delivery", Args: command.NoArgs,
-		Example: "  axle notifications sinks list",
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := client.NotificationSinks.List(c.Context(), connect.NewRequest(&hubv1.ListNotificationSinksRequest{}))
-			if err != nil {
-				return err
-			}
-			return printSinks(a, all.Msg.GetSinks())
-		}),
-	}
-	get := &cobra.Command{
-		Use: "get NAME…", Short: "Show sinks", Args: command.AtLeast(1),
-		Example: "  axle notifications sinks get ops",
-		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.NotificationSink], error) {
-			return client.NotificationSinks.Get(ctx, connect.NewRequest(&hubv1.GetNotificationSinkRequest{Name: name}))
-		}, printSink, printSinks),
-	}
+	list := command.ListsManaged(a, "NotificationSink", "List sinks, with their last delivery", "  axle notifications sinks list", printSinks)
+	get := command.Gets(a, "NotificationSink", "Show sinks", "  axle notifications sinks get ops", printSink, printSinks)
 	test := &cobra.Command{
 		Use: "test NAME", Short: "Send a test message at once, and print what the destination answers", Args: command.Exactly(1),
 		Example: "  axle notifications sinks test ops",
@@ -153,16 +136,7 @@ func sinks(a *command.App) *cobra.Command {
 			return err
 		}),
 	}
-	management := command.Management()
-	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete sinks and their queued messages", Args: command.AtLeast(1),
-		Example: "  axle notifications sinks delete ops",
-		RunE: command.Removes(a, "notification sink", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.NotificationSinks.Delete(ctx, connect.NewRequest(&hubv1.DeleteNotificationSinkRequest{Name: name, Management: management}))
-			return err
-		}),
-	}
-	command.TakeOverFlag(remove, management)
+	remove := command.Deletes(a, "NotificationSink", "notification sink", "deleted", "Delete sinks and their queued messages", "  axle notifications sinks delete ops")
 	return command.Noun("sinks", "Manage where notifications go: chats, a URL that accepts JSON, or Axle itself", []string{"sink"},
 		list, get, sinkCreate(a), sinkUpdate(a), test, remove)
 }

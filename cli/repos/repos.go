@@ -182,12 +182,7 @@ func listCommand(a *command.App) *cobra.Command {
 }
 
 func getCommand(a *command.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "get NAME…", Short: "Show repositories, their health and their heads", Args: command.AtLeast(1),
-		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Repository], error) {
-			return client.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: name}))
-		}, printRepo, printRepos),
-	}
+	return command.Gets(a, "Repository", "Show repositories, their health and their heads", "", printRepo, printRepos)
 }
 
 func addCommand(a *command.App) *cobra.Command {
@@ -312,14 +307,5 @@ func refreshCommand(a *command.App) *cobra.Command {
 }
 
 func deleteCommand(a *command.App) *cobra.Command {
-	management := command.Management()
-	c := &cobra.Command{
-		Use: "delete NAME…", Short: "Delete repositories that no service uses", Args: command.AtLeast(1),
-		RunE: command.Removes(a, "repository", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Repositories.Delete(ctx, connect.NewRequest(&hubv1.DeleteRepositoryRequest{Name: name, Management: management}))
-			return err
-		}),
-	}
-	command.TakeOverFlag(c, management)
-	return c
+	return command.Deletes(a, "Repository", "repository", "deleted", "Delete repositories that no service uses", "")
 }

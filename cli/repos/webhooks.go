@@ -1,7 +1,6 @@
 package repos
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -20,40 +19,23 @@ import (
 
 // Webhooks returns the command axle webhooks.
 func Webhooks(a *command.App) *cobra.Command {
-	var managedBy string
-	management := command.Management()
-	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List webhooks with their last delivery", Args: command.NoArgs,
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := client.Webhooks.List(c.Context(), connect.NewRequest(&hubv1.ListWebhooksRequest{}))
-			if err != nil {
-				return err
-			}
-			return command.PrintList(a, command.Managed(all.Msg.GetWebhooks(), managedBy), (*hubv1.Webhook).GetName,
-				command.Col("NAME", (*hubv1.Webhook).GetName),
-				command.Col("PROVIDER", (*hubv1.Webhook).GetProvider),
-				command.Col("REPOSITORY", func(v *hubv1.Webhook) string {
-					if v.GetRepository() == "" {
-						return "(by URL)"
-					}
-					return v.GetRepository()
-				}),
-				command.Col("LAST DELIVERY", func(v *hubv1.Webhook) string { return command.Ago(a.Age(v.GetDeliveredAt())) }),
-				command.Col("OUTCOME", (*hubv1.Webhook).GetOutcome),
-				command.Wide("MANAGED BY", command.ManagerOf[*hubv1.Webhook]),
-				command.Col("URL", (*hubv1.Webhook).GetUrl),
-			)
-		}),
-	}
-	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete webhooks; later deliveries from their upstreams are refused", Args: command.AtLeast(1),
-		RunE: command.Removes(a, "webhook", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Webhooks.Delete(ctx, connect.NewRequest(&hubv1.DeleteWebhookRequest{Name: name, Management: management}))
-			return err
-		}),
-	}
-	command.ManagedByFlag(list, &managedBy)
-	command.TakeOverFlag(remove, management)
+	list := command.ListsManaged(a, "Webhook", "List webhooks with their last delivery", "", func(a *command.App, all []*hubv1.Webhook) error {
+		return command.PrintList(a, all, (*hubv1.Webhook).GetName,
+			command.Col("NAME", (*hubv1.Webhook).GetName),
+			command.Col("PROVIDER", (*hubv1.Webhook).GetProvider),
+			command.Col("REPOSITORY", func(v *hubv1.Webhook) string {
+				if v.GetRepository() == "" {
+					return "(by URL)"
+				}
+				return v.GetRepository()
+			}),
+			command.Col("LAST DELIVERY", func(v *hubv1.Webhook) string { return command.Ago(a.Age(v.GetDeliveredAt())) }),
+			command.Col("OUTCOME", (*hubv1.Webhook).GetOutcome),
+			command.Wide("MANAGED BY", command.ManagerOf[*hubv1.Webhook]),
+			command.Col("URL", (*hubv1.Webhook).GetUrl),
+		)
+	})
+	remove := command.Deletes(a, "Webhook", "webhook", "deleted", "Delete webhooks; later deliveries from their upstreams are refused", "")
 	return command.Noun("webhooks", "Manage webhooks, with which upstreams announce pushes", []string{"webhook"}, list, webhooksCreate(a), remove)
 }
 

@@ -2,7 +2,6 @@ package services
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -224,34 +223,9 @@ func counted(s *globalState, of func(*globalState) map[string]int32) string {
 
 // GlobalServices returns the command axle globalservices.
 func GlobalServices(a *command.App) *cobra.Command {
-	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List global services", Args: command.NoArgs,
-		Example: "  axle globalservices list -o wide",
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := command.ListGlobals(c.Context(), client)
-			if err != nil {
-				return err
-			}
-			return printGlobals(a, all)
-		}),
-	}
-	get := &cobra.Command{
-		Use: "get NAME…", Short: "Show global services, and how their services are", Args: command.AtLeast(1),
-		Example: "  axle globalservices get web\n  axle globalservices get web -o json | jq .state",
-		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.GlobalService], error) {
-			return client.GlobalServices.Get(ctx, connect.NewRequest(&hubv1.GetGlobalServiceRequest{Name: name}))
-		}, printGlobal, printGlobals),
-	}
-	management := command.Management()
-	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete global services; their cascade decides about their services", Args: command.AtLeast(1),
-		Example: "  axle globalservices delete web",
-		RunE: command.Removes(a, "global service", "is being deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.GlobalServices.Delete(ctx, connect.NewRequest(&hubv1.DeleteGlobalServiceRequest{Name: name, Management: management}))
-			return err
-		}),
-	}
-	command.TakeOverFlag(remove, management)
+	list := command.ListsManaged(a, "GlobalService", "List global services", "  axle globalservices list -o wide", printGlobals)
+	get := command.Gets(a, "GlobalService", "Show global services, and how their services are", "  axle globalservices get web\n  axle globalservices get web -o json | jq .state", printGlobal, printGlobals)
+	remove := command.Deletes(a, "GlobalService", "global service", "is being deleted", "Delete global services; their cascade decides about their services", "  axle globalservices delete web")
 	return command.Noun("globalservices", "Manage global services, one service on every selected cluster", []string{"globalservice", "globals"}, list, get, globalWrite(a, true), globalWrite(a, false), remove)
 }
 

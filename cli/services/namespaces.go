@@ -2,7 +2,6 @@ package services
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -113,34 +112,9 @@ func printNamespace(a *command.App, n *hubv1.ManagedNamespace) error {
 
 // Namespaces returns the command axle namespaces.
 func Namespaces(a *command.App) *cobra.Command {
-	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List managed namespaces", Args: command.NoArgs,
-		Example: "  axle namespaces list -o wide",
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := command.ListNamespaces(c.Context(), client)
-			if err != nil {
-				return err
-			}
-			return printNamespaces(a, all)
-		}),
-	}
-	get := &cobra.Command{
-		Use: "get NAME…", Short: "Show managed namespaces, and on how many clusters they are ready", Args: command.AtLeast(1),
-		Example: "  axle namespaces get monitoring\n  axle namespaces get monitoring -o json | jq .state",
-		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.ManagedNamespace], error) {
-			return client.ManagedNamespaces.Get(ctx, connect.NewRequest(&hubv1.GetManagedNamespaceRequest{Name: name}))
-		}, printNamespace, printNamespaces),
-	}
-	management := command.Management()
-	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Stop managing namespaces; they stay on the clusters unless --cascade delete was set", Args: command.AtLeast(1),
-		Example: "  axle namespaces delete monitoring",
-		RunE: command.Removes(a, "managed namespace", "is being deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.ManagedNamespaces.Delete(ctx, connect.NewRequest(&hubv1.DeleteManagedNamespaceRequest{Name: name, Management: management}))
-			return err
-		}),
-	}
-	command.TakeOverFlag(remove, management)
+	list := command.ListsManaged(a, "ManagedNamespace", "List managed namespaces", "  axle namespaces list -o wide", printNamespaces)
+	get := command.Gets(a, "ManagedNamespace", "Show managed namespaces, and on how many clusters they are ready", "  axle namespaces get monitoring\n  axle namespaces get monitoring -o json | jq .state", printNamespace, printNamespaces)
+	remove := command.Deletes(a, "ManagedNamespace", "managed namespace", "is being deleted", "Stop managing namespaces; they stay on the clusters unless --cascade delete was set", "  axle namespaces delete monitoring")
 	return command.Noun("namespaces", "Manage namespaces, the same one on every selected cluster", []string{"namespace", "managednamespaces"}, list, get, namespaceCreate(a), namespaceUpdate(a), remove)
 }
 

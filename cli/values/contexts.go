@@ -1,7 +1,6 @@
 package values
 
 import (
-	"context"
 	"fmt"
 
 	"connectrpc.com/connect"
@@ -11,39 +10,13 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/output"
-	"github.com/axle-cd/axle/sdk"
 )
 
 // ServiceContexts returns the command axle servicecontexts.
 func ServiceContexts(a *command.App) *cobra.Command {
-	listed, management := &hubv1.ListContextsRequest{}, command.Management()
-	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List contexts with their keys", Args: command.NoArgs,
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := client.Contexts.List(c.Context(), connect.NewRequest(listed))
-			if err != nil {
-				return err
-			}
-			return printValueSets(a, all.Msg.GetContexts())
-		}),
-	}
-	get := &cobra.Command{
-		Use: "get NAME…", Short: "Show contexts; of secrets only the keys", Args: command.AtLeast(1),
-		Example: "  axle servicecontexts get prod\n  axle servicecontexts get prod -o json | jq .values",
-		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Context], error) {
-			return client.Contexts.Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: name}))
-		}, printValueSet, printValueSets),
-	}
-	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete contexts that no service uses", Args: command.AtLeast(1),
-		Example: "  axle servicecontexts delete prod",
-		RunE: command.Removes(a, "context", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Contexts.Delete(ctx, connect.NewRequest(&hubv1.DeleteContextRequest{Name: name, Management: management}))
-			return err
-		}),
-	}
-	command.ManagedByFlag(list, &listed.ManagedByTool)
-	command.TakeOverFlag(remove, management)
+	list := command.ListsManaged(a, "ServiceContext", "List contexts with their keys", "", printValueSets)
+	get := command.Gets(a, "ServiceContext", "Show contexts; of secrets only the keys", "  axle servicecontexts get prod\n  axle servicecontexts get prod -o json | jq .values", printValueSet, printValueSets)
+	remove := command.Deletes(a, "ServiceContext", "context", "deleted", "Delete contexts that no service uses", "  axle servicecontexts delete prod")
 	// The alias contexts is the older name, kept for one release: axle context is
 	// about the hubs that one is logged in to.
 	return command.Noun("servicecontexts", "Manage service contexts, named values that services share", []string{"servicecontext", "contexts", "context-values"}, list, get, serviceContextsCreate(a), serviceContextsSet(a), remove)

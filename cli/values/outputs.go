@@ -1,7 +1,6 @@
 package values
 
 import (
-	"context"
 	"fmt"
 
 	"connectrpc.com/connect"
@@ -11,31 +10,12 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/output"
-	"github.com/axle-cd/axle/sdk"
 )
 
 // Outputs returns the command axle outputs.
 func Outputs(a *command.App) *cobra.Command {
-	listed, management := &hubv1.ListOutputsRequest{}, command.Management()
-	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List outputs with their keys", Args: command.NoArgs,
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := client.Outputs.List(c.Context(), connect.NewRequest(listed))
-			if err != nil {
-				return err
-			}
-			return printValueSets(a, all.Msg.GetOutputs())
-		}),
-	}
-	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete outputs that no service imports", Args: command.AtLeast(1),
-		RunE: command.Removes(a, "outputs", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Outputs.Delete(ctx, connect.NewRequest(&hubv1.DeleteOutputsRequest{Name: name, Management: management}))
-			return err
-		}),
-	}
-	command.ManagedByFlag(list, &listed.ManagedByTool)
-	command.TakeOverFlag(remove, management)
+	list := command.ListsManaged(a, "Outputs", "List outputs with their keys", "", printValueSets)
+	remove := command.Deletes(a, "Outputs", "outputs", "deleted", "Delete outputs that no service imports", "")
 	return command.Noun("outputs", "Manage outputs, named values that services import", []string{"output"}, list, outputsPut(a), remove)
 }
 

@@ -15,7 +15,6 @@ type (
 	Git             = specv1.Git
 	Source          = specv1.Source
 	Helm            = specv1.Helm
-	Kustomize       = specv1.Kustomize
 	Renderer        = specv1.Renderer
 	Jsonnet         = specv1.Jsonnet
 	JsonnetVariable = specv1.JsonnetVariable
@@ -24,7 +23,6 @@ type (
 	Wasm            = specv1.Wasm
 	SyncConfig      = specv1.SyncConfig
 	SyncWindow      = specv1.SyncWindow
-	DiffNormalizer  = specv1.DiffNormalizer
 	Dependency      = specv1.Dependency
 	SecretRef       = specv1.SecretRef
 	Import          = specv1.Import

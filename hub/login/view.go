@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/web/src/ds"
 )
 
 //go:embed pages/*.html
@@ -145,8 +146,11 @@ const fontFile = "inter.woff2"
 func assets(font []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := r.PathValue("file")
-		data, err := font, error(nil)
-		if name != fontFile || font == nil {
+		data, err := ds.Tokens, error(nil)
+		switch {
+		case name == fontFile && font != nil:
+			data = font
+		case name != "tokens.css":
 			data, err = assetFiles.ReadFile("assets/" + name)
 		}
 		if err != nil {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/plain"
-	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/telemetry"
 )
 
@@ -24,23 +23,18 @@ const maxWords = 500
 
 // Get asks the store for a path of its API, which internal/telemetry lists, and returns a
 // successful answer; it bounds bytes and time, and takes a place of a pool until the answer
-// is closed. It enforces nothing: values are sent as they are. An answer that goes on, such as
-// a tail, is bounded by ctx.
+// is closed. It enforces nothing: values are sent as they are.
 func (t *Target) Get(ctx context.Context, path string, values url.Values) (io.ReadCloser, error) {
 	rawQuery := values.Encode()
-	follows, err := t.Source.Type.Check(path, rawQuery)
+	if _, err := t.Source.Type.Check(path, rawQuery); err != nil {
+		return nil, err
+	}
+	o := t.observer
+	place, err := o.questions.Wait(ctx, t.ask.Caller.Principal.Sharing())
 	if err != nil {
 		return nil, err
 	}
-	o, places := t.observer, t.observer.questions
-	if follows {
-		places = o.tails
-	}
-	place, err := turn(ctx, places, t.ask.Caller.Principal.Sharing(), follows)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, telemetry.Limit(follows))
+	ctx, cancel := context.WithTimeout(ctx, telemetry.Within)
 	allowed := func() {}
 	end := func() {
 		allowed()
@@ -65,17 +59,9 @@ func (t *Target) Get(ctx context.Context, path string, values url.Values) (io.Re
 	}
 	if err != nil {
 		end()
-		return nil, telemetry.Ended(ctx, err, t.store(), follows)
+		return nil, telemetry.Ended(ctx, err, t.store(), false)
 	}
-	return telemetry.Bounded(ctx, answer.Body, t.store(), follows, end), nil
-}
-
-// turn takes a place; a tail does not wait for one.
-func turn(ctx context.Context, places *pool.Places, by pool.Caller, follows bool) (*pool.Held, error) {
-	if follows {
-		return places.Take(by)
-	}
-	return places.Wait(ctx, by)
+	return telemetry.Bounded(ctx, answer.Body, t.store(), false, end), nil
 }
 
 // store names the target's store for people.

@@ -1,5 +1,5 @@
 import { type DescMessage, type DescMethodUnary, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf'
-import { QueryClient, type UseQueryOptions, hashKey, keepPreviousData, queryOptions, useMutation, useQuery } from '@tanstack/react-query'
+import { QueryClient, type UseQueryOptions, hashKey, keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
 import { lasting } from './errors'
 import { transport } from './transport'
 
@@ -15,14 +15,6 @@ type Method = { name: string; parent: { typeName: string } }
 // method, without a method all of a service.
 export function keyOf(method: Method, input?: unknown): unknown[] {
   return input === undefined ? [method.parent.typeName, method.name] : [method.parent.typeName, method.name, input]
-}
-
-// callOptions is a call as a query, for useQuery, useQueries and prefetching.
-export function callOptions<I extends DescMessage, O extends DescMessage>(method: DescMethodUnary<I, O>, input: MessageInitShape<I>) {
-  return queryOptions({
-    queryKey: keyOf(method, input),
-    queryFn: ({ signal }) => unary(method, input, signal),
-  })
 }
 
 type Options<T> = Pick<UseQueryOptions<T>, 'enabled' | 'refetchInterval' | 'staleTime' | 'gcTime' | 'retry'> & {

@@ -41,15 +41,10 @@ export function millis(micros: bigint | number): number {
 }
 
 const local = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
-const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
 
 // timeOf is in the browser's time zone, utcOf in UTC.
 export function timeOf(ms: number): string {
   return local.format(ms)
-}
-
-export function clockOf(ms: number): string {
-  return clock.format(ms)
 }
 
 export function utcOf(ms: number): string {
