@@ -225,7 +225,7 @@ func (p *Places) fits(c Caller, places int) reason {
 
 // share is a half of what the others leave to one who has so many, up to the most.
 func (p *Places) share(own, most int) int {
-	return min(most, Share(p.spec.Size-p.spec.Reserve, p.used-own))
+	return max(0, min(most, Share(p.spec.Size-p.spec.Reserve, p.used-own)))
 }
 
 // Share is what one may have of so many places, of which others have some: a half of what

@@ -61,7 +61,9 @@ func TestSharesLeaveRoom(t *testing.T) {
 	_, err := p.Take(pool.Caller{Name: "late"})
 	refused(err, "for administrators", "(a 45, b 23, c 11, 11 others)")
 	held, err := fill(p, pool.Caller{Name: "root", Reserved: true})
-	refused(err, "all 100 places")
+	refused(err, "all 100 places", "your share is all of them now, and you have 10")
+	_, err = p.Take(pool.Caller{Name: "late"})
+	refused(err, "all 100 places", "your share is 0 now, and you have 0")
 	if len(held) != 10 || p.Used() != 100 {
 		t.Errorf("administrators have %d, used are %d", len(held), p.Used())
 	}
@@ -74,7 +76,7 @@ func TestSharesLeaveRoom(t *testing.T) {
 	}
 	for name, want := range map[string]float64{
 		"axle_pool_capacity things": 100, "axle_pool_used things": 55, "axle_pool_refused_total things caller": 3,
-		"axle_pool_refused_total things full": 1, "axle_pool_refused_total things project": 0, "axle_pool_refused_total things reserve": 1,
+		"axle_pool_refused_total things full": 2, "axle_pool_refused_total things project": 0, "axle_pool_refused_total things reserve": 1,
 	} {
 		if got, there := values(t, registry)[name]; got != want || !there {
 			t.Errorf("%s is %v", name, got)
