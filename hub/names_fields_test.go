@@ -70,6 +70,37 @@ func TestEveryFieldThatNamesSomethingHasATest(t *testing.T) {
 	}
 }
 
+// Every field of a request with an expression has a line in the table of expressions, and
+// the reverse.
+func TestEveryExpressionIsInTheTable(t *testing.T) {
+	text, err := os.ReadFile("../test/field/expressions.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have, want []string
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		head, _, _ := strings.Cut(line, " | ")
+		_, fields, _ := strings.Cut(head, ": ")
+		for field := range strings.FieldsSeq(fields) {
+			if !strings.Contains(field, "/") { // those of objects are looked up by test/kinds
+				have = append(have, field)
+			}
+		}
+	}
+	for _, n := range namedFields(t) {
+		if n.of == "an expression" {
+			want = append(want, strings.Fields(n.fields)...)
+		}
+	}
+	slices.Sort(want)
+	if slices.Sort(have); !slices.Equal(have, want) {
+		t.Errorf("test/field/expressions.txt has %q, and named_fields.txt %q", have, want)
+	}
+}
+
 // Every field of a spec that names a repository is a row of references.
 func TestEveryReferenceOfASpecIsInTheTable(t *testing.T) {
 	var have, want []string

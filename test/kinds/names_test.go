@@ -15,7 +15,8 @@ import (
 
 // ofObjects are the fields of objects that api/kinds does not map to a field of a request of
 // the same name: `field: becomes: reason`. A field is given as `Kind path`, or as a path for
-// all kinds. It becomes a field of a request, as MESSAGE.NAME, or nothing of the hub's.
+// all kinds. It becomes a field of a request, as MESSAGE.NAME, or nothing of the hub's,
+// or is an expression, which has a line in test/field/expressions.txt.
 const ofObjects = `
 spec.bindings.ACTION[].userEmail: CreateBindingRequest.subject: sdk/manifest makes a binding of each
 spec.bindings.ACTION[].groupName: CreateBindingRequest.subject: the same
@@ -74,7 +75,7 @@ ClusterSync spec.clusterSpec.spec.tags: UpdateClusterRequest.tags: the same
 ClusterSync spec.clusterSpec.spec.metadata: UpdateClusterRequest.metadata: the same
 ClusterSync spec.clusterSpec.spec.projectRef: MoveClusterRequest.project: the same
 ClusterSync spec.clusterSpec.spec.bindings.ACTION: CreateBindingRequest.subject: the same
-ClusterSync spec.clusterSpec.spec.protect: nothing: a switch, as text that is rendered
+ClusterSync spec.clusterSpec.spec.protect: an expression: a switch, as text that is rendered
 ManagedNamespace spec.target.tags: NamespaceSettings.tags: which clusters have it
 ManagedNamespace spec.target.distro: NamespaceSettings.distro: the same
 ServiceContext spec.configuration: Context.values: values
@@ -94,11 +95,11 @@ RegistrationToken spec.lifetime: nothing: a time
 ServiceAccount spec.tokenExpiry: nothing: a time
 ServiceContext spec.configMapRefs[].scope: nothing: which part of the ConfigMap is meant
 AgentUpgrade spec.state: nothing: one of three calls about an upgrade
-GlobalService spec.context.raw: nothing: values of the template
+GlobalService spec.context.raw: an expression: values of the template
 GlobalService spec.rollout.failAfter: nothing: a time
 GlobalService spec.rollout.maxFailed: nothing: a number
 GlobalService spec.rollout.soak: nothing: a time
-GeneratedSecret spec.template: nothing: expressions over Secrets that spec.configurationRef names
+GeneratedSecret spec.template: an expression: expressions over Secrets that spec.configurationRef names
 GeneratedSecret spec.destinations[].name: nothing: a Secret of the management cluster, written with the rights of the object's namespace
 GeneratedSecret spec.destinations[].namespace: nothing: the same
 NamespaceCredentials spec.namespaces: nothing: namespaces of the management cluster; only its administrators write the kind
@@ -123,12 +124,12 @@ AgentConfiguration spec.servicePollInterval: nothing: a time
 CustomHealth spec.group: nothing: a kind of the agent's cluster; only its administrators write the object
 CustomHealth spec.kind: nothing: the same
 CustomHealth spec.version: nothing: the same
-CustomHealth spec.script: nothing: a rule over one object, which is bounded
-CustomHealth spec.expressions.current: nothing: the same
-CustomHealth spec.expressions.failed: nothing: the same
-CustomHealth spec.expressions.inProgress: nothing: the same
-CustomHealth spec.expressions.message: nothing: the same
-CustomHealth spec.expressions.suspended: nothing: the same
+CustomHealth spec.script: an expression: a rule over one object, which is bounded
+CustomHealth spec.expressions.current: an expression: the same
+CustomHealth spec.expressions.failed: an expression: the same
+CustomHealth spec.expressions.inProgress: an expression: the same
+CustomHealth spec.expressions.message: an expression: the same
+CustomHealth spec.expressions.suspended: an expression: the same
 Dashboard spec.name: nothing: a title
 Dashboard spec.description: nothing: a text
 Dashboard spec.defaultTime: nothing: a time
@@ -137,16 +138,16 @@ Dashboard spec.graphs[].name: nothing: a title
 Dashboard spec.graphs[].format: nothing: one of a few words
 Dashboard spec.graphs[].queries[].legend: nothing: a text
 Dashboard spec.graphs[].queries[].legendFormat: nothing: a text
-Dashboard spec.graphs[].queries[].query: nothing: PromQL, which is limited to the namespaces of who looks
+Dashboard spec.graphs[].queries[].query: an expression: PromQL, which is limited to the namespaces of who looks
 Dashboard spec.labels[].name: nothing: a variable of the queries
 Dashboard spec.labels[].query.label: nothing: of the series that the query finds
-Dashboard spec.labels[].query.query: nothing: PromQL, the same
-Dashboard spec.labels[].values: nothing: values of the variable
+Dashboard spec.labels[].query.query: an expression: PromQL, the same
+Dashboard spec.labels[].values: an expression: values of the variable
 LogFilter spec.name: nothing: a title
 LogFilter spec.description: nothing: a text
 LogFilter spec.labels[].name: nothing: a label of the lines
 LogFilter spec.labels[].value: nothing: its value
-LogFilter spec.query: nothing: LogQL, which is limited to the namespaces of who looks
+LogFilter spec.query: an expression: LogQL, which is limited to the namespaces of who looks
 LogTail spec.name: nothing: a title
 LogTail spec.target: nothing: a workload of the object's own namespace
 LogTail spec.container: nothing: a container of it
@@ -154,6 +155,33 @@ PluralCAPICluster spec.cluster.handle: UpdateClusterRequest.handle: what the age
 PluralCAPICluster spec.cluster.tags: UpdateClusterRequest.tags: the same
 PluralCAPICluster spec.capiClusterRef: CreateClusterRequest.name: a Cluster of the agent's cluster, whose kubeconfig the author may read
 PluralCAPICluster spec.consoleTokenSecretRef: CreateBootstrapTokenRequest.name: the token in a Secret of the object's namespace that the author may read`
+
+// expression is what a field becomes that a program of ours evaluates.
+const expression = "an expression"
+
+// Every field of an object with an expression has a line in the table of expressions, and
+// the reverse.
+func TestEveryExpressionOfAnObjectIsInTheTable(t *testing.T) {
+	var want, have []string
+	for path, becomes := range readNames(t).own {
+		if becomes == expression {
+			want = append(want, strings.Replace(path, " ", "/", 1))
+		}
+	}
+	for _, line := range lines(t, "../field/expressions.txt") {
+		head, _, _ := strings.Cut(line, " | ")
+		_, fields, _ := strings.Cut(head, ": ")
+		for field := range strings.FieldsSeq(fields) {
+			if strings.Contains(field, "/") {
+				have = append(have, field)
+			}
+		}
+	}
+	slices.Sort(want)
+	if slices.Sort(have); !slices.Equal(have, want) {
+		t.Errorf("test/field/expressions.txt has %q, and ofObjects %q", have, want)
+	}
+}
 
 var (
 	// bindings have lists of the same for each action.
@@ -329,7 +357,7 @@ func (n *names) decision(kind, path string) string {
 		if of == "" {
 			of = n.requests[short]
 		}
-		if field != "nothing" && of == "" {
+		if field != "nothing" && field != expression && of == "" {
 			return field + " is not in hub/testdata/named_fields.txt"
 		}
 		named = named || of != "" && of != "nothing"
