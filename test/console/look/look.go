@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,8 +38,9 @@ type Tests struct {
 	Folder string
 }
 
-// Run runs the tests of folders, which begin in this order. FILE chooses some files by name.
-func Run(t *testing.T, folders []Tests) {
+// Run runs the tests of folders, which begin in this order, and reports whether all ran: FILE
+// chooses some files by name, and -run some folders.
+func Run(t *testing.T, folders []Tests) bool {
 	queue := make(chan Tests, len(folders))
 	for _, one := range folders {
 		if one.Folder == "" {
@@ -49,14 +51,19 @@ func Run(t *testing.T, folders []Tests) {
 	close(queue)
 	// Parallel subtests would start in any order.
 	var running sync.WaitGroup
+	var ran atomic.Int32
 	for range atOnce {
 		running.Go(func() {
 			for one := range queue {
-				t.Run(one.Folder, func(t *testing.T) { run(t, one) })
+				t.Run(one.Folder, func(t *testing.T) {
+					ran.Add(1)
+					run(t, one)
+				})
 			}
 		})
 	}
 	running.Wait()
+	return int(ran.Load()) == len(folders) && os.Getenv("FILE") == ""
 }
 
 func run(t *testing.T, tests Tests) {
@@ -106,12 +113,12 @@ func run(t *testing.T, tests Tests) {
 // files are the tests of a folder.
 func files(t *testing.T, web string, tests Tests) []string {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(web, "dist", "index.html")); err != nil {
-		t.Fatal("the console is not built: run make web")
-	}
 	inputs := []string{"web/test"} // the sources are in the hub
 	if tests.Pages != bin.AnyStyle {
 		inputs = append(inputs, "web/src/gallery") // which the hub has not
+		if _, err := os.Stat(filepath.Join(web, "dist", "index.html")); err != nil {
+			t.Fatal("the console is not built: run make web")
+		}
 	}
 	if tests.Profile == stack.Real {
 		inputs = append(inputs, "docs/cluster-metrics.md", "docs/logs.md", "docs/dashboards.md", "docs/howto", "examples/kinds", "deploy/dashboards") // their commands are run
