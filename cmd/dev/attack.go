@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/test/attack"
 )
 
@@ -33,7 +34,7 @@ func attackCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&hub, "hub", "", "URL of a hub of yours; default: one that is started for it")
 	c.Flags().StringVar(&token, "token", os.Getenv("AXLE_TOKEN"), "token of an administrator of that hub (default: $AXLE_TOKEN)")
-	c.Flags().StringSliceVar(&only, "only", nil, "play those whose class or name begins with one of these, such as A1,tags")
+	flagvalue.List(c.Flags(), &only, "only", "play those whose class or name begins with one of these, such as A1,tags")
 	c.Flags().BoolVar(&list, "list", false, "list the attacks with what each attacker has and wants, and play none")
 	return c
 }
