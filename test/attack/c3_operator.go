@@ -55,12 +55,12 @@ var ownSecrets = Attack{
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: axle-operator-secrets}, subjects: [{kind: ServiceAccount, name: axle-operator, namespace: ` + adminSpace + `}]}`)
 		p.project("shop")
 		p.newCluster("edge", "shop", "")
-		p.admin().must("Repositories/Create", `{"name": "<<git>>", "url": "https://git.example.com/x.git"}`)
+		p.apply(`{apiVersion: deployments.plural.sh/v1alpha1, kind: GitRepository, metadata: {name: <<git>>}, spec: {url: "https://git.example.com/<<x>>.git"}}`)
+		p.synchronized("gitrepositories.deployments.plural.sh", "", "<<git>>")
 		for _, object := range []struct{ kind, resource, spec string }{
 			{"GeneratedSecret", "generatedsecrets", `configurationRef: {name: ` + ownSecret + `}, template: {a: "{{ configuration.password }}"}, destinations: [{name: <<copy>>}]`},
 			{"ServiceContext", "servicecontexts", `configuration: {a: b}, secretRef: {name: ` + ownSecret + `}`},
 			{"ServiceDeployment", "servicedeployments", `cluster: <<edge>>, namespace: default, detach: true, repositoryRef: {name: <<git>>}, git: {ref: main, folder: a}, configurationRef: {name: ` + ownSecret + `}`},
-			{"ServiceDeployment", "servicedeployments", `cluster: <<edge>>, namespace: default, detach: true, repositoryRef: {name: <<git>>}, git: {ref: main, folder: b}, secretRefs: {a: {name: ` + ownSecret + `, key: password}}`},
 		} {
 			name := "steals-" + strings.ToLower(object.kind)
 			p.apply(fmt.Sprintf(`{apiVersion: deployments.plural.sh/v1alpha1, kind: %s, metadata: {name: %s, namespace: %s}, spec: {%s}}`, object.kind, name, adminSpace, object.spec))
