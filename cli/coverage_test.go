@@ -1,15 +1,21 @@
 package cli_test
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/object"
 )
+
+// ofKinds are commands that are made of the description of a kind, which has their calls.
+var ofKinds = regexp.MustCompile(`command\.(Lists|ListsManaged|Gets|Deletes)\(a, "(\w+)"`)
 
 // Every write is possible from the command line, and every read too: a call
 // that no command makes would be one that only a screen can reach.
@@ -33,6 +39,18 @@ func TestEveryCallHasACommand(t *testing.T) {
 			t.Fatal(err)
 		}
 		code.Write(text)
+	}
+	for _, made := range ofKinds.FindAllStringSubmatch(code.String(), -1) {
+		kind, ok := object.Named(made[2])
+		calls := kind.Calls
+		method := map[string]string{"Gets": cmp.Or(calls.Get, calls.List), "Deletes": calls.Delete}[made[1]]
+		if strings.HasPrefix(made[1], "Lists") {
+			method = calls.List
+		}
+		if !ok || calls.Service == "" || method == "" {
+			t.Errorf("%s: the description of the kind has no such call", made[0])
+		}
+		code.WriteString("\n." + calls.Service + "." + method + "(")
 	}
 	var services []protoreflect.ServiceDescriptor
 	for _, file := range []protoreflect.FileDescriptor{hubv1.File_hub_v1_hub_proto, hubv1.File_hub_v1_access_proto, hubv1.File_hub_v1_login_proto, hubv1.File_hub_v1_globals_proto, hubv1.File_hub_v1_namespaces_proto, hubv1.File_hub_v1_notifications_proto} {
