@@ -33,6 +33,7 @@ var unlisted = map[string]string{
 	"gitcache/mirror/objects.go":        "one repository's processes",
 	"gitcache/upstream/git/ssh.go":      "one connection",
 	"gitcache/upstream/wire/request.go": "one request",
+	"hubtest/pools.go":                  "no part of a hub: keeps the pools of a test full",
 	"identity/agentkey/signer.go":       "the signing keys, one each 90 days",
 	"login/declared/declared.go":        "reads files",
 	"oidc/end.go":                       "what the feed reported of people and sessions, by indexes; the notices and sign-ins that are due, a page at a time",
