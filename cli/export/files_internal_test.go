@@ -27,8 +27,9 @@ func TestExportsAtOnceLeaveWholeFiles(t *testing.T) {
 		}
 		return all
 	}
-	dir := filepath.Join(t.TempDir(), "out")
-	for range 5 { // the first finds no folder
+	root := t.TempDir()
+	for n := range 20 {
+		dir := filepath.Join(root, fmt.Sprint("out-", n/2)) // every second round finds no folder
 		var both sync.WaitGroup
 		for _, of := range []string{"a", "b"} {
 			both.Go(func() {
@@ -45,8 +46,11 @@ func TestExportsAtOnceLeaveWholeFiles(t *testing.T) {
 			}
 			whole(t, dir)
 		}
+		if found, _ := filepath.Glob(filepath.Join(dir, "kind", "*.yaml")); len(found) == 0 {
+			t.Fatal("neither export is there")
+		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), ".axle-export-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(root, ".axle-export-*")); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
 }

@@ -78,11 +78,11 @@ func (s *Server) FetchLFS(ctx context.Context, to Repository, configured string,
 	}
 	defer from.close()
 	for part := range slices.Chunk(want, lfsBatch) {
+		asked := s.git.config.Now()
 		objects, err := from.batch(ctx, part)
 		if err != nil {
 			return err
 		}
-		asked := s.git.config.Now()
 		for i, p := range part {
 			// The addresses of a batch end while its large files are fetched: they are asked
 			// for anew.
