@@ -3,8 +3,6 @@ package controller
 import (
 	"context"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
@@ -21,10 +19,6 @@ func deploymentSettings() kind {
 	calls, _ := declare.Of("AccessBinding")
 	return kind{
 		name: "DeploymentSettings", protection: "deploymentsettings", object: &v1alpha1.DeploymentSettings{}, list: &v1alpha1.DeploymentSettingsList{}, hub: declared{Kind: calls},
-		common: func(o client.Object) common {
-			s := o.(*v1alpha1.DeploymentSettings)
-			return common{&s.Status, s.Spec.Reconciliation}
-		},
 	}
 }
 

@@ -38,10 +38,6 @@ func clusters() kind {
 			return nil
 		},
 		resolve: func(o client.Object, r reference.Resolved) { r.Project(o.(*v1alpha1.Cluster).Spec.ProjectRef) },
-		common: func(o client.Object) common {
-			c := o.(*v1alpha1.Cluster)
-			return common{&c.Status.Status, c.Spec.Reconciliation}
-		},
 	}
 }
 
@@ -60,10 +56,6 @@ func providers() kind {
 		name: "Provider", object: &v1alpha1.Provider{}, list: &v1alpha1.ProviderList{}, hub: providerCalls{},
 		instead: func(name string) string {
 			return "cluster template " + name + ": an administrator registers it, with axle clusters templates apply " + name
-		},
-		common: func(o client.Object) common {
-			p := o.(*v1alpha1.Provider)
-			return common{&p.Status, p.Spec.Reconciliation}
 		},
 	}
 }

@@ -26,10 +26,6 @@ func clusterRegistrations() kind {
 		name: "ClusterRegistration", group: kinds.Axle, protection: "clusterregistration",
 		object: &axlev1alpha1.ClusterRegistration{}, list: &axlev1alpha1.ClusterRegistrationList{},
 		hub: registrationCalls{declared{Kind: declare.Registrations, show: showRegistration}},
-		common: func(o client.Object) common {
-			r := o.(*axlev1alpha1.ClusterRegistration)
-			return common{&r.Status.Status, r.Spec.Reconciliation}
-		},
 		references: func(o client.Object) []reference.Reference {
 			at := registrationSecret(o)
 			if at.Name == "" {

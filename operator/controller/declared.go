@@ -31,17 +31,13 @@ func described(kind string, show func(client.Object, proto.Message)) declared {
 }
 
 // own is a kind of the group axle-cd.github.io whose calls sdk/declare has.
-func own[T any, P interface {
-	*T
-	client.Object
-}](name string, list client.ObjectList, of func(P) common, show func(P, proto.Message)) kind {
+func own[P client.Object](name string, object P, list client.ObjectList, show func(P, proto.Message)) kind {
 	d := described(name, nil)
 	if show != nil {
 		d.show = func(o client.Object, m proto.Message) { show(o.(P), m) }
 	}
 	return kind{
-		name: name, group: kinds.Axle, protection: strings.ToLower(name), object: P(new(T)), list: list, hub: d,
-		common: func(o client.Object) common { return of(o.(P)) },
+		name: name, group: kinds.Axle, protection: strings.ToLower(name), object: object, list: list, hub: d,
 	}
 }
 

@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/sdk/declare"
 )
@@ -10,9 +8,5 @@ import (
 func federatedCredentials() kind {
 	return kind{
 		name: "FederatedCredential", protection: "federatedcredential", object: &v1alpha1.FederatedCredential{}, list: &v1alpha1.FederatedCredentialList{}, hub: declared{Kind: declare.FederatedCredentials},
-		common: func(o client.Object) common {
-			c := o.(*v1alpha1.FederatedCredential)
-			return common{&c.Status, c.Spec.Reconciliation}
-		},
 	}
 }

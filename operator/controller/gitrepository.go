@@ -21,10 +21,6 @@ import (
 func gitRepositories() kind {
 	return kind{
 		name: "GitRepository", protection: "gitrepo", object: &v1alpha1.GitRepository{}, list: &v1alpha1.GitRepositoryList{}, hub: described("GitRepository", showRepository),
-		common: func(o client.Object) common {
-			r := o.(*v1alpha1.GitRepository)
-			return common{&r.Status.Status, r.Spec.Reconciliation}
-		},
 		references: func(o client.Object) []reference.Reference {
 			spec := o.(*v1alpha1.GitRepository).Spec
 			if spec.CredentialsRef != nil {
@@ -48,10 +44,6 @@ func gitRepositories() kind {
 func scmConnections() kind {
 	return kind{
 		name: "ScmConnection", object: &v1alpha1.ScmConnection{}, list: &v1alpha1.ScmConnectionList{}, refersTo: []string{reference.Secret},
-		common: func(o client.Object) common {
-			c := o.(*v1alpha1.ScmConnection)
-			return common{&c.Status, c.Spec.Reconciliation}
-		},
 		references: func(o client.Object) []reference.Reference { return secretsOfConnection(o.(*v1alpha1.ScmConnection)) },
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
@@ -19,11 +19,8 @@ import (
 
 func globalServices() kind {
 	return kind{
-		name: "GlobalService", protection: "globalservice", object: &v1alpha1.GlobalService{}, list: &v1alpha1.GlobalServiceList{}, hub: globalCalls{},
-		common: func(o client.Object) common {
-			g := o.(*v1alpha1.GlobalService)
-			return common{&g.Status.Status, g.Spec.Reconciliation}
-		},
+		name: "GlobalService", protection: "globalservice", object: &v1alpha1.GlobalService{}, list: &v1alpha1.GlobalServiceList{},
+		hub: onClusters{"GlobalService", func(i *manifest.Item) proto.Message { return i.Global }, foundGlobal},
 		references: func(o client.Object) []reference.Reference {
 			g := o.(*v1alpha1.GlobalService)
 			return slices.Concat(reference.ToGlobal("spec.projectRef", "Project", g.Spec.ProjectRef), reference.To("spec.serviceRef", "ServiceDeployment", g.Spec.ServiceRef, g.Namespace),
@@ -77,49 +74,55 @@ func templateReferences(field string, t *v1alpha1.ServiceTemplate, namespace str
 	return append(refs, reference.ToSecret(field+".configurationRef", t.ConfigurationRef, namespace)...)
 }
 
-type globalCalls struct{}
+// onClusters are the calls of a kind whose objects are on many clusters: Apply changes one, and only
+// Get counts what came of it.
+type onClusters struct {
+	kind    string
+	request func(*manifest.Item) proto.Message
+	found   func(proto.Message) *found
+}
 
-func (globalCalls) read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*found, error) {
-	have, err := c.GlobalServices.Get(ctx, connect.NewRequest(&hubv1.GetGlobalServiceRequest{Name: item.Name}))
+func (s onClusters) read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*found, error) {
+	objects, _ := c.Objects(s.kind)
+	have, err := objects.Get(ctx, item.Name)
 	if err != nil {
 		return nil, ignoreNotFound(err)
 	}
-	return foundGlobal(have.Msg), nil
+	return s.found(have), nil
 }
 
 // same asks the hub, which alone can compare secrets.
-func (globalCalls) same(ctx context.Context, c *sdk.Client, item *manifest.Item, _ *found) (bool, error) {
-	asked := proto.CloneOf(item.Global)
-	asked.DryRun = true
-	answer, err := c.GlobalServices.Apply(ctx, connect.NewRequest(asked))
-	if err != nil {
-		return false, err
-	}
-	return answer.Msg.GetResult() == "unchanged", nil
+func (s onClusters) same(ctx context.Context, c *sdk.Client, item *manifest.Item, _ *found) (bool, error) {
+	objects, _ := c.Objects(s.kind)
+	asked := proto.Clone(s.request(item))
+	sdk.Set(asked, "dry_run", protoreflect.ValueOfBool(true))
+	_, result, err := objects.Write(ctx, asked, true)
+	return result == "unchanged", err
 }
 
-// write reads the object again, because only Get counts the services.
-func (g globalCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Item, _ *found) (*found, error) {
-	if _, err := c.GlobalServices.Apply(ctx, connect.NewRequest(item.Global)); err != nil {
+func (s onClusters) write(ctx context.Context, c *sdk.Client, item *manifest.Item, _ *found) (*found, error) {
+	objects, _ := c.Objects(s.kind)
+	if _, _, err := objects.Write(ctx, s.request(item), true); err != nil {
 		return nil, err
 	}
-	return g.read(ctx, c, item)
+	return s.read(ctx, c, item)
 }
 
-// remove asks for the deletion, and waits until the services are released.
-func (globalCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string, by *hubv1.Manager) (bool, error) {
-	have, err := c.GlobalServices.Get(ctx, connect.NewRequest(&hubv1.GetGlobalServiceRequest{Name: name}))
-	if err != nil || have.Msg.GetDeleting() {
+// remove asks for the deletion, and waits until the clusters have released it.
+func (s onClusters) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string, by *hubv1.Manager) (bool, error) {
+	objects, _ := c.Objects(s.kind)
+	have, err := objects.Get(ctx, name)
+	if err != nil || have.(interface{ GetDeleting() bool }).GetDeleting() {
 		return false, err
 	}
-	if err := others(have, nil, by); err != nil {
-		return false, err
+	if now := sdk.ManagedBy(have); !proto.Equal(now, by) {
+		return false, &ofOthers{now}
 	}
-	_, err = c.GlobalServices.Delete(ctx, connect.NewRequest(&hubv1.DeleteGlobalServiceRequest{Name: name, Management: &hubv1.Management{By: by}}))
-	return false, err
+	return false, objects.Delete(ctx, name, &hubv1.Management{By: by})
 }
 
-func foundGlobal(g *hubv1.GlobalService) *found {
+func foundGlobal(m proto.Message) *found {
+	g := m.(*hubv1.GlobalService)
 	s := g.GetState()
 	waits := lacks(s, "the service")
 	if g.GetRollingOut() && len(s.GetFailures()) == 0 {

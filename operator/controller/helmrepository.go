@@ -15,10 +15,6 @@ import (
 func helmRepositories() kind {
 	return kind{
 		name: "HelmRepository", protection: "helmrepository", object: &v1alpha1.HelmRepository{}, list: &v1alpha1.HelmRepositoryList{}, hub: described("HelmRepository", showRepository),
-		common: func(o client.Object) common {
-			r := o.(*v1alpha1.HelmRepository)
-			return common{&r.Status.Status, r.Spec.Reconciliation}
-		},
 		references: func(o client.Object) []reference.Reference {
 			var refs []reference.Reference
 			secrets := manifest.SecretsOf(o.(*v1alpha1.HelmRepository))

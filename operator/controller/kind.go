@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"reflect"
 
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,8 +33,6 @@ type kind struct {
 	instead func(name string) string
 	object  client.Object
 	list    client.ObjectList
-	// common returns the parts of an object that every kind has.
-	common func(client.Object) common
 	// references returns what an object names in the cluster.
 	references func(client.Object) []reference.Reference
 	// more returns what only the objects that were read name: Secrets of the namespace.
@@ -63,6 +62,21 @@ type kind struct {
 type common struct {
 	status         *v1alpha1.Status
 	reconciliation *v1alpha1.Reconciliation
+}
+
+// common returns the parts of an object that every kind has: its status is a Status or embeds
+// one, and its spec may have a field Reconciliation.
+func (kind) common(o client.Object) (c common) {
+	of := reflect.ValueOf(o).Elem()
+	status := of.FieldByName("Status")
+	if inner := status.FieldByName("Status"); inner.IsValid() {
+		status = inner
+	}
+	c.status = status.Addr().Interface().(*v1alpha1.Status)
+	if often := of.FieldByName("Spec").FieldByName("Reconciliation"); often.IsValid() {
+		c.reconciliation, _ = often.Interface().(*v1alpha1.Reconciliation)
+	}
+	return c
 }
 
 // upstream are the calls of the hub for one kind.

@@ -13,7 +13,7 @@ import (
 // notificationSinks are destinations of notifications. A secret of another namespace is
 // never read for one.
 func notificationSinks() kind {
-	k := own("NotificationSink", &v1alpha1.NotificationSinkList{}, func(o *v1alpha1.NotificationSink) common { return common{&o.Status, o.Spec.Reconciliation} }, nil)
+	k := own("NotificationSink", &v1alpha1.NotificationSink{}, &v1alpha1.NotificationSinkList{}, nil)
 	k.group = ""
 	k.references = func(o client.Object) []reference.Reference {
 		s := o.(*v1alpha1.NotificationSink)
@@ -32,7 +32,7 @@ func toKey(field string, ref *v1alpha1.KeySelector, namespace string) []referenc
 
 // notificationRouters say which events go to which sinks.
 func notificationRouters() kind {
-	k := own("NotificationRouter", &v1alpha1.NotificationRouterList{}, func(o *v1alpha1.NotificationRouter) common { return common{&o.Status, o.Spec.Reconciliation} }, nil)
+	k := own("NotificationRouter", &v1alpha1.NotificationRouter{}, &v1alpha1.NotificationRouterList{}, nil)
 	k.group = ""
 	k.references = func(o client.Object) []reference.Reference {
 		r := o.(*v1alpha1.NotificationRouter)

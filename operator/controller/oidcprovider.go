@@ -26,10 +26,6 @@ import (
 func oidcProviders() kind {
 	k := kind{
 		name: "OIDCProvider", protection: "oidcprovider", object: &v1alpha1.OIDCProvider{}, list: &v1alpha1.OIDCProviderList{}, hub: described("Application", nil),
-		common: func(o client.Object) common {
-			p := o.(*v1alpha1.OIDCProvider)
-			return common{&p.Status, p.Spec.Reconciliation}
-		},
 		prepare: makeClientSecret,
 		keep:    keepClient,
 		release: func(ctx context.Context, p *pass, _ string) (bool, error) {

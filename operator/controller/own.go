@@ -20,16 +20,16 @@ import (
 // What gives rights is decided by the hub, for the account of the object's namespace.
 func ownKinds() []kind {
 	return []kind{
-		own("AccessBinding", &axlev1alpha1.AccessBindingList{}, func(o *axlev1alpha1.AccessBinding) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
-		own("AdminGrant", &axlev1alpha1.AdminGrantList{}, func(o *axlev1alpha1.AdminGrant) common { return common{&o.Status, nil} }, nil),
+		own("AccessBinding", &axlev1alpha1.AccessBinding{}, &axlev1alpha1.AccessBindingList{}, nil),
+		own("AdminGrant", &axlev1alpha1.AdminGrant{}, &axlev1alpha1.AdminGrantList{}, nil),
 		agentUpgrades(), clusterRegistrations(),
-		own("FederationTrust", &axlev1alpha1.FederationTrustList{}, func(o *axlev1alpha1.FederationTrust) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
-		own("GroupMembership", &axlev1alpha1.GroupMembershipList{}, func(o *axlev1alpha1.GroupMembership) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
-		own("HubSettings", &axlev1alpha1.HubSettingsList{}, func(o *axlev1alpha1.HubSettings) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
+		own("FederationTrust", &axlev1alpha1.FederationTrust{}, &axlev1alpha1.FederationTrustList{}, nil),
+		own("GroupMembership", &axlev1alpha1.GroupMembership{}, &axlev1alpha1.GroupMembershipList{}, nil),
+		own("HubSettings", &axlev1alpha1.HubSettings{}, &axlev1alpha1.HubSettingsList{}, nil),
 		loginProviders(), outputs(),
-		own("ProjectLimits", &axlev1alpha1.ProjectLimitsList{}, func(o *axlev1alpha1.ProjectLimits) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
+		own("ProjectLimits", &axlev1alpha1.ProjectLimits{}, &axlev1alpha1.ProjectLimitsList{}, nil),
 		repositories(),
-		own("User", &axlev1alpha1.UserList{}, func(o *axlev1alpha1.User) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
+		own("User", &axlev1alpha1.User{}, &axlev1alpha1.UserList{}, nil),
 	}
 }
 
@@ -47,12 +47,6 @@ func describedKinds() (all []kind) {
 		calls, _ := declare.Of(k.Name)
 		described := kind{
 			name: k.Name, group: gvk.Group, protection: strings.ToLower(k.Name), object: one.(client.Object), list: list.(client.ObjectList), hub: declared{Kind: calls},
-			common: func(o client.Object) common {
-				status, often := o.(interface {
-					Shared() (*v1alpha1.Status, *v1alpha1.Reconciliation)
-				}).Shared()
-				return common{status, often}
-			},
 		}
 		for _, field := range manifest.SecretFields(k) {
 			described = described.withSecret("spec."+field, func(o client.Object) string { return nameIn(o, field) })
@@ -74,7 +68,7 @@ func nameIn(o client.Object, field string) string {
 
 // agentUpgrades have no finalizer: agents stay at their version when the object goes.
 func agentUpgrades() kind {
-	k := own("AgentUpgrade", &axlev1alpha1.AgentUpgradeList{}, func(o *axlev1alpha1.AgentUpgrade) common { return common{&o.Status.Status, o.Spec.Reconciliation} },
+	k := own("AgentUpgrade", &axlev1alpha1.AgentUpgrade{}, &axlev1alpha1.AgentUpgradeList{},
 		func(o *axlev1alpha1.AgentUpgrade, m proto.Message) {
 			u := m.(*hubv1.AgentUpgrade)
 			o.Status.Previous = u.GetPrevious()
@@ -85,7 +79,7 @@ func agentUpgrades() kind {
 }
 
 func loginProviders() kind {
-	return own("LoginProvider", &axlev1alpha1.LoginProviderList{}, func(o *axlev1alpha1.LoginProvider) common { return common{&o.Status.Status, o.Spec.Reconciliation} },
+	return own("LoginProvider", &axlev1alpha1.LoginProvider{}, &axlev1alpha1.LoginProviderList{},
 		func(o *axlev1alpha1.LoginProvider, m proto.Message) {
 			p := m.(*hubv1.Provider)
 			o.Status.CallbackURL, o.Status.LogoutURL = p.GetCallbackUrl(), p.GetLogoutUrl()
@@ -93,12 +87,12 @@ func loginProviders() kind {
 }
 
 func outputs() kind {
-	return own("Outputs", &axlev1alpha1.OutputsList{}, func(o *axlev1alpha1.Outputs) common { return common{&o.Status, o.Spec.Reconciliation} }, nil).
+	return own("Outputs", &axlev1alpha1.Outputs{}, &axlev1alpha1.OutputsList{}, nil).
 		withSecret("spec.secretRef", func(o client.Object) string { return value(o.(*axlev1alpha1.Outputs).Spec.SecretRef).Name })
 }
 
 func repositories() kind {
-	k := own("Repository", &axlev1alpha1.RepositoryList{}, func(o *axlev1alpha1.Repository) common { return common{&o.Status.Status, o.Spec.Reconciliation} },
+	k := own("Repository", &axlev1alpha1.Repository{}, &axlev1alpha1.RepositoryList{},
 		func(o *axlev1alpha1.Repository, m proto.Message) { showRepository(o, m) }).withSecret("spec.credentialsRef", func(o client.Object) string { return value(o.(*axlev1alpha1.Repository).Spec.CredentialsRef).Name })
 	return ofSources(k)
 }

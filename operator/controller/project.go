@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -10,10 +8,6 @@ import (
 func projects() kind {
 	return kind{
 		name: "Project", protection: "project", object: &v1alpha1.Project{}, list: &v1alpha1.ProjectList{}, hub: described("Project", nil),
-		common: func(o client.Object) common {
-			p := o.(*v1alpha1.Project)
-			return common{&p.Status, p.Spec.Reconciliation}
-		},
 	}
 }
 

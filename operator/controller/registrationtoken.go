@@ -37,7 +37,6 @@ func registrationTokens() kind {
 	})
 	k.name, k.group, k.protection = "RegistrationToken", kinds.Axle, "registrationtoken"
 	k.object, k.list = &axlev1alpha1.RegistrationToken{}, &axlev1alpha1.RegistrationTokenList{}
-	k.common = func(o client.Object) common { return common{&o.(*axlev1alpha1.RegistrationToken).Status.Status, nil} }
 	return k
 }
 
@@ -52,10 +51,6 @@ func bootstrapTokens() kind {
 	k := oneToken(at, nil)
 	k.name, k.protection = "BootstrapToken", "bootstraptoken"
 	k.object, k.list = &v1alpha1.BootstrapToken{}, &v1alpha1.BootstrapTokenList{}
-	k.common = func(o client.Object) common {
-		t := o.(*v1alpha1.BootstrapToken)
-		return common{&t.Status, t.Spec.Reconciliation}
-	}
 	secret := k.references
 	k.references = func(o client.Object) []reference.Reference {
 		return append(reference.ToGlobal("spec.projectRef", "Project", &o.(*v1alpha1.BootstrapToken).Spec.ProjectRef), secret(o)...)

@@ -21,10 +21,6 @@ import (
 func serviceAccounts() kind {
 	return kind{
 		name: "ServiceAccount", protection: "serviceaccount", object: &v1alpha1.ServiceAccount{}, list: &v1alpha1.ServiceAccountList{}, hub: accountCalls{},
-		common: func(o client.Object) common {
-			a := o.(*v1alpha1.ServiceAccount)
-			return common{&a.Status, a.Spec.Reconciliation}
-		},
 		references: func(o client.Object) []reference.Reference {
 			refs := reference.ToSecret("spec.tokenSecretRef", o.(*v1alpha1.ServiceAccount).Spec.TokenSecretRef, "")
 			for i := range refs {

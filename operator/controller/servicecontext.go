@@ -11,10 +11,6 @@ import (
 func serviceContexts() kind {
 	return kind{
 		name: "ServiceContext", protection: "servicecontext", object: &v1alpha1.ServiceContext{}, list: &v1alpha1.ServiceContextList{}, hub: described("ServiceContext", nil),
-		common: func(o client.Object) common {
-			c := o.(*v1alpha1.ServiceContext)
-			return common{&c.Status, c.Spec.Reconciliation}
-		},
 		references: func(o client.Object) []reference.Reference {
 			c := o.(*v1alpha1.ServiceContext)
 			refs := reference.ToGlobal("spec.projectRef", "Project", c.Spec.ProjectRef)

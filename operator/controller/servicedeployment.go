@@ -23,10 +23,6 @@ const maxComponents = 1000
 func serviceDeployments() kind {
 	return kind{
 		name: "ServiceDeployment", protection: "service", object: &v1alpha1.ServiceDeployment{}, list: &v1alpha1.ServiceDeploymentList{}, hub: serviceCalls{},
-		common: func(o client.Object) common {
-			s := o.(*v1alpha1.ServiceDeployment)
-			return common{&s.Status.Status, s.Spec.Reconciliation}
-		},
 		references: serviceReferences,
 		refersTo:   []string{"Cluster", "GitRepository", "Project", "Repository", reference.ConfigMap, reference.Secret},
 		resolve: func(o client.Object, r reference.Resolved) {

@@ -20,7 +20,7 @@ import (
 // webhooks let upstreams announce pushes. The operator makes the Secret of one that names
 // none that exists.
 func webhooks() kind {
-	k := own("Webhook", &axlev1alpha1.WebhookList{}, func(o *axlev1alpha1.Webhook) common { return common{&o.Status.Status, o.Spec.Reconciliation} },
+	k := own("Webhook", &axlev1alpha1.Webhook{}, &axlev1alpha1.WebhookList{},
 		func(o *axlev1alpha1.Webhook, m proto.Message) { o.Status.URL = m.(*hubv1.Webhook).GetUrl() }).
 		withSecret("spec.secretRef", func(o client.Object) string { return o.(*axlev1alpha1.Webhook).Spec.SecretRef.Name })
 	k.prepare = func(ctx context.Context, p *pass) error {
