@@ -25,16 +25,16 @@ once() {
 	echo "$2" >"$passed/$1"
 }
 
-once types "$code" npx tsc --noEmit
+once types "$code" npx --no-install tsc --noEmit
 [ "${1:-}" != types ] || exit 0
-once lint "$code" npx oxlint --deny-warnings
+once lint "$code" npx --no-install oxlint --deny-warnings
 mapfile -t readers < <(grep -rlE "node:fs|[?](raw|inline)|import\.meta\.glob" src)
 others=$(printf '%s\n' "${readers[@]}" | grep -vE '\.test\.tsx?$' || true)
 if [ -n "$others" ]; then # a test may read a sheet by one of these
-	once tests "$all" npx vitest run
+	once tests "$all" npx --no-install vitest run
 elif [ "$(cat "$passed/tests" 2>/dev/null)" = "$code" ]; then
-	once sheets "$all" npx vitest run "${readers[@]}"
+	once sheets "$all" npx --no-install vitest run "${readers[@]}"
 else
-	once tests "$code" npx vitest run
+	once tests "$code" npx --no-install vitest run
 	echo "$all" >"$passed/sheets"
 fi
