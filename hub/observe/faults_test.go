@@ -108,25 +108,44 @@ func (c *changing) Namespaces(context.Context, observe.Caller, observe.Cluster) 
 // where a stream begins, and while it is open.
 type ending struct {
 	*changing
-	open chan context.CancelCauseFunc
+	mu   sync.Mutex
+	open map[*context.CancelCauseFunc]bool
 }
 
 func (e *ending) While(ctx context.Context, _ observe.Caller, _ observe.Cluster) (context.Context, func(), error) {
 	during, cancel := context.WithCancelCause(ctx)
-	select {
-	case e.open <- cancel:
-	default: // that of a question, which ends soon
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open[&cancel] = true
+	return during, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.open, &cancel)
+	}, nil
+}
+
+// end ends what is open if it is one, and reports how many are.
+func (e *ending) end(why error) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.open) != 1 {
+		return fmt.Errorf("%d are open", len(e.open))
 	}
-	return during, func() {}, nil
+	for cancel := range e.open {
+		(*cancel)(why)
+	}
+	return nil
 }
 
 // A tail ends with its caller's token, also when that is revoked between two questions.
 func TestATailEndsWithItsToken(t *testing.T) {
+	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
 		w.Header().Set("Content-Type", "application/stream+json")
 	}))
 	defer server.Close()
-	agents := &ending{&changing{seen: &seen{up: true}}, make(chan context.CancelCauseFunc, 2)} // the search, and the tail
+	agents := &ending{changing: &changing{seen: &seen{up: true}}, open: map[*context.CancelCauseFunc]bool{}}
 	agents.has.Store(&observe.Namespaces{All: true})
 	o, err := observe.New(observe.Config{
 		Store: &declared{settings: observe.Settings{Type: telemetry.VictoriaLogs, URL: server.URL}}, Agents: agents, Sealer: sealing{}, Clock: clock.NewManual(time.Now()),
@@ -146,8 +165,12 @@ func TestATailEndsWithItsToken(t *testing.T) {
 	go func() {
 		ended <- target.Logs(ctx, logquery.Query{Name: "the query"}, true, func(podlogs.Batch) error { return nil })
 	}()
-	<-agents.open
-	(<-agents.open)(errcode.New(errcode.Unauthorized, "the token was revoked"))
+	eventually.For(t, 5*time.Second, "only the tail is open, after its first question", func() error {
+		if n := asked.Load(); n < 2 {
+			return fmt.Errorf("the store was asked %d times", n)
+		}
+		return agents.end(errcode.New(errcode.Unauthorized, "the token was revoked"))
+	})
 	if err := <-ended; !errcode.Is(err, errcode.Unauthorized) {
 		t.Errorf("the tail goes on, or ended by %v", err)
 	}
