@@ -24,6 +24,10 @@ var ownStyles = []string{"ComponentGraph", "DockPanel", "ExecTab", "LastLines", 
 // hashed is the part of the name of a built file that its content decides.
 var hashed = regexp.MustCompile(`-[\w-]{8}\.(css|js|woff2)\b`)
 
+// pagesOnly are what the hub with pages is made of besides the pages and the hub without them:
+// the Go that embeds them, and how they are packed.
+var pagesOnly = []string{"cmd/axle-hub/files.go", "web/embed.go", "docs/site/site.go", "web/scripts/finish.mjs"}
+
 // roundness is what the size of a program is rounded up to that is the same for each style.
 const roundness = 64 << 20
 
@@ -103,6 +107,13 @@ func withoutStyles(root, plain string) (time.Time, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return time.Time{}, err
 		}
+	}
+	for _, name := range pagesOnly {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return time.Time{}, err
+		}
+		all = append(all, fmt.Sprintf("%s %x", name, sha256.Sum256(content)))
 	}
 	slices.Sort(all)
 	sum := sha256.New()

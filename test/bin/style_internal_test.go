@@ -68,6 +68,7 @@ func TestOtherStylesAreTheSameHub(t *testing.T) {
 		"a sheet more":             {files: map[string]string{"web/dist/assets/More-12345678.css": ""}},
 		"the documentation":        {files: map[string]string{"docs/site/public/index.html": "other"}},
 		"a sheet of that":          {files: map[string]string{"docs/site/public/assets/docs-12345678.css": "other"}},
+		"how pages are embedded":   {files: map[string]string{"web/embed.go": "package web"}},
 		"the hub":                  {files: map[string]string{"bin/test/plain/axle-hub": "other code"}},
 	} {
 		t.Run(name, func(t *testing.T) {
