@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/axle-cd/axle/internal/eventually"
 )
 
 // No name of an object leaves its folder or hides a file, and two names never share one.
@@ -36,16 +38,7 @@ func TestExportsAtOnceLeaveWholeFiles(t *testing.T) {
 				_, _ = write(dir, files(of), true) // of two that make the folder one is refused
 			})
 		}
-		ended := make(chan struct{})
-		go func() { both.Wait(); close(ended) }()
-		for reading := true; reading; {
-			select {
-			case <-ended:
-				reading = false
-			default:
-			}
-			whole(t, dir)
-		}
+		eventually.During(both.Wait, func() { whole(t, dir) })
 		if found, _ := filepath.Glob(filepath.Join(dir, "kind", "*.yaml")); len(found) == 0 {
 			t.Fatal("neither export is there")
 		}

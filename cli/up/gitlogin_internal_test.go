@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/axle-cd/axle/internal/eventually"
 )
 
 // The certificate of the Git server has the name in a folder of authorities that OpenSSL
@@ -53,16 +55,9 @@ func TestAuthoritiesAtOnceAreWhole(t *testing.T) {
 			}
 		})
 	}
-	ended := make(chan struct{})
-	go func() { both.Wait(); close(ended) }()
-	for reading := true; reading; {
-		select {
-		case <-ended:
-			reading = false
-		default:
-		}
+	eventually.During(both.Wait, func() {
 		if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, one) && !bytes.Equal(have, two) {
 			t.Fatalf("%d bytes, %v", len(have), err)
 		}
-	}
+	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/backup"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/bucketserver"
 )
 
@@ -131,19 +132,12 @@ func TestBackupsAtOnceAreWhole(t *testing.T) {
 				}
 			})
 		}
-		ended := make(chan struct{})
-		go func() { both.Wait(); close(ended) }()
-		for reading := true; reading; {
-			select {
-			case <-ended:
-				reading = false
-			default:
-			}
+		eventually.During(both.Wait, func() {
 			text := read(t, p, first)
 			if a, b := bytes.Count(text, []byte("a")), bytes.Count(text, []byte("b")); a+b != 3_000_000 || a*b != 0 {
 				t.Fatalf("%d and %d", a, b)
 			}
-		}
+		})
 		if files, err := p.List(t.Context()); err != nil || len(files) != 1 {
 			t.Errorf("%v, %v", files, err)
 		}

@@ -70,3 +70,21 @@ func wait(ctx context.Context, limit time.Duration, pause func(took time.Duratio
 		}
 	}
 }
+
+// During calls look again and again, in the caller's goroutine, while work runs in another
+// one, and once more when it has ended: what others see of files that are being written.
+func During(work, look func()) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		work()
+	}()
+	for running := true; running; {
+		select {
+		case <-ended:
+			running = false
+		default:
+		}
+		look()
+	}
+}
