@@ -101,8 +101,10 @@ func prepare(management *kube.Cluster) (*Manager, string, error) {
 		"--leader-elect=false",
 		fmt.Sprintf("--webhook-port=%d", webhooks), "--webhook-cert-dir=" + m.dir,
 		"--health-addr=" + m.health, "--diagnostics-address=0",
-		// With its limit of one pass a second for each object, a cluster takes 4 s more.
-		"--feature-gates=ClusterTopology=true,ReconcilerRateLimiting=false",
+		// ReconcilerRateLimiting stays on although a cluster takes 4 s more with it: without it a pass
+		// does not wait for the cache either, and one that has not seen a new Machine yet removes
+		// what is behind it as an orphan, for good (v1.14.2).
+		"--feature-gates=ClusterTopology=true",
 	}
 	return m, fmt.Sprintf("https://127.0.0.1:%d", webhooks), nil
 }
