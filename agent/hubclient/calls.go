@@ -138,7 +138,7 @@ func explain(err error) error {
 	case errcode.Unauthorized:
 		return hold(Unauthorized, http.StatusUnauthorized, code, "the hub does not accept this agent's token: %s", coded.Message())
 	case errcode.Unavailable, errcode.Exhausted:
-		return &AnswerError{Busy, errcode.HTTPStatus(code), errcode.New(code, "the hub is busy: %s", coded.Message()).After(max(after, 100*time.Millisecond))}
+		return &AnswerError{Reason: Busy, Status: errcode.HTTPStatus(code), coded: errcode.New(code, "the hub is busy: %s", coded.Message()).After(max(after, 100*time.Millisecond))}
 	}
 	return hold(Refused, errcode.HTTPStatus(code), code, "the hub refuses: %s", coded.Message())
 }

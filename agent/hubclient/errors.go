@@ -45,10 +45,14 @@ type AnswerError struct {
 	// Status is the HTTP status, zero if there was none.
 	Status int
 	coded  *errcode.Error
+	away   bool
 }
 
 // Error is the message for people.
 func (e *AnswerError) Error() string { return e.coded.Error() }
+
+// Away reports whether no hub answered: it cannot be reached, or a gateway reports so.
+func (e *AnswerError) Away() bool { return e.away }
 
 // Unwrap returns the coded error.
 func (e *AnswerError) Unwrap() error { return e.coded }
@@ -66,7 +70,7 @@ func ReasonOf(err error) Reason {
 }
 
 func hold(reason Reason, status int, code errcode.Code, format string, args ...any) *AnswerError {
-	return &AnswerError{reason, status, errcode.New(code, format, args...)}
+	return &AnswerError{Reason: reason, Status: status, coded: errcode.New(code, format, args...)}
 }
 
 // again reports whether another attempt at once may succeed.
@@ -90,9 +94,9 @@ func statusError(r *http.Response, text string) *AnswerError {
 	case http.StatusUnauthorized:
 		return hold(Unauthorized, status, errcode.Unauthorized, "the hub does not accept this agent's token: %s", text)
 	case http.StatusTooManyRequests:
-		return &AnswerError{Busy, status, errcode.New(errcode.Exhausted, "the hub is busy: %s", text).After(after)}
+		return &AnswerError{Reason: Busy, Status: status, coded: errcode.New(errcode.Exhausted, "the hub is busy: %s", text).After(after)}
 	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
-		return &AnswerError{Busy, status, errcode.New(errcode.Unavailable, "the hub is not ready: %s", text).After(after)}
+		return &AnswerError{Reason: Busy, Status: status, coded: errcode.New(errcode.Unavailable, "the hub is not ready: %s", text).After(after)}
 	}
 	return hold(Refused, status, codeOf(status), "the hub refuses (%d): %s", status, text)
 }
@@ -116,7 +120,7 @@ func notTheHub(r *http.Response) *AnswerError {
 	}
 	switch r.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return &AnswerError{Busy, r.StatusCode, errcode.New(errcode.Unavailable,
+		return &AnswerError{Reason: Busy, Status: r.StatusCode, away: true, coded: errcode.New(errcode.Unavailable,
 			"a gateway in front of the hub answers %d (%s); the hub is unavailable or starting", r.StatusCode, kind).After(retryAfter(r.Header))}
 	}
 	return hold(NotTheHub, r.StatusCode, errcode.Unavailable,
@@ -140,7 +144,7 @@ func retryAfter(h http.Header) time.Duration {
 }
 
 func unreachable(err error) *AnswerError {
-	return &AnswerError{Unreachable, 0, errcode.New(errcode.Unavailable, "the hub cannot be reached: %w", err)}
+	return &AnswerError{Reason: Unreachable, away: true, coded: errcode.New(errcode.Unavailable, "the hub cannot be reached: %w", err)}
 }
 
 func staleError(got, seen Position) *AnswerError {

@@ -72,6 +72,10 @@ func TestAnythingElseHolds(t *testing.T) {
 				t.Errorf("got %v and reason %q, want %q", answer.List, hubclient.ReasonOf(err), test.want)
 			}
 			contains(t, err, test.says)
+			var held *hubclient.AnswerError
+			if gone := name == "nobody" || name == "gateway without hub"; !errors.As(err, &held) || held.Away() != gone {
+				t.Errorf("the hub is away: %t: %v", gone, err)
+			}
 			if c.Seen() != (hubclient.Position{}) {
 				t.Errorf("an answer that was not taken moved the client to %s", c.Seen())
 			}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,6 +32,7 @@ const (
 	reasonContested   = "Contested"
 	reasonUnwatched   = "DriftUnknown"
 	reasonAPIServer   = "APIServerAway"
+	reasonHub         = "HubAway"
 	reasonApproval    = "ClusterPending"
 	reasonRefused     = "NotPermitted"
 	reasonRestored    = "Restored"
@@ -130,6 +132,8 @@ func (r *Reporter) syncOf(v View) (sync, reason, message string) {
 		return syncPending, "NoContent", errcode.Message(v.Trouble.Err)
 	case v.Trouble != nil && v.Trouble.Refused:
 		return syncFailed, reasonRefused, errcode.Message(v.Trouble.Err)
+	case v.Trouble != nil && hubAway(v.Trouble.Err):
+		return syncPending, reasonHub, errcode.Message(v.Trouble.Err)
 	case v.Trouble != nil:
 		return syncFailed, "", errcode.Message(v.Trouble.Err)
 	case v.Gate != "":
@@ -147,6 +151,13 @@ func (r *Reporter) syncOf(v View) (sync, reason, message string) {
 		return SyncHeld, reasonDeletesHeld, v.Deletes
 	}
 	return driftOf(r.cfg.Watch.Findings(v.ID))
+}
+
+// hubAway reports whether a step failed only because no hub answered. Whoever reads this has a
+// hub that answers, so the service waits for its next pass: a restart of the hub fails none.
+func hubAway(err error) bool {
+	var away interface{ Away() bool }
+	return errors.As(err, &away) && away.Away()
 }
 
 // driftOf expresses drift findings in the words of a status.
