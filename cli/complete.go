@@ -78,6 +78,13 @@ func takesSeveral(c *cobra.Command) bool {
 	return len(words) > 1 && strings.HasSuffix(strings.Trim(words[1], "[]"), "…")
 }
 
+// completing says whether a shell asks for words. Cobra keeps each registered completion, and
+// the command that it is of, until the program ends: who runs many commands in one process,
+// as tests do, would keep them all.
+func completing(args []string) bool {
+	return slices.Contains(args, cobra.ShellCompRequestCmd) || slices.Contains(args, cobra.ShellCompNoDescRequestCmd)
+}
+
 // completeNames registers the completion of names wherever they appear, in
 // flags and in arguments. Completions that a command registered itself are
 // kept.

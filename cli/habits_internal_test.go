@@ -25,7 +25,7 @@ func every(t *testing.T, do func(c *cobra.Command, path string)) {
 			walk(sub)
 		}
 	}
-	a := &command.App{Getenv: os.Getenv, Now: time.Now}
+	a := &command.App{Args: []string{cobra.ShellCompRequestCmd}, Getenv: os.Getenv, Now: time.Now}
 	walk(newRoot(a))
 	if n < 100 {
 		t.Fatalf("only %d commands were found", n)

@@ -78,7 +78,9 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	_ = root.RegisterFlagCompletionFunc("context", command.CompleteHubs(a))
 	root.CompletionOptions.DisableDefaultCmd = true
 	examples.Add(root)
-	completeNames(a, root)
+	if completing(a.Args) {
+		completeNames(a, root)
+	}
 	askFirst(a, root)
 	return root
 }

@@ -145,6 +145,9 @@ type Config struct {
 	// none, which the hub says in their place. Deploy has the files of the agent's
 	// manifests, as the folder deploy; a hub that serves needs it.
 	Console, Docs, Deploy fs.FS
+	// Tokens is the console's style sheet with every colour, size and font, for the pages of
+	// the login; nil leaves them plain.
+	Tokens []byte
 
 	// Out receives the few lines for the person who starts the hub; nil
 	// discards them.

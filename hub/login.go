@@ -23,7 +23,7 @@ import (
 func (h *Hub) newLogin() (*login.Server, error) {
 	return login.New(login.Config{
 		Identity: h.callers.Identity, Accounts: h.callers.Accounts, Sealer: h.store.Sealer(), Origin: h.URL(), Ready: h.feed.Ready, Audit: h.audit,
-		Transport: h.providerTransport, Font: static.Font(h.config.Console), Pools: h.pools, Clock: h.config.Clock, Log: h.log,
+		Transport: h.providerTransport, Font: static.Font(h.config.Console), Tokens: h.config.Tokens, Pools: h.pools, Clock: h.config.Clock, Log: h.log,
 	})
 }
 

@@ -10,6 +10,12 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
+// Tokens is the style sheet that names every colour, size and font of the console, for pages
+// that a program writes itself.
+//
+//go:embed src/ds/tokens.css
+var Tokens []byte
+
 // Console returns the files of the console, which are none without a build.
 func Console() fs.FS {
 	// A folder that is embedded is there.

@@ -59,7 +59,7 @@ func newServe() *cobra.Command {
 				return err
 			}
 			o.config.Deploy = deploy.Agent
-			o.config.Console, o.config.Docs = embedded()
+			embed(&o.config)
 			h, err := hub.New(o.config)
 			if err != nil {
 				return err

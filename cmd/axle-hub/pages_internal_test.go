@@ -1,17 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"io/fs"
 	"strings"
 	"testing"
 
+	"github.com/axle-cd/axle/hub"
 	"github.com/axle-cd/axle/test/pages"
 )
 
 // What ships has both folders, also where one of them was not built.
 func TestProgramEmbedsThePages(t *testing.T) {
-	console, docs := embedded()
-	for name, files := range map[string]fs.FS{"the console": console, "the documentation": docs} {
+	var c hub.Config
+	embed(&c)
+	if !bytes.Contains(c.Tokens, []byte("--bg:")) {
+		t.Error("the style sheet of the login is not in the program")
+	}
+	for name, files := range map[string]fs.FS{"the console": c.Console, "the documentation": c.Docs} {
 		if files == nil {
 			t.Errorf("%s is not in the program", name)
 			continue

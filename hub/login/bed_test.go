@@ -98,7 +98,7 @@ func loggedBed(t *testing.T, log *slog.Logger) *bed {
 	t.Helper()
 	c := &shifted{}
 	h := hubtest.New(t, hubtest.Config{AdminToken: "none", Hub: hubtest.HubConfig{
-		Clock: c, Log: log, Console: consoleFont(), TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Clock: c, Log: log, Console: consoleFont(), Tokens: consoleTokens(t), TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	}})
 	return &bed{h, t, c}
 }
@@ -112,6 +112,16 @@ func consoleFont() fs.FS {
 	return fstest.MapFS{"assets/inter-latin-wght-normal-C2S99t-D.woff2": {Data: font}}
 }
 
+// consoleTokens is the console's style sheet with every colour, size and font.
+func consoleTokens(t *testing.T) []byte {
+	t.Helper()
+	sheet, err := os.ReadFile("../../web/src/ds/tokens.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sheet
+}
+
 // localhostBed is a fresh hub that browsers reach by a host name, as passkeys
 // require.
 func localhostBed(t *testing.T) *bed {
@@ -121,7 +131,7 @@ func localhostBed(t *testing.T) *bed {
 		t.Fatal(err)
 	}
 	free, c := strconv.Itoa(number), &shifted{}
-	h := hubtest.New(t, hubtest.Config{AdminToken: "none", Hub: hubtest.HubConfig{Clock: c, Listen: "127.0.0.1:" + free, ExternalURL: "http://localhost:" + free}})
+	h := hubtest.New(t, hubtest.Config{AdminToken: "none", Hub: hubtest.HubConfig{Clock: c, Tokens: consoleTokens(t), Listen: "127.0.0.1:" + free, ExternalURL: "http://localhost:" + free}})
 	return &bed{h, t, c}
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/browser"
 	"github.com/axle-cd/axle/test/oidcserver"
-	"github.com/axle-cd/axle/web/src/ds"
 )
 
 // coloured are the pages that axe also looks at in light and in forced colours: together they
@@ -79,7 +78,7 @@ func TestThePagesHaveTheDesignOfTheConsole(t *testing.T) {
 		t.Errorf("assets/login.css has a design of its own: %s", found)
 	}
 	for _, name := range regexp.MustCompile(`var\((--[a-z0-9-]+)\)`).FindAllStringSubmatch(string(style), -1) {
-		if !bytes.Contains(ds.Tokens, []byte(name[1]+":")) {
+		if !bytes.Contains(consoleTokens(t), []byte(name[1]+":")) {
 			t.Errorf("assets/login.css names %s, which the console does not have", name[1])
 		}
 	}

@@ -52,6 +52,9 @@ type Config struct {
 	Transport Transport
 	// Font is the console's font for text; nil leaves it to the browser's machine.
 	Font []byte
+	// Tokens is the console's style sheet that names every colour, size and font; nil leaves
+	// the pages plain.
+	Tokens []byte
 	// Pools has the pools; nil has them without metrics.
 	Pools *pool.Set
 	Clock clock.Clock
@@ -74,7 +77,7 @@ type Server struct {
 	providers *providers
 	keys      *passkeys
 	guard     *http.CrossOriginProtection
-	font      []byte
+	files     map[string][]byte
 }
 
 // New returns an error when a required part is missing.
@@ -101,7 +104,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		identity: c.Identity, accounts: c.Accounts, sealer: c.Sealer, origin: strings.TrimSuffix(c.Origin, "/"), host: origin.Host, secure: origin.Scheme == "https",
 		ready: c.Ready, audit: c.Audit, clock: c.Clock, log: c.Log, limits: newLimits(c.Pools, c.Clock),
-		providers: newProviders(c.Accounts, c.Transport, c.Clock), guard: http.NewCrossOriginProtection(), font: c.Font,
+		providers: newProviders(c.Accounts, c.Transport, c.Clock), guard: http.NewCrossOriginProtection(), files: map[string][]byte{fontFile: c.Font, tokensFile: c.Tokens},
 	}
 	if err := s.guard.AddTrustedOrigin(origin.Scheme + "://" + origin.Host); err != nil {
 		return nil, errcode.New(errcode.Invalid, "the hub's URL is not an origin: %w", err)
@@ -165,7 +168,7 @@ func (s *Server) Register(mux routes.Adder) {
 	} {
 		mux.Handle(pattern, s.guard.Handler(s.serve(p)))
 	}
-	mux.Handle("GET /login/assets/{file}", assets(s.font))
+	mux.Handle("GET /login/assets/{file}", assets(s.files))
 	mux.Handle("POST /login/backchannel/{provider}", http.HandlerFunc(s.backChannel))
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/logkey"
-	"github.com/axle-cd/axle/web/src/ds"
 )
 
 //go:embed pages/*.html
@@ -138,24 +137,24 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	_, _ = w.Write(b.Bytes())
 }
 
-// fontFile is the name of the console's font here.
-const fontFile = "inter.woff2"
+// fontFile and tokensFile are the names of the console's files here.
+const (
+	fontFile   = "inter.woff2"
+	tokensFile = "tokens.css"
+)
 
-// assets serves the stylesheets, the one script and the font; they are small and may
-// be cached for an hour.
-func assets(font []byte) http.Handler {
+// assets serves the stylesheets, the one script and the console's files; they are small and
+// may be cached for an hour.
+func assets(console map[string][]byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := r.PathValue("file")
-		data, err := ds.Tokens, error(nil)
-		switch {
-		case name == fontFile && font != nil:
-			data = font
-		case name != "tokens.css":
-			data, err = assetFiles.ReadFile("assets/" + name)
-		}
-		if err != nil {
-			http.NotFound(w, r)
-			return
+		data := console[name]
+		if data == nil {
+			var err error
+			if data, err = assetFiles.ReadFile("assets/" + name); err != nil {
+				http.NotFound(w, r)
+				return
+			}
 		}
 		kind := "text/css; charset=utf-8"
 		switch path.Ext(name) {
