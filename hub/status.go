@@ -70,11 +70,11 @@ func registerProcess(h *Hub) {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "axle_build_info", Help: "Always 1; the labels say which build runs.",
+			Name: "axle_build_info", Help: "Always 1; the labels name the build that runs.",
 			ConstLabels: prometheus.Labels{"version": buildinfo.Version, "go": buildinfo.Go()},
 		}, func() float64 { return 1 }),
 		gauge("axle_feed_sequence", "Position in the change feed of this replica's indexes.", func() float64 { return float64(feed.Position().Sequence) }),
-		gauge("axle_feed_lag_seconds", "How long ago this replica's indexes held every change; above 2 s, agents that have seen newer changes are told to retry.", func() float64 { return feed.Age().Seconds() }),
+		gauge("axle_feed_lag_seconds", "How long ago this replica's indexes held every change; above 2 s, agents that have seen newer changes are asked to retry.", func() float64 { return feed.Age().Seconds() }),
 		gauge("axle_hub_heads_waiting_seconds", "How long moved heads or changed limits have waited for the replica that makes revisions of them; 0 on the others.", func() float64 { return waiting().Seconds() }),
 		gauge("axle_hub_disk_free_bytes", "Free bytes of the disk with this replica's data folder.", func() float64 { return float64(h.condition().DiskFree) }),
 		gauge("axle_hub_disk_size_bytes", "Size of that disk.", func() float64 { return float64(h.condition().DiskTotal) }),

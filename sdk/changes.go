@@ -1,13 +1,15 @@
 package sdk
 
 import (
+	"cmp"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// changing is a declaration as the request of a method that changes the object: the fields
+// Changing is a declaration as the request of a method that changes the object: the fields
 // of the same names.
-func changing(declaration proto.Message, of protoreflect.MessageDescriptor) proto.Message {
+func Changing(declaration proto.Message, of protoreflect.MessageDescriptor) proto.Message {
 	from := proto.Clone(declaration).ProtoReflect()
 	if from.Descriptor() == of {
 		return declaration
@@ -16,17 +18,34 @@ func changing(declaration proto.Message, of protoreflect.MessageDescriptor) prot
 	into := request.ProtoReflect()
 	for i := range of.Fields().Len() {
 		f := of.Fields().Get(i)
-		given := from.Descriptor().Fields().ByName(f.Name())
+		from, given := givenAs(from, f.Name())
 		if given == nil || given.Kind() != f.Kind() || given.Cardinality() != f.Cardinality() {
 			continue
 		}
-		// What is not given stays as it is, if the method can leave it.
-		if from.Has(given) || f.HasOptionalKeyword() && !Described(given).Secret {
+		// What is not given stays as it is, if the method can leave it, unless it has a default.
+		rule := Described(given)
+		standard, _ := rule.Default.(string)
+		if from.Has(given) || f.HasOptionalKeyword() && !rule.Secret {
 			into.Set(f, from.Get(given))
+		} else if standard = cmp.Or(standard, Text(declaration, rule.SameAs)); standard != "" {
+			into.Set(f, protoreflect.ValueOfString(standard))
 		}
 	}
 	Complete(request)
 	return request
+}
+
+// givenAs is the field of a name of a declaration, or of a message that stands in it flat.
+func givenAs(m protoreflect.Message, name protoreflect.Name) (protoreflect.Message, protoreflect.FieldDescriptor) {
+	if f := m.Descriptor().Fields().ByName(name); f != nil {
+		return m, f
+	}
+	for i := range m.Descriptor().Fields().Len() {
+		if f := m.Descriptor().Fields().Get(i); Described(f).Flat && m.Has(f) {
+			return m.Get(f).Message(), f.Message().Fields().ByName(name)
+		}
+	}
+	return m, nil
 }
 
 // Complete fills in what the request of a change says about the change itself, by the

@@ -43,13 +43,21 @@ func TestAChangeIsMadeFromTheDeclaration(t *testing.T) {
 				"title", "client_id", "scopes", "groups_claim", "groups", "email_domains", "allow_unverified", "ca_pem",
 			}},
 		},
+		"a cluster": {
+			&hubv1.CreateClusterRequest{Name: "edge-1", Project: "shop", Management: by},
+			&hubv1.UpdateClusterRequest{Name: "edge-1", Handle: "edge-1", Metadata: "{}", SetTags: true, SetMetadata: true, Management: by},
+		},
+		"a cluster of a template": {
+			&hubv1.CreateClusterRequest{Name: "edge-1", Handle: "edge", Tags: map[string]string{"tier": "edge"}, Metadata: `{"a": 1}`, FromTemplate: &hubv1.FromTemplate{Template: "eks", Variables: `{"b": 2}`, ManagementCluster: "mgmt"}},
+			&hubv1.UpdateClusterRequest{Name: "edge-1", Handle: "edge", Tags: map[string]string{"tier": "edge"}, Metadata: `{"a": 1}`, Variables: `{"b": 2}`, SetTags: true, SetMetadata: true},
+		},
 		"a repository without options": {
 			&hubv1.CreateRepositoryRequest{Name: "app", Type: "git", Url: "https://git.example.com/app"},
 			&hubv1.UpdateRepositoryRequest{Name: "app", Url: "https://git.example.com/app", Options: &hubv1.RepositoryOptions{}},
 		},
 	} {
 		before := proto.Clone(c.declared)
-		got := changing(c.declared, c.want.ProtoReflect().Descriptor())
+		got := Changing(c.declared, c.want.ProtoReflect().Descriptor())
 		sorted := protocmp.SortRepeated(func(a, b string) bool { return a < b })
 		if diff := cmp.Diff(c.want, got, protocmp.Transform(), sorted); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

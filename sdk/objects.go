@@ -54,7 +54,7 @@ func (o Objects) Write(ctx context.Context, request proto.Message, update bool) 
 	method := o.kind.Calls.Create
 	if update {
 		method = o.kind.Calls.Update
-		request = changing(request, hubv1.MethodNamed(o.kind.Calls.Path(method)).Input())
+		request = Changing(request, hubv1.MethodNamed(o.kind.Calls.Path(method)).Input())
 	}
 	answer, err := o.client.Call(ctx, o.kind.Calls.Path(method), request)
 	if err != nil {

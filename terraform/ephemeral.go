@@ -22,16 +22,41 @@ import (
 // closing bounds the call that revokes a token.
 const closing = 30 * time.Second
 
-// opened is what the ephemeral resources have in common: a session.
-type opened struct{ session *session }
+// opened is an ephemeral resource.
+type opened struct {
+	session    *session
+	name, text string
+	attributes map[string]schema.Attribute
+	open       func(context.Context, *session, ephemeral.OpenRequest, *ephemeral.OpenResponse)
+}
+
+// Metadata implements ephemeral.EphemeralResource.
+func (o *opened) Metadata(_ context.Context, _ ephemeral.MetadataRequest, answer *ephemeral.MetadataResponse) {
+	answer.TypeName = Type + "_" + o.name
+}
+
+// Schema implements ephemeral.EphemeralResource.
+func (o *opened) Schema(_ context.Context, _ ephemeral.SchemaRequest, answer *ephemeral.SchemaResponse) {
+	answer.Schema = schema.Schema{MarkdownDescription: o.text, Attributes: o.attributes}
+}
 
 // Configure implements ephemeral.EphemeralResourceWithConfigure.
 func (o *opened) Configure(_ context.Context, r ephemeral.ConfigureRequest, _ *ephemeral.ConfigureResponse) {
 	o.session, _ = r.ProviderData.(*session)
 }
 
-// revoke ends a token whose id is in the private data.
-func (o *opened) revoke(ctx context.Context, id []byte, d *diag.Diagnostics) {
+// Open implements ephemeral.EphemeralResource.
+func (o *opened) Open(ctx context.Context, r ephemeral.OpenRequest, answer *ephemeral.OpenResponse) {
+	if o.session.known(&answer.Diagnostics) {
+		o.open(ctx, o.session, r, answer)
+	}
+}
+
+// Close implements ephemeral.EphemeralResourceWithClose: it revokes the token whose id is
+// in the private data.
+func (o *opened) Close(ctx context.Context, r ephemeral.CloseRequest, answer *ephemeral.CloseResponse) {
+	id, diags := r.Private.GetKey(ctx, "id")
+	answer.Diagnostics.Append(diags...)
 	var text string
 	if o.session == nil || json.Unmarshal(id, &text) != nil || text == "" {
 		return
@@ -40,7 +65,7 @@ func (o *opened) revoke(ctx context.Context, id []byte, d *diag.Diagnostics) {
 	defer cancel()
 	_, err := o.session.client.Tokens.Revoke(ctx, connect.NewRequest(&hubv1.RevokeTokenRequest{Id: text}))
 	if err = sdk.Error(err, o.session.client.URL); err != nil && !sdk.IsNotFound(err) {
-		d.AddWarning("A token was not revoked", "It ends by itself when its time is over: "+errcode.Text(err))
+		answer.Diagnostics.AddWarning("A token was not revoked", "It ends by itself when its time is over: "+errcode.Text(err))
 	}
 }
 
@@ -66,11 +91,6 @@ func texts(ctx context.Context, v types.Set, d *diag.Diagnostics) (out []string)
 
 var lasting = []validator.String{shape.Checked(shape.Duration)}
 
-// token is an API token for the time of one run.
-type token struct{ opened }
-
-func newToken() ephemeral.EphemeralResource { return &token{} }
-
 type tokenModel struct {
 	Account  types.String `tfsdk:"service_account"`
 	Name     types.String `tfsdk:"name"`
@@ -81,64 +101,43 @@ type tokenModel struct {
 	Expires  types.String `tfsdk:"expires_at"`
 }
 
-// Metadata implements ephemeral.EphemeralResource.
-func (*token) Metadata(_ context.Context, _ ephemeral.MetadataRequest, answer *ephemeral.MetadataResponse) {
-	answer.TypeName = Type + "_token"
+// newToken is an API token for the time of one run.
+func newToken() ephemeral.EphemeralResource {
+	return &opened{name: "token", open: openToken, text: "An API token for the time of one run. It is in no state and no plan, and is revoked when the run ends.", attributes: map[string]schema.Attribute{
+		"service_account": schema.StringAttribute{Optional: true, MarkdownDescription: "The service account that it acts as. The default is the caller."},
+		"name":            schema.StringAttribute{Required: true, MarkdownDescription: "A name for lists and the audit log."},
+		"scopes":          schema.SetAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: "read, write or admin. The default is read for a service account, and those of the caller's token otherwise."},
+		"lifetime":        schema.StringAttribute{Optional: true, Validators: lasting, MarkdownDescription: "How long it is valid if nobody revokes it. The default is `1h`."},
+		"id":              schema.StringAttribute{Computed: true, MarkdownDescription: "The hub's id of the token."},
+		"token":           schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "The secret."},
+		"expires_at":      schema.StringAttribute{Computed: true, MarkdownDescription: "When it ends."},
+	}}
 }
 
-// Schema implements ephemeral.EphemeralResource.
-func (*token) Schema(_ context.Context, _ ephemeral.SchemaRequest, answer *ephemeral.SchemaResponse) {
-	answer.Schema = schema.Schema{
-		MarkdownDescription: "An API token for the time of one run. It is in no state and no plan, and is revoked when the run ends.",
-		Attributes: map[string]schema.Attribute{
-			"service_account": schema.StringAttribute{Optional: true, MarkdownDescription: "The service account that it acts as. The default is the caller."},
-			"name":            schema.StringAttribute{Required: true, MarkdownDescription: "A name for lists and the audit log."},
-			"scopes":          schema.SetAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: "read, write or admin. The default is read for a service account, and those of the caller's token otherwise."},
-			"lifetime":        schema.StringAttribute{Optional: true, Validators: lasting, MarkdownDescription: "How long it is valid if nobody revokes it. The default is `1h`."},
-			"id":              schema.StringAttribute{Computed: true, MarkdownDescription: "The hub's id of the token."},
-			"token":           schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "The secret."},
-			"expires_at":      schema.StringAttribute{Computed: true, MarkdownDescription: "When it ends."},
-		},
-	}
-}
-
-// Open implements ephemeral.EphemeralResource.
-func (t *token) Open(ctx context.Context, r ephemeral.OpenRequest, answer *ephemeral.OpenResponse) {
+func openToken(ctx context.Context, s *session, r ephemeral.OpenRequest, answer *ephemeral.OpenResponse) {
 	var m tokenModel
 	answer.Diagnostics.Append(r.Config.Get(ctx, &m)...)
 	scopes := texts(ctx, m.Scopes, &answer.Diagnostics)
-	if answer.Diagnostics.HasError() || !t.session.known(&answer.Diagnostics) {
+	if answer.Diagnostics.HasError() {
 		return
 	}
 	var made *connect.Response[hubv1.CreatedToken]
 	var err error
 	if account := m.Account.ValueString(); account != "" {
-		made, err = t.session.client.ServiceAccounts.CreateToken(ctx, connect.NewRequest(&hubv1.CreateServiceAccountTokenRequest{
-			Account: account, Name: m.Name.ValueString(), Scopes: scopes, LifetimeMicros: lifetime(m.Lifetime), Management: &hubv1.Management{By: t.session.by},
+		made, err = s.client.ServiceAccounts.CreateToken(ctx, connect.NewRequest(&hubv1.CreateServiceAccountTokenRequest{
+			Account: account, Name: m.Name.ValueString(), Scopes: scopes, LifetimeMicros: lifetime(m.Lifetime), Management: &hubv1.Management{By: s.by},
 		}))
 	} else {
-		made, err = t.session.client.Tokens.Create(ctx, connect.NewRequest(&hubv1.CreateTokenRequest{Name: m.Name.ValueString(), Scopes: scopes, LifetimeMicros: lifetime(m.Lifetime)}))
+		made, err = s.client.Tokens.Create(ctx, connect.NewRequest(&hubv1.CreateTokenRequest{Name: m.Name.ValueString(), Scopes: scopes, LifetimeMicros: lifetime(m.Lifetime)}))
 	}
 	if err != nil {
-		answer.Diagnostics.AddError("Cannot create a token", errcode.Text(sdk.Error(err, t.session.client.URL)))
+		answer.Diagnostics.AddError("Cannot create a token", errcode.Text(sdk.Error(err, s.client.URL)))
 		return
 	}
 	m.ID, m.Token, m.Expires = types.StringValue(made.Msg.GetToken().GetId()), types.StringValue(made.Msg.GetSecret()), stamp(made.Msg.GetToken().GetExpiresAt())
 	answer.Diagnostics.Append(answer.Result.Set(ctx, &m)...)
 	answer.Diagnostics.Append(answer.Private.SetKey(ctx, "id", []byte(toJSON(made.Msg.GetToken().GetId())))...)
 }
-
-// Close implements ephemeral.EphemeralResourceWithClose.
-func (t *token) Close(ctx context.Context, r ephemeral.CloseRequest, answer *ephemeral.CloseResponse) {
-	id, diags := r.Private.GetKey(ctx, "id")
-	answer.Diagnostics.Append(diags...)
-	t.revoke(ctx, id, &answer.Diagnostics)
-}
-
-// bootstrap is a token for new clusters.
-type bootstrap struct{ opened }
-
-func newBootstrapToken() ephemeral.EphemeralResource { return &bootstrap{} }
 
 type bootstrapModel struct {
 	Project  types.String `tfsdk:"project"`
@@ -152,56 +151,42 @@ type bootstrapModel struct {
 	Expires  types.String `tfsdk:"expires_at"`
 }
 
-// Metadata implements ephemeral.EphemeralResource.
-func (*bootstrap) Metadata(_ context.Context, _ ephemeral.MetadataRequest, answer *ephemeral.MetadataResponse) {
-	answer.TypeName = Type + "_bootstrap_token"
+// newBootstrapToken is a token for new clusters.
+func newBootstrapToken() ephemeral.EphemeralResource {
+	return &opened{name: "bootstrap_token", open: openBootstrapToken, text: "A token with which new clusters register. It is in no state and no plan. It is not revoked when the run ends, because clusters may use it later: give it a lifetime.", attributes: map[string]schema.Attribute{
+		"project":      schema.StringAttribute{Optional: true, MarkdownDescription: "The project of the clusters."},
+		"name_pattern": schema.StringAttribute{Optional: true, MarkdownDescription: "Glob that their names must match."},
+		"allowed_tags": schema.MapAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: "Allowed tags; a value of `*` allows any."},
+		"max_uses":     schema.Int64Attribute{Optional: true, MarkdownDescription: "How many clusters may use it. The default is 1."},
+		"lifetime":     schema.StringAttribute{Optional: true, Validators: lasting, MarkdownDescription: "How long it is valid. The default is `1h`."},
+		"approved":     schema.BoolAttribute{Optional: true, MarkdownDescription: "Clusters need no approval, also with more than one use."},
+		"id":           schema.StringAttribute{Computed: true, MarkdownDescription: "The hub's id of the token."},
+		"token":        schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "The secret."},
+		"expires_at":   schema.StringAttribute{Computed: true, MarkdownDescription: "When it ends."},
+	}}
 }
 
-// Schema implements ephemeral.EphemeralResource.
-func (*bootstrap) Schema(_ context.Context, _ ephemeral.SchemaRequest, answer *ephemeral.SchemaResponse) {
-	answer.Schema = schema.Schema{
-		MarkdownDescription: "A token with which new clusters register. It is in no state and no plan. It is not revoked when the run ends, because clusters may use it later: give it a lifetime.",
-		Attributes: map[string]schema.Attribute{
-			"project":      schema.StringAttribute{Optional: true, MarkdownDescription: "The project of the clusters."},
-			"name_pattern": schema.StringAttribute{Optional: true, MarkdownDescription: "Glob that their names must match."},
-			"allowed_tags": schema.MapAttribute{ElementType: types.StringType, Optional: true, MarkdownDescription: "Allowed tags; a value of `*` allows any."},
-			"max_uses":     schema.Int64Attribute{Optional: true, MarkdownDescription: "How many clusters may use it. The default is 1."},
-			"lifetime":     schema.StringAttribute{Optional: true, Validators: lasting, MarkdownDescription: "How long it is valid. The default is `1h`."},
-			"approved":     schema.BoolAttribute{Optional: true, MarkdownDescription: "Clusters need no approval, also with more than one use."},
-			"id":           schema.StringAttribute{Computed: true, MarkdownDescription: "The hub's id of the token."},
-			"token":        schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "The secret."},
-			"expires_at":   schema.StringAttribute{Computed: true, MarkdownDescription: "When it ends."},
-		},
-	}
-}
-
-// Open implements ephemeral.EphemeralResource.
-func (b *bootstrap) Open(ctx context.Context, r ephemeral.OpenRequest, answer *ephemeral.OpenResponse) {
+func openBootstrapToken(ctx context.Context, s *session, r ephemeral.OpenRequest, answer *ephemeral.OpenResponse) {
 	var m bootstrapModel
 	answer.Diagnostics.Append(r.Config.Get(ctx, &m)...)
 	tags := map[string]string{}
 	if !m.Tags.IsNull() {
 		answer.Diagnostics.Append(m.Tags.ElementsAs(ctx, &tags, false)...)
 	}
-	if answer.Diagnostics.HasError() || !b.session.known(&answer.Diagnostics) {
+	if answer.Diagnostics.HasError() {
 		return
 	}
-	made, err := b.session.client.Tokens.CreateBootstrap(ctx, connect.NewRequest(&hubv1.CreateBootstrapTokenRequest{
+	made, err := s.client.Tokens.CreateBootstrap(ctx, connect.NewRequest(&hubv1.CreateBootstrapTokenRequest{
 		Project: m.Project.ValueString(), NamePattern: m.Pattern.ValueString(), AllowedTags: tags, MaxUses: int32(min(m.Uses.ValueInt64(), 1<<30)),
-		LifetimeMicros: lifetime(m.Lifetime), Approved: m.Approved.ValueBool(), Management: &hubv1.Management{By: b.session.by},
+		LifetimeMicros: lifetime(m.Lifetime), Approved: m.Approved.ValueBool(), Management: &hubv1.Management{By: s.by},
 	}))
 	if err != nil {
-		answer.Diagnostics.AddError("Cannot create a bootstrap token", errcode.Text(sdk.Error(err, b.session.client.URL)))
+		answer.Diagnostics.AddError("Cannot create a bootstrap token", errcode.Text(sdk.Error(err, s.client.URL)))
 		return
 	}
 	m.ID, m.Token, m.Expires = types.StringValue(made.Msg.GetToken().GetId()), types.StringValue(made.Msg.GetSecret()), stamp(made.Msg.GetToken().GetExpiresAt())
 	answer.Diagnostics.Append(answer.Result.Set(ctx, &m)...)
 }
-
-// kubeconfig reaches a cluster through the hub, for at most an hour.
-type kubeconfig struct{ opened }
-
-func newKubeconfig() ephemeral.EphemeralResource { return &kubeconfig{} }
 
 type kubeconfigModel struct {
 	Cluster  types.String `tfsdk:"cluster"`
@@ -213,37 +198,28 @@ type kubeconfigModel struct {
 	Expires  types.String `tfsdk:"expires_at"`
 }
 
-// Metadata implements ephemeral.EphemeralResource.
-func (*kubeconfig) Metadata(_ context.Context, _ ephemeral.MetadataRequest, answer *ephemeral.MetadataResponse) {
-	answer.TypeName = Type + "_kubeconfig"
+// newKubeconfig reaches a cluster through the hub, for at most an hour.
+func newKubeconfig() ephemeral.EphemeralResource {
+	return &opened{name: "kubeconfig", open: openKubeconfig, text: "Access to a cluster's API through the hub, under the caller's own name. It is in no state and no plan, and ends after at most an hour.", attributes: map[string]schema.Attribute{
+		"cluster":                schema.StringAttribute{Required: true, MarkdownDescription: "The cluster, by name."},
+		"lifetime":               schema.StringAttribute{Optional: true, Validators: lasting, MarkdownDescription: "How long it is valid, at most and by default `1h`."},
+		"host":                   schema.StringAttribute{Computed: true, MarkdownDescription: "The server, for a provider such as kubernetes or helm."},
+		"token":                  schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "The bearer token."},
+		"cluster_ca_certificate": schema.StringAttribute{Computed: true, MarkdownDescription: "The authority of the server's certificate; empty is the system's."},
+		"raw":                    schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "A kubeconfig with all of it."},
+		"expires_at":             schema.StringAttribute{Computed: true, MarkdownDescription: "When it ends."},
+	}}
 }
 
-// Schema implements ephemeral.EphemeralResource.
-func (*kubeconfig) Schema(_ context.Context, _ ephemeral.SchemaRequest, answer *ephemeral.SchemaResponse) {
-	answer.Schema = schema.Schema{
-		MarkdownDescription: "Access to a cluster's API through the hub, under the caller's own name. It is in no state and no plan, and ends after at most an hour.",
-		Attributes: map[string]schema.Attribute{
-			"cluster":                schema.StringAttribute{Required: true, MarkdownDescription: "The cluster, by name."},
-			"lifetime":               schema.StringAttribute{Optional: true, Validators: lasting, MarkdownDescription: "How long it is valid, at most and by default `1h`."},
-			"host":                   schema.StringAttribute{Computed: true, MarkdownDescription: "The server, for a provider such as kubernetes or helm."},
-			"token":                  schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "The bearer token."},
-			"cluster_ca_certificate": schema.StringAttribute{Computed: true, MarkdownDescription: "The authority of the server's certificate; empty is the system's."},
-			"raw":                    schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "A kubeconfig with all of it."},
-			"expires_at":             schema.StringAttribute{Computed: true, MarkdownDescription: "When it ends."},
-		},
-	}
-}
-
-// Open implements ephemeral.EphemeralResource.
-func (k *kubeconfig) Open(ctx context.Context, r ephemeral.OpenRequest, answer *ephemeral.OpenResponse) {
+func openKubeconfig(ctx context.Context, s *session, r ephemeral.OpenRequest, answer *ephemeral.OpenResponse) {
 	var m kubeconfigModel
 	answer.Diagnostics.Append(r.Config.Get(ctx, &m)...)
-	if answer.Diagnostics.HasError() || !k.session.known(&answer.Diagnostics) {
+	if answer.Diagnostics.HasError() {
 		return
 	}
-	made, err := k.session.client.ClusterAPI.CreateCredential(ctx, connect.NewRequest(&hubv1.CreateClusterCredentialRequest{Cluster: m.Cluster.ValueString(), LifetimeMicros: lifetime(m.Lifetime)}))
+	made, err := s.client.ClusterAPI.CreateCredential(ctx, connect.NewRequest(&hubv1.CreateClusterCredentialRequest{Cluster: m.Cluster.ValueString(), LifetimeMicros: lifetime(m.Lifetime)}))
 	if err != nil {
-		answer.Diagnostics.AddError("Cannot reach cluster "+m.Cluster.ValueString(), errcode.Text(sdk.Error(err, k.session.client.URL)))
+		answer.Diagnostics.AddError("Cannot reach cluster "+m.Cluster.ValueString(), errcode.Text(sdk.Error(err, s.client.URL)))
 		return
 	}
 	c := made.Msg

@@ -54,7 +54,7 @@ func (o *object) Metadata(_ context.Context, _ resource.MetadataRequest, answer 
 func (o *object) Schema(ctx context.Context, _ resource.SchemaRequest, answer *resource.SchemaResponse) {
 	attributes := shape.Resource(o.attributes)
 	attributes["id"] = schema.StringAttribute{Computed: true, MarkdownDescription: "The hub's id.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}}
-	attributes["managed_by"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Who manages the object, such as `terraform/default`."}
+	attributes["managed_by"] = schema.StringAttribute{Computed: true, MarkdownDescription: "The manager of the object, such as `terraform/default`."}
 	if o.installs {
 		attributes["agent"] = agent.Attribute()
 		attributes[protection] = schema.BoolAttribute{Optional: true, MarkdownDescription: "Of a cluster with `template`: only `false`, applied before, lets a destroy remove the cluster with its machines."}
@@ -105,7 +105,7 @@ func (o *object) fail(d *diag.Diagnostics, doing, id string, err error) {
 	case errcode.Is(err, errcode.Conflict) && doing == "destroy" && strings.Contains(text, "managed by"):
 		text += "\n\nTo leave the object to who manages it now:\n\n  terraform state rm ADDRESS"
 	case errcode.Is(err, errcode.Unauthorized):
-		text += "\n\nThe token was revoked or has expired: give the provider another one, and run terraform again. What was made until now is in the state."
+		text += "\n\nThe token was revoked or has expired: give the provider another one, and run terraform again. All that was made until now is in the state."
 	}
 	d.AddError(fmt.Sprintf("Cannot %s %s %s", doing, strings.ReplaceAll(o.name, "_", " "), id), text)
 }
@@ -412,7 +412,7 @@ type private interface {
 func (o *object) remember(ctx context.Context, p private, message proto.Message, d *diag.Diagnostics) {
 	text, err := o.secrets(ctx, message)
 	if err != nil {
-		d.AddWarning("Drift of secrets is not seen", "The hub did not say what it stored: "+errcode.Text(err))
+		d.AddWarning("Drift of secrets is not seen", "The hub did not report what it stored: "+errcode.Text(err))
 	}
 	if text == "" {
 		d.Append(p.SetKey(ctx, hidden, nil)...)

@@ -100,7 +100,7 @@ func (*axle) Schema(_ context.Context, _ provider.SchemaRequest, answer *provide
 			"token_file": text("A file with an API token. Also `AXLE_TOKEN_FILE`."),
 			"ca":         text("The certificate authority of the hub: PEM, or a file with it. Also `AXLE_CA_FILE`."),
 			"context":    text("The hub by its name in the file that `axle login` writes (`AXLE_CONFIG`). Also `AXLE_CONTEXT`. The default is the current one."),
-			"manager":    text("What tells this configuration from others that write to the same hub. The hub refuses that two managers write one object. The default is `default`."),
+			"manager":    text("The name that distinguishes this configuration from others that write to the same hub. The hub refuses that two managers write one object. The default is `default`."),
 			"workload_identity": schema.SingleNestedAttribute{
 				Optional:            true,
 				MarkdownDescription: "Log in with the token of a CI system or a cluster in place of an API token: the hub trusts its issuer by `axle_federation_trust`.",

@@ -104,7 +104,7 @@ func (c Check) hubAnswered(cfg agent.Config, answer *http.Response) Check {
 	// The hub says "ok" as plain text; a portal's page also has status 200.
 	body, _ := io.ReadAll(io.LimitReader(answer.Body, 100))
 	if answer.StatusCode != http.StatusOK || strings.TrimSpace(string(body)) != "ok" {
-		return c.fails(fmt.Sprintf("%s/healthz answers %s (%s), which is not what a hub says", cfg.HubURL, answer.Status, answer.Header.Get("Content-Type")),
+		return c.fails(fmt.Sprintf("%s/healthz answers %s (%s), which is not the answer of a hub", cfg.HubURL, answer.Status, answer.Header.Get("Content-Type")),
 			"check whether a proxy or a portal answers instead of the hub, and read the hub's log")
 	}
 	if at, err := http.ParseTime(answer.Header.Get("Date")); err == nil {

@@ -217,7 +217,7 @@ func TestDoctorNamesBrokenSetups(t *testing.T) {
 		},
 		"portal that answers": {
 			flags: []string{"--hub-url", serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>Welcome to the hotel") })},
-			check: "hub", says: "not what a hub says", fix: "portal",
+			check: "hub", says: "not the answer of a hub", fix: "portal",
 		},
 		"portal that redirects": {
 			flags: []string{"--hub-url", serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -50,7 +50,7 @@ var AccessBinding = Kind{
 	Name: "AccessBinding", Request: "CreateBindingRequest", Text: "Rights of a user, service account or group at a place: the hub, a project, a cluster or a service.",
 	Fields: Fields{
 		"CreateBindingRequest.subject_kind": {Required: true, Immutable: true, Enum: []string{"user", "service_account", "group"}},
-		"CreateBindingRequest.subject":      {Required: true, Immutable: true, Text: "Who gets the rights, by name or e-mail address."},
+		"CreateBindingRequest.subject":      {Required: true, Immutable: true, Text: "The user, group or service account that gets the rights, by name or e-mail address."},
 		"CreateBindingRequest.actions":      {Required: true, Set: true, Enum: rule.Actions, Text: "read, write, create or git."},
 		"CreateBindingRequest.place":        {Flat: true},
 		"Place.project":                     {Immutable: true, Text: "The project. With no project, cluster and service, it is the whole hub.", Reference: "Project"},

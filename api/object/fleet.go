@@ -17,7 +17,7 @@ var Project = Kind{
 
 // ProjectLimits is described by the request UpdateProjectRequest.
 var ProjectLimits = Kind{
-	Name: "ProjectLimits", Request: "UpdateProjectRequest", Text: "What the services of a project may touch, and when. Limits have a manager of their own, so that the project can be somebody else's.",
+	Name: "ProjectLimits", Request: "UpdateProjectRequest", Text: "The limits of the services of a project: where they may write, and when. Limits have a manager of their own, so that the project can be somebody else's.",
 	Fields: Fields{
 		"UpdateProjectRequest.name":        {Required: true, Immutable: true, As: "project", Text: "The project.", Reference: "Project"},
 		"UpdateProjectRequest.description": {Skip: true},

@@ -42,7 +42,7 @@ var Repository = Kind{
 
 // Webhook is described by the request CreateWebhookRequest.
 var Webhook = Kind{
-	Name: "Webhook", Request: "CreateWebhookRequest", Text: "What an upstream calls after a push.",
+	Name: "Webhook", Request: "CreateWebhookRequest", Text: "A URL that an upstream calls after a push.",
 	Diagnostic: true, Noun: "webhooks",
 	Calls:   Calls{Service: "Webhooks", Create: "Create", Update: "Create", List: "List", Delete: "Delete", Replaces: true},
 	Listing: "Webhooks, with their last delivery.", Shows: []string{"url"}, Formerly: "plural_scm_webhook",

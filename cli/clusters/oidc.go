@@ -115,7 +115,7 @@ func (r *oidcRequest) flags(c *cobra.Command) {
 func (r *oidcRequest) check(c *cobra.Command) error {
 	for _, name := range []string{"server", "server-ca", "kube-context", "device"} {
 		if r.kubeconfig == "" && c.Flags().Changed(name) {
-			return exitcode.Usagef("--%s is for a kubeconfig: say where to write it with --kubeconfig FILE", name)
+			return exitcode.Usagef("--%s is for a kubeconfig: name its file with --kubeconfig FILE", name)
 		}
 	}
 	if r.kubeconfig != "" && (r.server == "") == (r.kubeContext == "") {
@@ -148,7 +148,7 @@ func (r oidcRequest) declare(ctx context.Context, a *command.App, client *sdk.Cl
 	revision := int64(0)
 	switch {
 	case errcode.Is(sdk.Error(err, ""), errcode.NotFound) && !asked:
-		return exitcode.Usagef("there is no application %s yet: say who may log in with --groups or --users", r.application)
+		return exitcode.Usagef("there is no application %s yet: name those who may log in with --groups or --users", r.application)
 	case errcode.Is(sdk.Error(err, ""), errcode.NotFound):
 	case err != nil:
 		return err

@@ -2,11 +2,15 @@ package command
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -59,6 +63,39 @@ func Gets[T proto.Message](a *App, kind, short, example string, one func(*App, T
 			}, one, list)
 		}),
 	}
+}
+
+// Absent returns Conflict for an object that exists; change is what to do with it.
+func Absent(ctx context.Context, client *sdk.Client, kind, called, name, change string) error {
+	objects, _ := client.Objects(kind)
+	_, err := objects.Get(ctx, name)
+	if err == nil {
+		return errcode.New(errcode.Conflict, "%s %s exists already; %s it", called, name, change)
+	}
+	if sdk.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// Keep puts into the settings of a change those of the object that no flag replaces. A
+// flag has the name of its field, in the singular.
+func Keep(c *cobra.Command, settings, have proto.Message) {
+	have.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if flag := c.Flags().Lookup(strings.ReplaceAll(strings.TrimSuffix(string(f.Name()), "s"), "_", "-")); flag == nil || !flag.Changed {
+			settings.ProtoReflect().Set(f, v)
+		}
+		return true
+	})
+}
+
+// Wrote prints the result of a declaration.
+func (a *App) Wrote(called, name, result string, dryRun bool) {
+	note := ""
+	if dryRun {
+		note = " (dry run, nothing stored)"
+	}
+	fmt.Fprintf(a.Err, "%s %s %s%s\n", called, name, result, note)
 }
 
 // Deletes is the verb delete of a kind; said is printed behind the name.

@@ -200,11 +200,7 @@ func (n noun) apply() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		note := ""
-		if dryRun {
-			note = " (dry run, nothing stored)"
-		}
-		fmt.Fprintf(n.Err, "%s %s %s%s\n", n.Storage.Called, args[0], result, note)
+		n.Wrote(n.Storage.Called, args[0], result, dryRun)
 		return n.one(made)
 	})
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, store nothing")

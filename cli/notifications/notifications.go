@@ -1,5 +1,5 @@
-// Package notifications is the command axle notifications: who is told of what, and what
-// one was told. cli puts it into the tree of commands.
+// Package notifications is the command axle notifications: which events go where, and the
+// notifications of a person. cli puts it into the tree of commands.
 package notifications
 
 import (
@@ -116,13 +116,4 @@ func events(a *command.App) *cobra.Command {
 			)
 		}),
 	}
-}
-
-// said tells what a declaration did.
-func said(a *command.App, kind, name, result string, dryRun bool) {
-	note := ""
-	if dryRun {
-		note = " (dry run, nothing stored)"
-	}
-	fmt.Fprintf(a.Err, "notification %s %s %s%s\n", kind, name, result, note)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/fields"
-	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -166,7 +165,7 @@ func (r *routerFlags) send(c *cobra.Command, a *command.App, client *sdk.Client,
 	if err != nil {
 		return err
 	}
-	said(a, "router", name, done.Msg.GetResult(), r.request.GetDryRun())
+	a.Wrote("notification router", name, done.Msg.GetResult(), r.request.GetDryRun())
 	return printRouter(a, done.Msg.GetRouter())
 }
 
@@ -179,11 +178,7 @@ services; without --project, it gets those of the hub as a whole, and needs righ
 		Example: `  axle notifications routers create failures --event service.failed --event service.recovered --sink ops
   axle notifications routers create shop --project shop --event service.update --sink ci --filter service=web,cluster=edge-1 --filter regex=/api$`,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
-			_, err := client.NotificationRouters.Get(c.Context(), connect.NewRequest(&hubv1.GetNotificationRouterRequest{Name: args[0]}))
-			if err == nil {
-				return errcode.New(errcode.Conflict, "notification router %s exists already; axle notifications routers update changes it", args[0])
-			}
-			if !sdk.IsNotFound(err) {
+			if err := command.Absent(c.Context(), client, "NotificationRouter", "notification router", args[0], "axle notifications routers update changes"); err != nil {
 				return err
 			}
 			r.request.Management = command.Management()
@@ -209,14 +204,7 @@ func routerUpdate(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			now := have.Msg.GetSettings()
-			r.settings.Project, r.settings.Filters = now.GetProject(), now.GetFilters()
-			if !c.Flags().Changed("event") {
-				r.settings.Events = now.GetEvents()
-			}
-			if !c.Flags().Changed("sink") {
-				r.settings.Sinks = now.GetSinks()
-			}
+			command.Keep(c, &r.settings, have.Msg.GetSettings())
 			r.request.Management = management
 			return r.send(c, a, client, args[0])
 		}),

@@ -11,7 +11,6 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/fields"
-	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/sdk"
@@ -174,7 +173,7 @@ func (s *sinkFlags) send(c *cobra.Command, a *command.App, client *sdk.Client, n
 	if err != nil {
 		return err
 	}
-	said(a, "sink", name, done.Msg.GetResult(), r.GetDryRun())
+	a.Wrote("notification sink", name, done.Msg.GetResult(), r.GetDryRun())
 	return printSink(a, done.Msg.GetSink())
 }
 
@@ -189,11 +188,7 @@ write that project; without --project, it needs rights on the whole hub.`,
   axle notifications sinks create ci --type webhook --project shop --url-file - --secret-file ci.key < ci.url
   axle notifications sinks create console --type plural --group oncall --priority HIGH`,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
-			_, err := client.NotificationSinks.Get(c.Context(), connect.NewRequest(&hubv1.GetNotificationSinkRequest{Name: args[0]}))
-			if err == nil {
-				return errcode.New(errcode.Conflict, "notification sink %s exists already; axle notifications sinks update changes it", args[0])
-			}
-			if !sdk.IsNotFound(err) {
+			if err := command.Absent(c.Context(), client, "NotificationSink", "notification sink", args[0], "axle notifications sinks update changes"); err != nil {
 				return err
 			}
 			s.request.Management = command.Management()
@@ -221,15 +216,7 @@ deliveries needs the key again: the key is never sent to another address.`,
 			if err != nil {
 				return err
 			}
-			now := have.Msg.GetSettings()
-			s.settings.Type, s.settings.Project = now.GetType(), now.GetProject()
-			for flag, keep := range map[string]func(){
-				"priority": func() { s.settings.Priority = now.GetPriority() }, "user": func() { s.settings.Users = now.GetUsers() }, "group": func() { s.settings.Groups = now.GetGroups() },
-			} {
-				if !c.Flags().Changed(flag) {
-					keep()
-				}
-			}
+			command.Keep(c, &s.settings, have.Msg.GetSettings())
 			s.request.Management = management
 			return s.send(c, a, client, args[0])
 		}),

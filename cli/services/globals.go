@@ -307,11 +307,7 @@ func globalWrite(a *command.App, create bool) *cobra.Command {
 			}
 			request.DryRun, request.Management.TakeOver = dryRun, takeOver
 			if create {
-				_, err := client.GlobalServices.Get(c.Context(), connect.NewRequest(&hubv1.GetGlobalServiceRequest{Name: args[0]}))
-				if err == nil {
-					return errcode.New(errcode.Conflict, "global service %s exists already; axle globalservices apply replaces it", args[0])
-				}
-				if !sdk.IsNotFound(err) {
+				if err := command.Absent(c.Context(), client, "GlobalService", "global service", args[0], "axle globalservices apply replaces"); err != nil {
 					return err
 				}
 			}
@@ -319,11 +315,7 @@ func globalWrite(a *command.App, create bool) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			note := ""
-			if dryRun {
-				note = " (dry run, nothing stored)"
-			}
-			fmt.Fprintf(a.Err, "global service %s %s%s\n", args[0], done.Msg.GetResult(), note)
+			a.Wrote("global service", args[0], done.Msg.GetResult(), dryRun)
 			return printGlobal(a, done.Msg.GetGlobalService())
 		}),
 	}

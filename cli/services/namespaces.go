@@ -14,7 +14,6 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/fields"
-	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/flagvalue"
 	"github.com/axle-cd/axle/internal/rule"
 	"github.com/axle-cd/axle/sdk"
@@ -165,11 +164,7 @@ func (n *namespaceFlags) send(c *cobra.Command, a *command.App, client *sdk.Clie
 	if err != nil {
 		return err
 	}
-	note := ""
-	if n.dryRun {
-		note = " (dry run, nothing stored)"
-	}
-	fmt.Fprintf(a.Err, "managed namespace %s %s%s\n", request.GetName(), done.Msg.GetResult(), note)
+	a.Wrote("managed namespace", request.GetName(), done.Msg.GetResult(), n.dryRun)
 	return printNamespace(a, done.Msg.GetNamespace())
 }
 
@@ -185,11 +180,8 @@ The flags of a service, such as --repo, run a service in it. It is called NAME-c
 		Example: `  axle namespaces create monitoring --tag tier=edge --label team=platform --pull-secret registry
   axle namespaces create shop --project shop --cascade delete --repo fleet --ref main --folder base/shop`,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
-			_, err := client.ManagedNamespaces.Get(c.Context(), connect.NewRequest(&hubv1.GetManagedNamespaceRequest{Name: args[0]}))
-			if err == nil {
-				return errcode.New(errcode.Conflict, "managed namespace %s exists already; axle namespaces update changes it", args[0])
-			}
-			if !sdk.IsNotFound(err) {
+			err := command.Absent(c.Context(), client, "ManagedNamespace", "managed namespace", args[0], "axle namespaces update changes")
+			if err != nil {
 				return err
 			}
 			request := &hubv1.ApplyManagedNamespaceRequest{Name: args[0], Settings: &flags.settings}
@@ -216,18 +208,8 @@ of a service replace the whole service; --no-service removes it.`,
 			if err != nil {
 				return err
 			}
-			settings, given := have.Msg.GetSettings(), &flags.settings
-			for flag, take := range map[string]func(){
-				"description": func() { settings.Description = given.GetDescription() }, "label": func() { settings.Labels = given.GetLabels() },
-				"annotation": func() { settings.Annotations = given.GetAnnotations() }, "pull-secret": func() { settings.PullSecrets = given.GetPullSecrets() },
-				"tag": func() { settings.Tags = given.GetTags() }, "distro": func() { settings.Distro = given.GetDistro() },
-				"project": func() { settings.Project = given.GetProject() }, "cascade": func() { settings.Cascade = given.GetCascade() },
-			} {
-				if c.Flags().Changed(flag) {
-					take()
-				}
-			}
-			request := &hubv1.ApplyManagedNamespaceRequest{Name: args[0], Settings: settings}
+			command.Keep(c, &flags.settings, have.Msg.GetSettings())
+			request := &hubv1.ApplyManagedNamespaceRequest{Name: args[0], Settings: &flags.settings}
 			if request.Spec, err = flags.service(c); err != nil {
 				return err
 			}

@@ -212,7 +212,7 @@ func (r *remover) protected(ctx context.Context) error {
 		return err
 	}
 	if first = append(first, more...); len(first) > 0 {
-		return errcode.New(errcode.Conflict, "nothing was deleted, because these would be lost or left alone; first:\n  %s", strings.Join(first, "\n  "))
+		return errcode.New(errcode.Conflict, "nothing was deleted, because these would be lost or left behind; first:\n  %s", strings.Join(first, "\n  "))
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func (o *options) serve(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Backup.To, "backup-to", "", "folder or bucket, such as s3://backups/axle, where the hub puts backups of its database on a schedule (default: none are made)")
 	flags.StringVar(&c.Backup.Cron, "backup-schedule", "", "when to make backups, a cron line in UTC (default "+hub.DefaultBackupSchedule+")")
 	flags.IntVar(&c.Backup.Keep, "backup-keep", 0, "how many of the hub's own backups to keep at least (default "+strconv.Itoa(hub.DefaultBackupKeep)+")")
-	flags.DurationVar(&c.Backup.KeepFor, "backup-keep-for", 0, "how long to keep each of them at least (default: --backup-keep alone decides)")
+	flags.DurationVar(&c.Backup.KeepFor, "backup-keep-for", 0, "how long to keep each of them at least (default: only --backup-keep decides)")
 	o.bucket(flags)
 	flags.StringVar(&c.TraceEndpoint, "trace-endpoint", "", "OpenTelemetry collector for traces (OTLP over HTTP), such as http://otel-collector:4318 (default: none)")
 	flags.Float64Var(&c.TraceRatio, "trace-ratio", 0.01, "share of requests to trace, 0 to 1")

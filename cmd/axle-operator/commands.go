@@ -55,7 +55,7 @@ func newDefinitions() *cobra.Command {
 		Use:   "crds",
 		Short: "Apply the custom resource definitions of this version",
 		Long: "Apply the custom resource definitions of this version to the cluster, server-side, and end. The chart runs it before each install and upgrade.\n\n" +
-			"It refuses while the operator of another product runs on the same kinds, and says how to stop it.",
+			"It refuses while the operator of another product runs on the same kinds, and reports how to stop it.",
 		Example: "  axle-operator crds --kubeconfig ~/.kube/config",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

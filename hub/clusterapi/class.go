@@ -96,7 +96,7 @@ func placesValues(class object) error {
 					return wrong(class.Source, "spec.patches", "%v has valueFrom.template at %v, which would put a value into a text: use valueFrom.variable", p["name"], change["path"])
 				}
 				if op, _ := change["op"].(string); !takesIndex(op, change["path"]) {
-					return wrong(class.Source, "spec.patches", "%v has %s at %v: within a list, Cluster API takes an add at its first element (0) or its end (-) alone; an add replaces a field that is there", p["name"], op, change["path"])
+					return wrong(class.Source, "spec.patches", "%v has %s at %v: within a list, Cluster API takes an add only at its first element (0) or its end (-); an add replaces a field that is there", p["name"], op, change["path"])
 				}
 			}
 		}

@@ -87,7 +87,7 @@ func (k *Keeper) referred(ctx context.Context, name string) (Place, error) {
 	return p, nil
 }
 
-var errOutside = errors.New("services of this project may not refer to that path; the backend's allow list in the file of --config-backends says which they may")
+var errOutside = errors.New("services of this project may not refer to that path; the backend's allow list in the file of --config-backends lists the permitted ones")
 
 // allows returns why a service of a project may not refer to a path: the hub
 // reads with its own rights, so it must decide for whom.

@@ -113,7 +113,7 @@ func (c Cluster) replacement(machine, uid string) (Replacement, error) {
 	case m.Pool == "":
 		return Replacement{}, errcode.New(errcode.Unprocessable, "machine: %s is one of the control plane, which only its provider replaces, one at a time so that etcd keeps its majority: by the health check of the template, or by another version with axle clusters update %s --set version=", machine, c.Name)
 	case m.UID == "":
-		return Replacement{}, errcode.New(errcode.Unprocessable, "machine: the agent of management cluster %s reports no uid of %s, so the hub cannot say which machine it means; upgrade the agent", c.Origin.Management, machine)
+		return Replacement{}, errcode.New(errcode.Unprocessable, "machine: the agent of management cluster %s reports no uid of %s, so the hub cannot identify the machine; upgrade the agent", c.Origin.Management, machine)
 	case len(c.replacing()) >= maxReplacing:
 		return Replacement{}, errcode.New(errcode.Conflict, "machine: %d machines of cluster %s are being replaced, and no more at the same time", maxReplacing, c.Name)
 	}

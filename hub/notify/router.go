@@ -163,7 +163,7 @@ func (r Router) check() error {
 	case !rule.Name.Valid(r.Name):
 		return invalid("name: %.80q is not a name; use %s", r.Name, rule.Name.Words)
 	case len(r.Sinks) == 0:
-		return invalid("sinks: is empty; say where the events go")
+		return invalid("sinks: is empty; name the sinks that get the events")
 	case len(r.Sinks) > maxList || len(r.Events) > maxList || len(r.Filters) > maxFilters:
 		return invalid("events, sinks and filters: at most %d, %d and %d", maxList, maxList, maxFilters)
 	}

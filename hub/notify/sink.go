@@ -255,7 +255,7 @@ func (r SinkRequest) check() error {
 	case r.Priority != "" && !slices.Contains(rule.Priorities, r.Priority):
 		return invalid("priority: %.40q is not %s", r.Priority, rule.Or(rule.Priorities))
 	case len(r.Users)+len(r.Groups) == 0:
-		return invalid("users and groups: are empty; say who sees the notifications")
+		return invalid("users and groups: are empty; name those who see the notifications")
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func notPromQL(text string, err error) error {
 				loc = formatted.FindStringIndex(text[from:])
 			}
 			if loc != nil && loc[0] == 0 {
-				return fmt.Errorf("%s: %s stands outside the value of a matcher; a variable can stand in one alone, as in {pod=\"$pod\"}", position(text, from), cut(text[from:from+loc[1]], 60))
+				return fmt.Errorf("%s: %s stands outside the value of a matcher; a variable can only stand in one, as in {pod=\"$pod\"}", position(text, from), cut(text[from:from+loc[1]], 60))
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func elsewhere(expression parser.Expr, text string, names []string) error {
 		}
 		for _, match := range variable.FindAllStringSubmatch(literal.Val, -1) {
 			if slices.Contains(names, nameIn(match)) {
-				failed = fmt.Errorf("%s: %s stands in a string that is not the value of a matcher; a variable can stand in one alone", position(text, int(literal.PosRange.Start)), match[0])
+				failed = fmt.Errorf("%s: %s stands in a string that is not the value of a matcher; a variable can only stand in one", position(text, int(literal.PosRange.Start)), match[0])
 				return failed
 			}
 		}

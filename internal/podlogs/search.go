@@ -163,7 +163,7 @@ func (r *search) find(ctx context.Context) (places []place, logs []*log, err err
 	case len(r.Pods) > 0:
 		return nil, nil, errcode.New(errcode.NotFound, "none of the %d pods is called %s", len(all), strings.Join(r.Pods, " or "))
 	default:
-		return nil, nil, errcode.New(errcode.NotFound, "it has no pods, so no logs; its events say why")
+		return nil, nil, errcode.New(errcode.NotFound, "it has no pods, so no logs; its events show the reason")
 	}
 	if len(logs) == 0 {
 		r.out.notice("waiting", "it has no pods yet")

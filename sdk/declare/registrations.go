@@ -1,7 +1,6 @@
 package declare
 
 import (
-	"cmp"
 	"context"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
@@ -23,11 +22,9 @@ func (registrations) Same(_ *sdk.Client, item *manifest.Item, f *Found) bool {
 
 // Write implements Kind. A change declares all that can change.
 func (r registrations) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
-	want, declared := item.Request.(*hubv1.CreateClusterRequest), *item
-	declared.Cluster = &hubv1.UpdateClusterRequest{
-		Name: want.GetName(), Handle: cmp.Or(want.GetHandle(), want.GetName()), Tags: want.GetTags(), SetTags: true, Metadata: cmp.Or(want.GetMetadata(), "{}"), SetMetadata: true,
-		Variables: want.GetFromTemplate().GetVariables(), Management: item.Management,
-	}
+	declared := *item
+	declared.Cluster = sdk.Changing(item.Request, declared.Cluster.ProtoReflect().Descriptor()).(*hubv1.UpdateClusterRequest)
+	declared.Cluster.Management = item.Management
 	return r.clusters.Write(ctx, c, &declared, have)
 }
 

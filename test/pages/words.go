@@ -5,7 +5,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // spoken are words that a reader outside the project stumbles over, each with better
@@ -37,8 +36,10 @@ func Spoken(text string) []string {
 	return found
 }
 
-// CheckWords returns what Spoken finds in the pages that users read first: README.md,
-// docs/howto and docs/install.
+// forUsers are the pages that users read first, and when something fails.
+var forUsers = regexp.MustCompile(`^(README|docs/(README|cli|concepts|configuration|login|operations|(howto|install|start|runbooks)/.*))\.md$`)
+
+// CheckWords returns what Spoken finds in the pages forUsers.
 func CheckWords(root string) ([]string, error) {
 	all, err := documents(root)
 	if err != nil {
@@ -46,7 +47,7 @@ func CheckWords(root string) ([]string, error) {
 	}
 	var bad []string
 	for _, page := range slices.Sorted(maps.Keys(all)) {
-		if page != "README.md" && !strings.HasPrefix(page, "docs/howto/") && !strings.HasPrefix(page, "docs/install/") {
+		if !forUsers.MatchString(page) {
 			continue
 		}
 		for _, found := range Spoken(string(all[page].text)) {

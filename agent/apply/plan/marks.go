@@ -17,11 +17,11 @@ var foreign = []struct {
 	value  string // both in lower case
 	effect string
 }{
-	{"kustomize.toolkit.fluxcd.io/reconcile", "disabled", "it is applied and healed like any other; take it out of the service's files to leave it alone"},
-	{"kustomize.toolkit.fluxcd.io/ssa", "ignore", "it is applied and healed like any other; take it out of the service's files to leave it alone"},
+	{"kustomize.toolkit.fluxcd.io/reconcile", "disabled", "it is applied and healed like any other; take it out of the service's files to keep it as it is"},
+	{"kustomize.toolkit.fluxcd.io/ssa", "ignore", "it is applied and healed like any other; take it out of the service's files to keep it as it is"},
 	{"kustomize.toolkit.fluxcd.io/ssa", "ifnotpresent", "it is applied also where it exists; ignore the fields that are set elsewhere (diffNormalizers)"},
 	{"helm.toolkit.fluxcd.io/driftdetection", "disabled", "it is healed like any other; ignore the fields that are set elsewhere (diffNormalizers)"},
-	{"argocd.argoproj.io/ignore-healthcheck", "true", "its health counts; a CustomHealth for its kind can say otherwise"},
+	{"argocd.argoproj.io/ignore-healthcheck", "true", "its health counts; a CustomHealth for its kind can decide otherwise"},
 }
 
 // marks counts the objects with each foreign mark without effect. A warning is made of each

@@ -110,7 +110,7 @@ func contact(k Known, since int64) *hubv1.EnrollmentStep {
 			"the manifests were not applied, or the pod does not start: kubectl -n axle-system get pods",
 			logs,
 			"the cluster does not find or reach " + k.HubURL + " (DNS, a firewall, a proxy): " + doctor(k),
-			"the cluster does not trust the hub's certificate (CA), or its clock is wrong: the same command says so",
+			"the cluster does not trust the hub's certificate (CA), or its clock is wrong: the same command reports it",
 		}
 	}
 	return s
@@ -124,7 +124,7 @@ func seenAt(k Known) int64 {
 	return k.Admission.Contact.At
 }
 
-const logs = "what the agent says: kubectl -n axle-system logs deploy/axle-agent --tail=50"
+const logs = "the agent's log: kubectl -n axle-system logs deploy/axle-agent --tail=50"
 
 func doctor(k Known) string {
 	return "kubectl -n axle-system exec deploy/axle-agent -- axle-agent doctor --hub-url " + k.HubURL

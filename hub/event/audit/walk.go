@@ -66,7 +66,7 @@ func (w *walk) to(ctx context.Context, target int64, size int, each func(end has
 }
 
 func missing(end hashchain.End, target int64) error {
-	return &hashchain.Broken{Sequence: end.Sequence + 1, Reason: fmt.Sprintf("the end is missing: the chain's head says that there are %d lines", target)}
+	return &hashchain.Broken{Sequence: end.Sequence + 1, Reason: fmt.Sprintf("the end is missing: the chain's head records %d lines", target)}
 }
 
 // points are the checkpoints in the database, in order. Only those with a

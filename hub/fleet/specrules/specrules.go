@@ -160,7 +160,7 @@ func checkGit(at, repositoryAt string, g *specv1.Git, repository string) error {
 	case g == nil && repository == "":
 		return nil
 	case g == nil:
-		return Field(at, "is needed beside %s: say which ref and folder", repositoryAt)
+		return Field(at, "is needed beside %s: set its ref and folder", repositoryAt)
 	case repository == "" && g.URL == "":
 		return Field(repositoryAt, "is needed, or %s.url of a repository that is registered", at)
 	case repository != "" && g.URL != "":

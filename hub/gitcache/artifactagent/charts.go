@@ -118,7 +118,7 @@ func (c *charts) take(answer *http.Response) error {
 	if answer.Header.Get("Content-Encoding") == "gzip" {
 		// The server's file is compressed, whatever it was asked for. Helm asks for that.
 		if body, err = gzip.NewReader(answer.Body); err != nil {
-			return errors.Join(errcode.New(errcode.Unavailable, "%s says that the index is compressed with gzip, but it cannot be unpacked: %w", c.indexURL(), err), f.Close())
+			return errors.Join(errcode.New(errcode.Unavailable, "%s declares an index that is compressed with gzip, but it cannot be unpacked: %w", c.indexURL(), err), f.Close())
 		}
 	}
 	_, sum, err := wire.Copy(f, body, chartindex.MaxBytes, "the chart repository's index")

@@ -39,7 +39,7 @@ const (
 )
 
 // ErrClosed is wrapped in the errors of requests to a closed host.
-var ErrClosed = errors.New("the host is left alone")
+var ErrClosed = errors.New("the host is not asked")
 
 // Gates limit the requests of one replica to the hosts of upstreams: all
 // requests to a host (listings, fetches, charts, LFS files) pass the same gate.
@@ -183,7 +183,7 @@ func (g *Gates) closed(h *host, t Turn) error {
 	case t.Urgent && h.kicks.AllowN(now, 1):
 		return nil
 	}
-	return errcode.Hide(errcode.Unavailable, ErrClosed, "%s failed again and again and is left alone for a while; what was fetched stays in use", h.name).
+	return errcode.Hide(errcode.Unavailable, ErrClosed, "%s failed again and again and is not asked for a while; what was fetched stays in use", h.name).
 		After(max(wait, firstClosed/2))
 }
 

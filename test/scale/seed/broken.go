@@ -35,7 +35,7 @@ var ailments = map[string]func(scale.Seen) *agentv1.ServiceStatus{
 		return held(s, "PruneHeld", "this revision would delete 14 of 17 objects; look at them, then run: axle services approve-prune prod/prune-held")
 	},
 	"held-elsewhere": func(s scale.Seen) *agentv1.ServiceStatus {
-		return held(s, "Orphaned", "the hub does not list this service any more and did not say that it should go; it is left as it is")
+		return held(s, "Orphaned", "the hub does not list this service any more and did not order its removal; it is left as it is")
 	},
 	"contested": func(s scale.Seen) *agentv1.ServiceStatus {
 		return held(s, "Contested", "Deployment contested/contested: something else changed spec.replicas back 5 times in a minute; healing pauses for 10 minutes")

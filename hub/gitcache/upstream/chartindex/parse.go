@@ -50,7 +50,7 @@ func parse(r io.ReadSeeker) (*Index, error) {
 	case '{':
 		err = b.json(in)
 	case 0x1f: // of gzip
-		err = errcode.New(errcode.Unprocessable, "the index is compressed with gzip and its server does not say so; publish index.yaml as text, or with Content-Encoding: gzip")
+		err = errcode.New(errcode.Unprocessable, "the index is compressed with gzip and its server does not declare it; publish index.yaml as text, or with Content-Encoding: gzip")
 	default:
 		err = b.yaml(in)
 	}

@@ -72,7 +72,7 @@ func readText(r *bufio.Reader, n int) (string, error) {
 type remoteError struct{ words string }
 
 // Error quotes the server.
-func (e *remoteError) Error() string { return "upstream says: " + e.words }
+func (e *remoteError) Error() string { return "upstream reports: " + e.words }
 
 func writePacket(b *strings.Builder, format string, args ...any) {
 	line := fmt.Sprintf(format, args...) + "\n"

@@ -8,7 +8,7 @@ export const eventFields: FilterField[] = [
   { id: 'service', label: 'Service', words: 'service is', placeholder: 'edge-1/web', check: (v) => (serviceName.test(v) ? undefined : 'Write CLUSTER/NAME, such as edge-1/web') },
   { id: 'kind', label: 'Kind', words: 'kind is', placeholder: 'service.failed or service.*' },
   { id: 'by', label: 'By', words: 'by', placeholder: 'ann@example.com' },
-  { id: 'text', label: 'Text', words: 'it says', placeholder: 'timeout' },
+  { id: 'text', label: 'Text', words: 'text contains', placeholder: 'timeout' },
   { id: 'from', label: 'From', words: 'since', placeholder: '24h, 7d or 2026-11-20', check: checkTime },
 ]
 

@@ -61,7 +61,7 @@ test('add-ons have their versions, and what others wrote about them is text', as
   })
   await renderRouted(<ReadinessReport report={report} />)
   expect(table('Add-ons and their versions')).toEqual([
-    ['Add-on', 'Of', 'Version', 'Verdict', 'Upgrade to', 'What changes'],
+    ['Add-on', 'Of', 'Version', 'Verdict', 'Upgrade to', 'Changes'],
     ['cilium', 'release kube-system/cni', '1.16.0', 'Incompatible', '1.17.0', '1.17.0, breaking: <b id="planted">the port</b>1.17.0, chart: a value'],
     ['proxy', 'web', '1.0.0', 'Add-on unknown', '', ''],
   ])

@@ -84,7 +84,7 @@ function addonCols(cluster: string): Col<ReadinessAddon & { key: string }>[] {
     { id: 'upgrade', header: 'Upgrade to', cell: (a) => a.upgradeTo },
     {
       id: 'changes',
-      header: 'What changes',
+      header: 'Changes',
       grow: true,
       cell: (a) =>
         changesOf(a).map((t) => (

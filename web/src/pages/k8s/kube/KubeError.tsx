@@ -19,7 +19,7 @@ export function KubeError({ title, error, others, children, retry }: { title: st
         <>
           <p>
             <b>{denied.user}</b> may not <b>{denied.verb}</b> {denied.name ? `${denied.resource} ${denied.name}` : things}
-            {denied.group && more.length === 0 ? ` of ${denied.group}` : ''} {denied.namespace ? `in the namespace ${denied.namespace}` : 'in the whole cluster'}. Who administers the cluster can allow it:
+            {denied.group && more.length === 0 ? ` of ${denied.group}` : ''} {denied.namespace ? `in the namespace ${denied.namespace}` : 'in the whole cluster'}. An administrator of the cluster can allow it:
           </p>
           <details className={styles.grant}>
             <summary>The {denied.namespace ? 'Role and RoleBinding' : 'ClusterRole and ClusterRoleBinding'}</summary>

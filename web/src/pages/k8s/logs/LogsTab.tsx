@@ -43,7 +43,7 @@ export function LogsTab({ place, object }: { place: Place; object: KubeObject })
   if (pods.length === 0)
     return (
       <Empty title="No pods, so no logs">
-        {object.kind === 'CronJob' ? 'Its jobs have no pods any more, or none ran yet.' : 'Nothing runs: it is scaled to 0, or its pods could not be created. Its events say why.'}
+        {object.kind === 'CronJob' ? 'Its jobs have no pods any more, or none ran yet.' : 'Nothing runs: it is scaled to 0, or its pods could not be created. Its events show the reason.'}
         {' '}
         <Link to={storeHref(place, object) as string}>A store may have the logs of pods that are gone.</Link>
       </Empty>

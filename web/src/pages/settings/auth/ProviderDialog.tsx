@@ -47,7 +47,7 @@ export function ProviderDialog({ provider, onClose, onDone }: Props) {
       <TextField label="Groups claim" value={form.groupsClaim} onChange={(groupsClaim) => set({ groupsClaim })} placeholder="groups, or realm_access.roles" hint="The claim that holds groups, with dots into objects. Empty: the provider gives no memberships." />
       <TextArea label="Map of groups" value={form.groups} onChange={(groups) => set({ groups })} rows={3} placeholder={'platform=platform-team\n7f1c…=auditors'} hint="VALUE OF THE CLAIM=GROUP OF THE HUB, one a line. Other values are ignored, and groups that are not in the hub give nothing." />
       <TextField label="E-mail domains" value={form.emailDomains} onChange={(emailDomains) => set({ emailDomains })} placeholder="example.com" hint="Only addresses of these domains may log in; empty allows any that the issuer knows." />
-      <Checkbox label="Allow addresses that the provider has not verified" hint="Such an address names nobody here: a new user is called PROVIDER:ADDRESS, and may not be who the address says." checked={form.allowUnverified} onChange={(allowUnverified) => set({ allowUnverified })} />
+      <Checkbox label="Allow addresses that the provider has not verified" hint="Such an address names nobody here: a new user is called PROVIDER:ADDRESS, and may be somebody else than the address names." checked={form.allowUnverified} onChange={(allowUnverified) => set({ allowUnverified })} />
       <TextArea label="Certificate authority, PEM" value={form.caPem} onChange={(caPem) => set({ caPem })} rows={2} hint="Empty is the system's." />
       <TryProvider form={form} />
     </ActionDialog>

@@ -49,7 +49,7 @@ export function Page() {
             )
           }
         >
-          <b>The hub was restored{hub.restoredFrom && ` from ${hub.restoredFrom}`}, and deletes are held.</b> What the backup does not know may still run on clusters: agents delete nothing until an administrator confirms. Look at the Held services first.
+          <b>The hub was restored{hub.restoredFrom && ` from ${hub.restoredFrom}`}, and deletes are held.</b> Services that the backup does not have may still run on clusters: agents delete nothing until an administrator confirms. Look at the Held services first.
         </Banner>
       )}
       {forbidden ? (
