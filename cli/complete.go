@@ -78,7 +78,7 @@ func takesSeveral(c *cobra.Command) bool {
 	return len(words) > 1 && strings.HasSuffix(strings.Trim(words[1], "[]"), "…")
 }
 
-// completing says whether a shell asks for words. Cobra keeps each registered completion, and
+// completing reports whether a shell asks for words. Cobra keeps each registered completion, and
 // the command that it is of, until the program ends: who runs many commands in one process,
 // as tests do, would keep them all.
 func completing(args []string) bool {
