@@ -160,45 +160,17 @@ func (o *older) risksOfServices(ctx context.Context) {
 		return o.client.AllRepositories(ctx, &hubv1.ListRepositoriesRequest{})
 	})
 	of := sourcesOf{map[string]*hubv1.Repository{}, map[[2]string]bool{}}
-	for _, r := range repositories {
-		of.repositories[r.GetName()] = r
-		of.registered[[2]string{cmp.Or(r.GetProject(), risk.Default), risk.Plain(r.GetUrl())}] = true
+	for _, one := range repositories {
+		of.repositories[one.GetName()] = one
+		of.registered[[2]string{cmp.Or(one.GetProject(), risk.Default), risk.Plain(one.GetUrl())}] = true
 	}
-	var sources []risk.Source
-	made := map[string]*targets{} // by the id of the global service
-	service := func(s *hubv1.Service) {
-		ref := s.GetCluster() + "/" + s.GetName()
-		if s.GetParentId() == "hub" && s.GetSpec().GetGit() == nil && s.GetSpec().GetHelm() == nil && len(s.GetSpec().GetSources()) == 0 {
-			return // the hub's own, which has no source
-		}
-		if s.GetName() == risk.AgentService {
-			o.all = append(o.all, risk.Service(ref))
-		}
-		l := limits[s.GetProject()]
-		account := risk.AccountOf(s.GetName(), s.GetSpec().GetNamespace(), s.GetSpec().GetServiceAccount(), l.GetServiceAccount())
-		if limited && account != "" && s.GetProject() != risk.Default && !risk.Given(account, l.GetNamespaces(), l.GetAccounts()) {
-			o.all = append(o.all, risk.Account(ref, s.GetProject(), account))
-		}
-		if !followed {
-			return
-		}
-		found := of.find("service "+ref, cmp.Or(s.GetProject(), risk.Default), s.GetSpec(), s.GetSources())
-		switch id := s.GetManagedBy().GetId(); {
-		case s.GetManagedBy().GetTool() != "hub":
-			sources = append(sources, found...)
-		case len(byURL(s.GetSpec())) > 0:
-			if made[id] == nil {
-				made[id] = &targets{}
-			}
-			made[id].add(s, found)
-		}
-	}
+	r := serviceRisks{older: o, sources: of, limits: limits, limited: limited, followed: followed, made: map[string]*targets{}}
 	ask(o, "Services/List", "everything about services", func() (string, error) {
 		return sdk.EachPage("", 0, func(token string, size int32) (*connect.Response[hubv1.ListServicesResponse], error) {
 			return o.client.Services.List(ctx, connect.NewRequest(&hubv1.ListServicesRequest{PageToken: token, PageSize: size}))
 		}, func(page *hubv1.ListServicesResponse) (int, error) {
 			for _, s := range page.GetServices() {
-				service(s)
+				r.service(s)
 			}
 			return len(page.GetServices()), nil
 		})
@@ -209,12 +181,51 @@ func (o *older) risksOfServices(ctx context.Context) {
 		}, (*hubv1.ListGlobalServicesResponse).GetGlobalServices)
 	})
 	for _, g := range globals {
-		if t := made[g.GetId()]; t != nil {
-			sources = append(sources, of.ofGlobal(g, t)...)
+		if t := r.made[g.GetId()]; t != nil {
+			r.found = append(r.found, of.ofGlobal(g, t)...)
 		}
 	}
-	slices.SortStableFunc(sources, func(a, b risk.Source) int { return strings.Compare(a.Object, b.Object) })
-	o.all = append(o.all, risk.Sources(sources)...)
+	slices.SortStableFunc(r.found, func(a, b risk.Source) int { return strings.Compare(a.Object, b.Object) })
+	o.all = append(o.all, risk.Sources(r.found)...)
+}
+
+// serviceRisks takes services one by one, and keeps what is at risk. limited is set when
+// the limits of projects are known, and followed when the repositories are.
+type serviceRisks struct {
+	*older
+	sources           sourcesOf
+	limits            map[string]*hubv1.ProjectLimits
+	limited, followed bool
+	found             []risk.Source
+	made              map[string]*targets // by the id of the global service
+}
+
+func (r *serviceRisks) service(s *hubv1.Service) {
+	ref := s.GetCluster() + "/" + s.GetName()
+	if s.GetParentId() == "hub" && s.GetSpec().GetGit() == nil && s.GetSpec().GetHelm() == nil && len(s.GetSpec().GetSources()) == 0 {
+		return // the hub's own, which has no source
+	}
+	if s.GetName() == risk.AgentService {
+		r.all = append(r.all, risk.Service(ref))
+	}
+	l := r.limits[s.GetProject()]
+	account := risk.AccountOf(s.GetName(), s.GetSpec().GetNamespace(), s.GetSpec().GetServiceAccount(), l.GetServiceAccount())
+	if r.limited && account != "" && s.GetProject() != risk.Default && !risk.Given(account, l.GetNamespaces(), l.GetAccounts()) {
+		r.all = append(r.all, risk.Account(ref, s.GetProject(), account))
+	}
+	if !r.followed {
+		return
+	}
+	found := r.sources.find("service "+ref, cmp.Or(s.GetProject(), risk.Default), s.GetSpec(), s.GetSources())
+	switch id := s.GetManagedBy().GetId(); {
+	case s.GetManagedBy().GetTool() != "hub":
+		r.found = append(r.found, found...)
+	case len(byURL(s.GetSpec())) > 0:
+		if r.made[id] == nil {
+			r.made[id] = &targets{}
+		}
+		r.made[id].add(s, found)
+	}
 }
 
 // ofGlobal is what is at risk of a global service: its template is bound to what the
