@@ -91,6 +91,51 @@ func TestRisksOfAHubWithoutAList(t *testing.T) {
 	}
 }
 
+// An older hub may lack any of the calls that the list is computed of, or break off in
+// the middle: the rest is listed, and what is missing is named.
+func TestRisksOfAHubThatLacksACall(t *testing.T) {
+	const group, handle, chart, template = "kubeadm:x", "cluster edge", "edge/by-chart", "global service all"
+	for procedure, without := range map[string]string{
+		hubv1connect.HubStatusProcedure:          "",
+		hubv1connect.BindingsListProcedure:       "",
+		hubv1connect.ClustersListProcedure:       handle,
+		hubv1connect.GroupsListProcedure:         group,
+		hubv1connect.ProjectsListProcedure:       "",
+		hubv1connect.RepositoriesListProcedure:   chart + " " + template,
+		hubv1connect.ServicesListProcedure:       chart + " " + template,
+		hubv1connect.GlobalServicesListProcedure: template,
+	} {
+		call := strings.TrimPrefix(procedure, "/axle.hub.v1.")
+		for answer, status := range map[string]int{"is too old for": http.StatusNotFound, "breaks at": http.StatusForbidden} {
+			t.Run(answer+" "+call, func(t *testing.T) {
+				hub := http.NewServeMux()
+				hub.Handle("/", riskyHub(true))
+				hub.HandleFunc(procedure, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", status) })
+				code, out, errs := serve(t, hub, "never", "upgrade", "--check")
+				if status == http.StatusForbidden && procedure != hubv1connect.HubStatusProcedure {
+					// No part of the list is the administrators' alone, once the first call was answered.
+					if code == 0 || procedure != hubv1connect.BindingsListProcedure && procedure != hubv1connect.ClustersListProcedure && (!strings.Contains(out, handle) || !strings.Contains(errs, "not whole")) || !strings.Contains(errs, call) {
+						t.Errorf("exit %d\n%s%s", code, out, errs)
+					}
+					return
+				}
+				for _, line := range []string{group, handle, chart, template} {
+					if strings.Contains(out, line) == strings.Contains(without, line) {
+						t.Errorf("%s is listed: %v", line, strings.Contains(out, line))
+					}
+				}
+				names := "call " + call
+				if procedure == hubv1connect.HubStatusProcedure {
+					names = "does not report its version"
+				}
+				if code != 0 || !strings.Contains(errs, names) || !strings.Contains(errs, "SOPS backend") {
+					t.Errorf("exit %d\n%s%s", code, out, errs)
+				}
+			})
+		}
+	}
+}
+
 func TestRisksAreListedBeforeAnUpgrade(t *testing.T) {
 	for name, test := range map[string]struct {
 		older     bool

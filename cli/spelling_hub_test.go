@@ -62,65 +62,12 @@ func TestValuesStayAsTheyWereWritten(t *testing.T) {
 	s.exits(1, "apply -f "+file, "cannot be changed")
 }
 
-// others are values beside URLs that the hub understands in more than one spelling:
-// addresses, domains, times, issuers, and names of kinds.
-const others = `apiVersion: axle-cd.github.io/v1alpha1
-kind: User
-metadata: {name: ann}
-spec: {email: Ann@Example.com}
----
-apiVersion: axle-cd.github.io/v1alpha1
-kind: AdminGrant
-metadata: {name: ann}
-spec: {user: Ann@Example.com}
----
-apiVersion: axle-cd.github.io/v1alpha1
-kind: AccessBinding
-metadata: {name: readers}
-spec: {place: {project: shop}, actions: [write, read], subjects: [{user: Ann@Example.com}]}
----
-apiVersion: axle-cd.github.io/v1alpha1
-kind: GroupMembership
-metadata: {name: sre}
-spec: {group: sre, members: [{user: Ann@Example.com}]}
----
-apiVersion: axle-cd.github.io/v1alpha1
-kind: LoginProvider
-metadata: {name: okta}
-spec: {issuer: 'https://Okta.example.com/', clientId: axle, emailDomains: ['@Example.COM', example.org]}
----
-apiVersion: axle-cd.github.io/v1alpha1
-kind: FederationTrust
-metadata: {name: ci}
-spec: {issuer: 'https://ci.example.com/', audience: axle, claims: {sub: main}, serviceAccount: ci, lifetime: 60m}
----
-apiVersion: axle-cd.github.io/v1alpha1
-kind: ProjectLimits
-metadata: {name: shop}
-spec: {project: shop, kinds: [deployments.apps, Service, configmaps], domains: [shop.example.com], syncWindows: [{kind: deny, schedule: '0 9 * * MON-FRI', duration: 60m}]}
----
-apiVersion: axle-cd.github.io/v1alpha1
-kind: HubSettings
-metadata: {name: default}
-spec: {syncWindows: [{kind: deny, schedule: '0 1 * * SUN', duration: 0h90m}]}
----
-apiVersion: axle-cd.github.io/v1alpha1
-kind: Application
-metadata: {name: wiki}
-spec: {project: shop, clientId: wiki, redirectUris: ['https://Wiki.Shop.example.com/cb', 'http://127.0.0.1/cb'], users: [Ann@Example.com], accessLifetime: 60m, idLifetime: 300s, refreshLifetime: 720h}
----
-apiVersion: deployments.plural.sh/v1alpha1
-kind: Project
-metadata: {name: shop}
-spec: {name: shop}
-`
-
-// TestOtherValuesStayAsTheyWereWritten applies values of other kinds twice, and compares them.
+// TestOtherValuesStayAsTheyWereWritten applies values beside URLs twice, and compares them.
 func TestOtherValuesStayAsTheyWereWritten(t *testing.T) {
 	s := newShell(t)
 	s.exits(0, "groups create sre")
 	s.exits(0, "serviceaccounts create ci")
-	file := s.write("all.yaml", others)
+	const file = "../test/operator/testdata/spellings.yaml"
 	s.exits(0, "apply -f "+file)
 	if out := s.exits(0, "apply -f "+file); strings.Count(out, "unchanged") != 10 {
 		t.Errorf("a second apply:\n%s", out)

@@ -8,7 +8,6 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/internal/risk"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -26,23 +25,23 @@ type riskView struct {
 const mostRisks = 500
 
 // PrintRisks lists what the hub has that is older than a rule that would refuse it. The
-// list of a hub that is older than the call is computed of what its API returns.
+// list of a hub that is older than the call is computed of what its API returns; it is
+// printed even where a later question fails.
 func PrintRisks(ctx context.Context, a *App, client *sdk.Client) error {
 	views, total, note := []riskView{}, 0, ""
+	var broken error // of a list that is not whole
 	r, err := client.Hub.AtRisk(ctx, connect.NewRequest(&hubv1.AtRiskRequest{}))
 	switch {
 	case connect.CodeOf(err) == connect.CodeUnimplemented:
-		all, err := risksOfOlder(ctx, client)
-		if err != nil {
-			return err
+		o := risksOfOlder(ctx, client)
+		if broken = o.err; broken != nil && !o.answered {
+			return broken
 		}
-		total = len(all)
-		for _, v := range all[:min(total, mostRisks)] {
+		total = len(o.all)
+		for _, v := range o.all[:min(total, mostRisks)] {
 			views = append(views, riskView{v.Kind, v.Object, v.Why, v.Command, afterUpgrade(v)})
 		}
-		if note, err = noteOfOlder(ctx, client, all); err != nil {
-			return err
-		}
+		note = noteOfOlder(ctx, client, o)
 	case err != nil:
 		return err
 	default:
@@ -62,19 +61,27 @@ func PrintRisks(ctx context.Context, a *App, client *sdk.Client) error {
 	if err == nil {
 		_, err = io.WriteString(a.Err, note)
 	}
+	if err == nil && broken != nil {
+		err = fmt.Errorf("the list is not whole, run the command again: %w", broken)
+	}
 	return err
 }
 
-// noteOfOlder says of which hub a computed list is, which of its commands wait for the
+// noteOfOlder names the hub that a computed list is of, the commands that wait for the
 // new one, and what the list cannot have.
-func noteOfOlder(ctx context.Context, client *sdk.Client, all []risk.Risk) (string, error) {
-	s, err := client.Hub.Status(ctx, connect.NewRequest(&hubv1.HubStatusRequest{}))
-	if err != nil {
-		return "", err
+func noteOfOlder(ctx context.Context, client *sdk.Client, o *older) string {
+	hub := "The hub"
+	if o.err == nil {
+		s, err := client.Hub.Status(ctx, connect.NewRequest(&hubv1.HubStatusRequest{}))
+		if err != nil {
+			hub = fmt.Sprintf("The hub does not report its version (%v; try axle hub status), and", err)
+		} else {
+			hub = "The hub is " + s.Msg.GetVersion() + ", which"
+		}
 	}
-	note := fmt.Sprintf("The hub is %s, which has no such list: this command computed it from what that hub's API returns. Everything in it keeps working after an upgrade.\n", s.Msg.GetVersion())
+	note := hub + " has no such list: this command computed it from what that hub's API returns. Everything in it keeps working after an upgrade.\n"
 	waits := 0
-	for _, r := range all {
+	for _, r := range o.all {
 		if afterUpgrade(r) {
 			waits++
 		}
@@ -82,5 +89,8 @@ func noteOfOlder(ctx context.Context, client *sdk.Client, all []risk.Risk) (stri
 	if waits > 0 {
 		note += fmt.Sprintf("%d of its commands need the new hub: those about tags, accounts, the hub's own cluster and global services (afterUpgrade in -o json). The others may be run before too.\n", waits)
 	}
-	return note + unknowable + "\n", nil
+	for _, lack := range o.lacks {
+		note += "Not in this list, since that hub has no call " + lack + ". axle hub at-risk has it after the upgrade.\n"
+	}
+	return note + unknowable + "\n"
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,69 +25,117 @@ func afterUpgrade(r risk.Risk) bool {
 // unknowable is what the API of an older hub does not show.
 const unknowable = "Not in this list, since that hub's API does not show it: the project of the repository of a SOPS backend (sops.project in the file of --config-backends). axle hub at-risk has it after the upgrade."
 
+// older is the list of a hub that has none, computed of what its API returns.
+type older struct {
+	client *sdk.Client
+	all    []risk.Risk
+	// lacks has a line for each call that the hub is too old for.
+	lacks []string
+	// answered is set once the hub answered a call, and err once one failed: no more are
+	// made then.
+	answered bool
+	err      error
+}
+
+// ask makes a call. A hub that is older than the call costs the list what lack names.
+func ask[T any](o *older, call, lack string, make func() (T, error)) (answer T, ok bool) {
+	if o.err != nil {
+		return answer, false
+	}
+	answer, err := make()
+	switch {
+	case err == nil:
+		o.answered = true
+	case connect.CodeOf(err) == connect.CodeUnimplemented:
+		o.lacks = append(o.lacks, call+": "+lack)
+	default:
+		o.err = fmt.Errorf("%s: %w", call, err)
+	}
+	return answer, err == nil
+}
+
 // risksOfOlder computes the list of a hub that has none, of what its API returns: the one
 // that it will have once it is upgraded. TestRisksOfAHubWithoutAList holds them equal.
-func risksOfOlder(ctx context.Context, client *sdk.Client) (all []risk.Risk, err error) {
+func risksOfOlder(ctx context.Context, client *sdk.Client) *older {
+	o := &older{client: client}
 	// The first call is for administrators alone: to others the rest would be a part.
-	bindings, err := client.Bindings.List(ctx, connect.NewRequest(&hubv1.ListBindingsRequest{}))
-	if err != nil {
-		return nil, err
+	bindings, _ := ask(o, "Bindings/List", "who may write the hub's own cluster; and who is no administrator gets a part of the rest", func() (*connect.Response[hubv1.ListBindingsResponse], error) {
+		return client.Bindings.List(ctx, connect.NewRequest(&hubv1.ListBindingsRequest{}))
+	})
+	clusters, _ := ask(o, "Clusters/List", "tags, handles and the hub's own cluster", func() ([]*hubv1.Cluster, error) {
+		return client.AllClusters(ctx, &hubv1.ListClustersRequest{})
+	})
+	if bindings == nil {
+		bindings = connect.NewResponse(&hubv1.ListBindingsResponse{})
 	}
-	clusters, err := client.AllClusters(ctx, &hubv1.ListClustersRequest{})
-	if err != nil {
-		return nil, err
-	}
-	all = risksOfClusters(clusters, bindings.Msg.GetBindings())
-	groups, err := client.Groups.List(ctx, connect.NewRequest(&hubv1.ListGroupsRequest{}))
-	if err != nil {
-		return nil, err
-	}
-	for _, g := range groups.Msg.GetGroups() {
-		if r, is := risk.Group(g.GetName()); is {
-			all = append(all, r)
+	o.all = risksOfClusters(clusters, bindings.Msg.GetBindings())
+	groups, ok := ask(o, "Groups/List", "names of groups", func() (*connect.Response[hubv1.ListGroupsResponse], error) {
+		return client.Groups.List(ctx, connect.NewRequest(&hubv1.ListGroupsRequest{}))
+	})
+	if ok {
+		for _, g := range groups.Msg.GetGroups() {
+			if r, is := risk.Group(g.GetName()); is {
+				o.all = append(o.all, r)
+			}
 		}
 	}
-	services, err := risksOfServices(ctx, client)
-	all = append(all, services...)
-	risk.Sort(all)
-	return all, err
+	o.risksOfServices(ctx)
+	risk.Sort(o.all)
+	return o
 }
 
 func risksOfClusters(clusters []*hubv1.Cluster, bindings []*hubv1.Binding) (all []risk.Risk) {
+	writers := map[[2]string]int{} // by level and object
+	for _, b := range bindings {
+		if at := [2]string{b.GetLevel(), b.GetObject()}; b.GetAction() == "write" {
+			if b.GetLevel() == "hub" {
+				at[1] = ""
+			}
+			writers[at]++
+		}
+	}
 	named := map[string]bool{}
 	for _, c := range clusters {
 		named[c.GetName()] = true
 	}
 	for _, c := range clusters {
 		if tags := c.GetTags(); len(tags) > 0 {
-			var keys []string
-			for key := range tags {
-				keys = append(keys, key)
-			}
-			slices.Sort(keys)
-			all = append(all, risk.Tags(c.GetName(), tags, keys))
+			all = append(all, risk.Tags(c.GetName(), tags, slices.Sorted(maps.Keys(tags))))
 		}
 		if r, is := risk.Handle(c.GetName(), c.GetHandle(), named); is {
 			all = append(all, r)
 		}
-		writers := 0
-		for _, b := range bindings {
-			here := b.GetLevel() == "hub" || b.GetLevel() == "project" && b.GetObject() == c.GetProject() || b.GetLevel() == "cluster" && b.GetObject() == c.GetName()
-			if here && b.GetAction() == "write" {
-				writers++
-			}
-		}
-		if c.GetHandle() == risk.Management && writers > 0 {
-			all = append(all, risk.HubCluster(c.GetName(), c.GetProject(), writers))
+		here := writers[[2]string{"hub", ""}] + writers[[2]string{"project", c.GetProject()}] + writers[[2]string{"cluster", c.GetName()}]
+		if c.GetHandle() == risk.Management && here > 0 {
+			all = append(all, risk.HubCluster(c.GetName(), c.GetProject(), here))
 		}
 	}
 	return all
 }
 
-// target is a service that a global service made, with a source by URL.
-type target struct {
-	service *hubv1.Service
-	sources []risk.Source
+// targets are the services that a global service made, with a source by URL: the first
+// of them, and what is at risk of each.
+type targets struct {
+	first *hubv1.Service
+	risks []risk.Source
+}
+
+// add keeps of a service what its global service's line needs.
+func (t *targets) add(s *hubv1.Service, found []risk.Source) {
+	if t.first == nil || before(s, t.first) < 0 {
+		t.first = &hubv1.Service{Id: s.GetId(), Revision: s.GetRevision(), CreatedAt: s.GetCreatedAt(), Spec: s.GetSpec(), Sources: s.GetSources()}
+	}
+	for _, r := range found {
+		if r.Follows != "" {
+			t.risks = append(t.risks, r)
+		}
+	}
+}
+
+// before compares targets: the first one that has content is what a template is bound to.
+func before(a, b *hubv1.Service) int {
+	without := func(s *hubv1.Service) int { return cmp.Compare(1, min(s.GetRevision(), 1)) }
+	return cmp.Or(cmp.Compare(without(a), without(b)), cmp.Compare(a.GetCreatedAt(), b.GetCreatedAt()), strings.Compare(a.GetId(), b.GetId()))
 }
 
 // sourcesOf finds what is at risk in the sources of services.
@@ -97,93 +146,107 @@ type sourcesOf struct {
 }
 
 // risksOfServices reads the services page by page, and keeps of them what is at risk.
-func risksOfServices(ctx context.Context, client *sdk.Client) (all []risk.Risk, err error) {
+func (o *older) risksOfServices(ctx context.Context) {
 	limits := map[string]*hubv1.ProjectLimits{}
-	projects, err := client.Projects.List(ctx, connect.NewRequest(&hubv1.ListProjectsRequest{}))
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range projects.Msg.GetProjects() {
-		limits[p.GetName()] = p.GetLimits()
-	}
-	repositories, err := client.AllRepositories(ctx, &hubv1.ListRepositoriesRequest{})
-	if err != nil {
-		return nil, err
-	}
-	of := sourcesOf{map[string]*hubv1.Repository{}, map[[2]string]bool{}}
-	for _, r := range repositories {
-		of.repositories[r.GetName()] = r
-		of.registered[[2]string{cmp.Or(r.GetProject(), risk.Default), risk.Plain(r.GetUrl())}] = true
-	}
-	var sources []risk.Source
-	targets := map[string][]target{} // by the id of the global service
-	_, err = sdk.EachPage("", 0, func(token string, size int32) (*connect.Response[hubv1.ListServicesResponse], error) {
-		return client.Services.List(ctx, connect.NewRequest(&hubv1.ListServicesRequest{PageToken: token, PageSize: size}))
-	}, func(page *hubv1.ListServicesResponse) (int, error) {
-		for _, s := range page.GetServices() {
-			ref, hubs := s.GetCluster()+"/"+s.GetName(), s.GetManagedBy().GetTool() == "hub"
-			if s.GetParentId() == "hub" && s.GetSpec().GetGit() == nil && s.GetSpec().GetHelm() == nil && len(s.GetSpec().GetSources()) == 0 {
-				continue // the hub's own, which has no source
-			}
-			if s.GetName() == risk.AgentService {
-				all = append(all, risk.Service(ref))
-			}
-			l := limits[s.GetProject()]
-			account := risk.AccountOf(s.GetName(), s.GetSpec().GetNamespace(), s.GetSpec().GetServiceAccount(), l.GetServiceAccount())
-			if account != "" && s.GetProject() != risk.Default && !risk.Given(account, l.GetNamespaces(), l.GetAccounts()) {
-				all = append(all, risk.Account(ref, s.GetProject(), account))
-			}
-			found := of.find("service "+ref, cmp.Or(s.GetProject(), risk.Default), s.GetSpec(), s.GetSources())
-			switch id := s.GetManagedBy().GetId(); {
-			case !hubs:
-				sources = append(sources, found...)
-			case len(byURL(s.GetSpec())) > 0:
-				targets[id] = append(targets[id], target{&hubv1.Service{Id: s.GetId(), Project: s.GetProject(), Revision: s.GetRevision(), CreatedAt: s.GetCreatedAt(), Spec: s.GetSpec(), Sources: s.GetSources()}, found})
-			}
-		}
-		return len(page.GetServices()), nil
+	projects, limited := ask(o, "Projects/List", "the accounts that services act as", func() (*connect.Response[hubv1.ListProjectsResponse], error) {
+		return o.client.Projects.List(ctx, connect.NewRequest(&hubv1.ListProjectsRequest{}))
 	})
-	if err != nil {
-		return nil, err
+	if limited {
+		for _, p := range projects.Msg.GetProjects() {
+			limits[p.GetName()] = p.GetLimits()
+		}
 	}
-	globals, err := sdk.AllPages(func(token string, size int32) (*connect.Response[hubv1.ListGlobalServicesResponse], error) {
-		return client.GlobalServices.List(ctx, connect.NewRequest(&hubv1.ListGlobalServicesRequest{PageToken: token, PageSize: size}))
-	}, (*hubv1.ListGlobalServicesResponse).GetGlobalServices)
+	repositories, followed := ask(o, "Repositories/List", "sources that services name by URL", func() ([]*hubv1.Repository, error) {
+		return o.client.AllRepositories(ctx, &hubv1.ListRepositoriesRequest{})
+	})
+	of := sourcesOf{map[string]*hubv1.Repository{}, map[[2]string]bool{}}
+	for _, one := range repositories {
+		of.repositories[one.GetName()] = one
+		of.registered[[2]string{cmp.Or(one.GetProject(), risk.Default), risk.Plain(one.GetUrl())}] = true
+	}
+	r := serviceRisks{older: o, sources: of, limits: limits, limited: limited, followed: followed, made: map[string]*targets{}}
+	ask(o, "Services/List", "everything about services", func() (string, error) {
+		return sdk.EachPage("", 0, func(token string, size int32) (*connect.Response[hubv1.ListServicesResponse], error) {
+			return o.client.Services.List(ctx, connect.NewRequest(&hubv1.ListServicesRequest{PageToken: token, PageSize: size}))
+		}, func(page *hubv1.ListServicesResponse) (int, error) {
+			for _, s := range page.GetServices() {
+				r.service(s)
+			}
+			return len(page.GetServices()), nil
+		})
+	})
+	globals, _ := ask(o, "GlobalServices/List", "sources that global services name by URL", func() ([]*hubv1.GlobalService, error) {
+		return sdk.AllPages(func(token string, size int32) (*connect.Response[hubv1.ListGlobalServicesResponse], error) {
+			return o.client.GlobalServices.List(ctx, connect.NewRequest(&hubv1.ListGlobalServicesRequest{PageToken: token, PageSize: size}))
+		}, (*hubv1.ListGlobalServicesResponse).GetGlobalServices)
+	})
 	for _, g := range globals {
-		sources = append(sources, of.ofGlobal(g, targets[g.GetId()])...)
+		if t := r.made[g.GetId()]; t != nil {
+			r.found = append(r.found, of.ofGlobal(g, t)...)
+		}
 	}
-	slices.SortStableFunc(sources, func(a, b risk.Source) int { return strings.Compare(a.Object, b.Object) })
-	return append(all, risk.Sources(sources)...), err
+	slices.SortStableFunc(r.found, func(a, b risk.Source) int { return strings.Compare(a.Object, b.Object) })
+	o.all = append(o.all, risk.Sources(r.found)...)
+}
+
+// serviceRisks takes services one by one, and keeps what is at risk. limited is set when
+// the limits of projects are known, and followed when the repositories are.
+type serviceRisks struct {
+	*older
+	sources           sourcesOf
+	limits            map[string]*hubv1.ProjectLimits
+	limited, followed bool
+	found             []risk.Source
+	made              map[string]*targets // by the id of the global service
+}
+
+func (r *serviceRisks) service(s *hubv1.Service) {
+	ref := s.GetCluster() + "/" + s.GetName()
+	if s.GetParentId() == "hub" && s.GetSpec().GetGit() == nil && s.GetSpec().GetHelm() == nil && len(s.GetSpec().GetSources()) == 0 {
+		return // the hub's own, which has no source
+	}
+	if s.GetName() == risk.AgentService {
+		r.all = append(r.all, risk.Service(ref))
+	}
+	l := r.limits[s.GetProject()]
+	account := risk.AccountOf(s.GetName(), s.GetSpec().GetNamespace(), s.GetSpec().GetServiceAccount(), l.GetServiceAccount())
+	if r.limited && account != "" && s.GetProject() != risk.Default && !risk.Given(account, l.GetNamespaces(), l.GetAccounts()) {
+		r.all = append(r.all, risk.Account(ref, s.GetProject(), account))
+	}
+	if !r.followed {
+		return
+	}
+	found := r.sources.find("service "+ref, cmp.Or(s.GetProject(), risk.Default), s.GetSpec(), s.GetSources())
+	switch id := s.GetManagedBy().GetId(); {
+	case s.GetManagedBy().GetTool() != "hub":
+		r.found = append(r.found, found...)
+	case len(byURL(s.GetSpec())) > 0:
+		if r.made[id] == nil {
+			r.made[id] = &targets{}
+		}
+		r.made[id].add(s, found)
+	}
 }
 
 // ofGlobal is what is at risk of a global service: its template is bound to what the
 // first of its targets with content follows, and others that follow something else, of
 // another project than their own, are at risk by themselves.
-func (o sourcesOf) ofGlobal(g *hubv1.GlobalService, targets []target) (all []risk.Source) {
-	if len(targets) == 0 {
-		return nil
-	}
-	first := slices.MinFunc(targets, func(a, b target) int {
-		without := func(t target) int { return cmp.Compare(1, min(t.service.GetRevision(), 1)) }
-		return cmp.Or(cmp.Compare(without(a), without(b)), cmp.Compare(a.service.GetCreatedAt(), b.service.GetCreatedAt()), strings.Compare(a.service.GetId(), b.service.GetId()))
-	}).service
+func (o sourcesOf) ofGlobal(g *hubv1.GlobalService, t *targets) (all []risk.Source) {
 	bound := map[string]bool{}
-	for _, s := range first.GetSources() {
+	for _, s := range t.first.GetSources() {
 		bound[s.GetRepository()] = true
 	}
-	all = o.find("global service "+g.GetName(), cmp.Or(g.GetSettings().GetProject(), risk.Default), first.GetSpec(), first.GetSources())
-	for _, t := range targets {
-		for _, s := range t.sources {
-			if s.Follows != "" && !bound[s.Follows] {
-				s.Template = g.GetName()
-				all = append(all, s)
-			}
+	all = o.find("global service "+g.GetName(), cmp.Or(g.GetSettings().GetProject(), risk.Default), t.first.GetSpec(), t.first.GetSources())
+	for _, s := range t.risks {
+		if !bound[s.Follows] {
+			s.Template = g.GetName()
+			all = append(all, s)
 		}
 	}
 	return all
 }
 
-// find is what is at risk of a spec's sources, as what they follow says.
+// find is what is at risk of a spec's sources; follows is what the hub reports of each.
 func (o sourcesOf) find(object, project string, spec *hubv1.ServiceSpec, follows []*hubv1.ServiceSource) (all []risk.Source) {
 	at := map[string]string{}
 	for _, f := range follows {

@@ -98,12 +98,12 @@ func (a *App) Wrote(called, name, result string, dryRun bool) {
 	fmt.Fprintf(a.Err, "%s %s %s%s\n", called, name, result, note)
 }
 
-// Deletes is the verb delete of a kind; said is printed behind the name.
-func Deletes(a *App, kind, called, said, short, example string) *cobra.Command {
+// Deletes is the verb delete of a kind; result is printed behind the name.
+func Deletes(a *App, kind, called, result, short, example string) *cobra.Command {
 	management := Management()
 	c := &cobra.Command{
 		Use: "delete NAME…", Aliases: []string{"rm"}, Short: short, Args: AtLeast(1), Example: example,
-		RunE: Removes(a, called, said, func(ctx context.Context, client *sdk.Client, name string) error {
+		RunE: Removes(a, called, result, func(ctx context.Context, client *sdk.Client, name string) error {
 			objects, _ := client.Objects(kind)
 			return objects.Delete(ctx, name, management)
 		}),

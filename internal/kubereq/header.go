@@ -49,9 +49,12 @@ const (
 	SPDY      = "SPDY/3.1"
 )
 
+// Protocols are all of them.
+var Protocols = []string{WebSocket, SPDY}
+
 // CheckUpgrade returns the protocol in its canonical spelling, or Invalid.
 func CheckUpgrade(protocol string) (string, error) {
-	for _, known := range []string{WebSocket, SPDY} {
+	for _, known := range Protocols {
 		if strings.EqualFold(protocol, known) {
 			return known, nil
 		}

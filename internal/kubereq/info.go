@@ -35,6 +35,15 @@ var connecting = []string{"exec", "attach", "portforward", "proxy"}
 // behind an aggregated API, and what nobody has thought of yet.
 const Connect = "connect"
 
+// Methods are the methods that a request to an API server may have.
+var Methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
+
+// Actions returns all that Info.Action can be of a resource, for policies and for tests
+// that have to know each.
+func Actions() []string {
+	return slices.Concat([]string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}, connecting, []string{Connect})
+}
+
 // Parse reads a method, a request URI that CheckPath let through, and the protocol of
 // an upgrade, empty for none.
 func Parse(method, uri, upgrade string) Info {

@@ -3,6 +3,7 @@ package kubereq_test
 import (
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,6 +128,9 @@ func FuzzPaths(f *testing.F) {
 		info := kubereq.Parse(method, uri, "")
 		if info.Reads() && info.Verb == "" {
 			t.Errorf("%q %q reads by no verb", method, uri)
+		}
+		if action := info.Action(); info.IsResource() && action != "" && !slices.Contains(kubereq.Actions(), action) {
+			t.Errorf("%q %q is %s, which is none of the actions", method, uri, action)
 		}
 	})
 }

@@ -71,6 +71,8 @@ var sopsRepository = Attack{
 		if took == "opened" {
 			return "the value that only the hub can open, in a service of the stranger's"
 		}
+		// The name is the configuration's, not this run's: the next one needs it too.
+		p.admin().must("Repositories/Delete", `{"name": %q}`, sopsRepositoryName)
 		return ""
 	},
 }

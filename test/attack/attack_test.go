@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 
 // quick are the attacks that run with the tests, some of each class: those without an API
 // server that need little time. make attack, a part of make soak, plays all.
-var quick = []string{"chart-url", "computed-name", "kelvin-sign", "token-of-another-application", "dear-liquid"}
+var quick = []string{"chart-url", "computed-name", "repository-deleted-and-taken", "repository-of-a-sops-backend", "kelvin-sign", "unverified-address", "token-of-another-application", "dear-schema", "dear-liquid"}
 
 // TestAttacks plays some attacks of each class on one hub, and then those that need only the
 // API as if the hub were somebody's, who gets it back as it was.
@@ -39,6 +40,10 @@ func TestAttacks(t *testing.T) {
 	if !strings.Contains(out.String(), "withstood") {
 		t.Errorf("nothing was withstood:\n%s", out.String())
 	}
+	// What has no name of this run can be played again.
+	if status := get(t, target, "sealed-values"); status != http.StatusNotFound {
+		t.Errorf("the repository of the backend is still there: %d", status)
+	}
 	// What cannot be deleted afterwards is an error.
 	out.Reset()
 	if err := attack.Run(t.Context(), &out, attack.Somebodys(target.URL, target.Token), attack.All); err != nil {
@@ -47,6 +52,23 @@ func TestAttacks(t *testing.T) {
 	if strings.Count(out.String(), "withstood") < 10 {
 		t.Errorf("few attacks were played on a hub of somebody's:\n%s", out.String())
 	}
+}
+
+// get asks a hub for a repository, and returns the status of the answer.
+func get(t *testing.T, target *attack.Target, repository string) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, target.URL+"/axle.hub.v1.Repositories/Get", strings.NewReader(`{"name": "`+repository+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+target.Token)
+	answer, err := target.Client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode
 }
 
 func named(t *testing.T, name string) attack.Attack {
@@ -72,6 +94,12 @@ func TestAttacksAreListed(t *testing.T) {
 	for _, class := range strings.Fields("A1 A2 A3 B1 B2 B3 C1 C2 C3 C4") {
 		if !classes[class] {
 			t.Errorf("no attack of class %s", class)
+		}
+		// The one of B3 takes 24 s.
+		if !slices.ContainsFunc(attack.All, func(a attack.Attack) bool {
+			return a.Class == class && (a.Needs == attack.API || slices.Contains(quick, a.Name))
+		}) && class != "B3" {
+			t.Errorf("make test plays no attack of class %s", class)
 		}
 	}
 }

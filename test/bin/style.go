@@ -63,7 +63,7 @@ func anyStyle(ctx context.Context, root string, p Program) ([]string, error) {
 	return []string{filepath.Join(folder, p.variant(), p.Name)}, nil
 }
 
-// copyRound copies a program. What follows its end says nothing.
+// copyRound copies a program. Nothing reads what follows its end.
 func copyRound(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {

@@ -5,6 +5,7 @@ package registryserver
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -211,6 +212,8 @@ type Layer struct {
 	Type        string
 	Data        []byte
 	Annotations map[string]string
+	// Size is what the manifest has as the length of the data; 0 is the length itself.
+	Size int
 }
 
 // Artifact is the artifact to push.
@@ -250,6 +253,7 @@ func (s *Server) Push(path, tag string, a Artifact) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		d.Size = cmp.Or(l.Size, d.Size)
 		layers = append(layers, d)
 	}
 	m["layers"] = layers

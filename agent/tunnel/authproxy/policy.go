@@ -52,10 +52,6 @@ const (
 	hubRights = hubGroups + "cluster:"
 )
 
-var knownVerbs = []string{
-	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "exec", "attach", "portforward", "proxy", kubereq.Connect,
-}
-
 // Check returns Invalid for a policy that would not have the intended effect.
 func (p Policy) Check() error {
 	switch p.Mode {
@@ -64,8 +60,8 @@ func (p Policy) Check() error {
 		return errcode.New(errcode.Invalid, "--proxy %q is not one of off, read and full", p.Mode)
 	}
 	for _, v := range p.Verbs {
-		if !slices.Contains(knownVerbs, v) {
-			return errcode.New(errcode.Invalid, "--proxy-verbs has %q, which is not one of %s", v, strings.Join(knownVerbs, ", "))
+		if known := kubereq.Actions(); !slices.Contains(known, v) {
+			return errcode.New(errcode.Invalid, "--proxy-verbs has %q, which is not one of %s", v, strings.Join(known, ", "))
 		}
 	}
 	if strings.HasPrefix(strings.ToLower(p.Prefix), "system:") {

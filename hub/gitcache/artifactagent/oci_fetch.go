@@ -68,7 +68,11 @@ func (a *artifacts) fetch(ctx context.Context, t *target, dir string) error {
 	var unpacked tarball.Stats
 	laid := 0
 	for _, layer := range m.Layers {
-		if sum += layer.Size; sum > limits.Bytes {
+		// A layer that is not read has a size of the registry's choice.
+		if layer.Size < 0 {
+			return errcode.New(errcode.Unprocessable, "artifact %s has a layer of %d bytes", t.digest, layer.Size)
+		}
+		if sum += layer.Size; sum > limits.Bytes || sum < 0 {
 			return errcode.New(errcode.Unprocessable, "artifact %s has layers of more than %d bytes", t.digest, limits.Bytes)
 		}
 		ok, err := a.layer(ctx, *t, layer, dir, &unpacked)
@@ -219,6 +223,9 @@ func place(f io.Reader, dir, title string) error {
 		return err
 	}
 	defer root.Close()
+	if err := archive.CheckFolders(root, title, nil); err != nil {
+		return errcode.New(errcode.Unprocessable, "a layer's title is refused: %w", err)
+	}
 	if folder := path.Dir(title); folder != "." {
 		if err := root.MkdirAll(folder, 0o755); err != nil {
 			return errcode.New(errcode.Unprocessable, "a layer's title %.200q lies beneath a file", title)

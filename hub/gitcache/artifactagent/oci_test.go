@@ -2,6 +2,7 @@ package artifactagent_test
 
 import (
 	"archive/tar"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -192,6 +193,41 @@ func TestLayersTogether(t *testing.T) {
 	push(t, s, "team/app", "v1", registryserver.Artifact{ConfigType: "application/vnd.oci.image.config.v1+json", Layers: []registryserver.Layer{layer("a"), layer("b"), layer("c")}})
 	w := newWorld(t, ociRepository(s, "team/app"), record.Credentials{}, func(c *artifactagent.Config) { c.Limits = tarball.Limits{Bytes: 2000} })
 	w.failing(w.track("v1", ""), "more than 2000 bytes")
+}
+
+// TestLayersThatAreNotRead has a layer that nothing is unpacked of, with a size that would
+// make room for more than the limit.
+func TestLayersThatAreNotRead(t *testing.T) {
+	t.Parallel()
+	for size, refused := range map[int]string{-100_000: "a layer of -100000 bytes", math.MaxInt: "more than 2000 bytes"} {
+		t.Run(refused, func(t *testing.T) {
+			t.Parallel()
+			s := newRegistry(t)
+			layers := []registryserver.Layer{{Type: "application/x-note", Data: []byte("note"), Size: size}}
+			for _, title := range []string{"a.yaml", "b.yaml", "c.yaml"} {
+				layers = append(layers, registryserver.Layer{Type: "application/yaml", Data: []byte(strings.Repeat(title, 150)), Annotations: map[string]string{"org.opencontainers.image.title": title}})
+			}
+			push(t, s, "team/app", "v1", registryserver.Artifact{ConfigType: "application/vnd.oci.empty.v1+json", Layers: layers})
+			w := newWorld(t, ociRepository(s, "team/app"), record.Credentials{}, func(c *artifactagent.Config) { c.Limits = tarball.Limits{Bytes: 2000} })
+			w.failing(w.track("v1", ""), refused)
+			for _, r := range s.Requests(http.MethodGet, "") {
+				if strings.Contains(r.Path, "/blobs/") {
+					t.Errorf("a layer was read: %s", r.Path)
+				}
+			}
+		})
+	}
+}
+
+// TestATitleLeadsThroughNoLink has a file whose title is below a link of a layer before.
+func TestATitleLeadsThroughNoLink(t *testing.T) {
+	t.Parallel()
+	s := newRegistry(t)
+	push(t, s, "team/app", "v1", registryserver.Artifact{ConfigType: "application/vnd.oci.empty.v1+json", Layers: []registryserver.Layer{
+		{Type: "application/vnd.oci.image.layer.v1.tar", Data: chartserver.Pack([]tar.Header{{Name: "a/b/up", Typeflag: tar.TypeSymlink, Linkname: "../.."}}, nil)},
+		{Type: "application/yaml", Data: []byte("a: 1"), Annotations: map[string]string{"org.opencontainers.image.title": "a/b/up/c.yaml"}}}})
+	w := newWorld(t, ociRepository(s, "team/app"), record.Credentials{})
+	w.failing(w.track("v1", ""), "below a file or a link")
 }
 
 // TestTheNewestTag has tags that are no versions as Helm and Flux read them.

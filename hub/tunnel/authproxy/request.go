@@ -27,8 +27,6 @@ type parsedRequest struct {
 	source string
 }
 
-var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
-
 var errUpgradeOverHTTP2 = errcode.New(errcode.Invalid, "an upgrade is not possible on an HTTP/2 connection; ask for http/1.1 when you dial")
 
 // read parses a request and refuses ambiguous ones, before the caller is
@@ -37,7 +35,7 @@ func (p *Proxy) read(r *http.Request) (*parsedRequest, error) {
 	if err := kubereq.CheckPath(r.RequestURI); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(methods, r.Method) {
+	if !slices.Contains(kubereq.Methods, r.Method) {
 		return nil, errcode.New(errcode.Invalid, "method %.20q is refused", r.Method)
 	}
 	a := &parsedRequest{source: address.Host(r.RemoteAddr)}

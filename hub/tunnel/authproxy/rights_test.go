@@ -21,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubereq"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
@@ -102,8 +103,16 @@ func (f *following) Write(p []byte) (int, error) { return len(p), nil }
 func (f *following) CloseWrite() error           { return nil }
 func (f *following) Close() error                { return nil }
 func (f *following) Answer(context.Context) (*agentv1.StreamAnswer, error) {
-	if f.head.GetUpgrade() != "" {
-		return &agentv1.StreamAnswer{Status: http.StatusSwitchingProtocols, Upgrade: f.head.GetUpgrade()}, nil
+	if protocol := f.head.GetUpgrade(); protocol != "" {
+		a := &agentv1.StreamAnswer{Status: http.StatusSwitchingProtocols, Upgrade: protocol}
+		// Commands speak the newest protocol that kubectl offers.
+		if info := kubereq.Parse(f.head.GetMethod(), f.head.GetRequestUri(), protocol); info.Subresource == "exec" || info.Subresource == "attach" {
+			a.Headers = []*agentv1.StreamHeader{{Name: "Sec-Websocket-Protocol", Values: []string{"v5.channel.k8s.io"}}}
+			if protocol == kubereq.SPDY {
+				a.Headers = []*agentv1.StreamHeader{{Name: "X-Stream-Protocol-Version", Values: []string{"v4.channel.k8s.io"}}}
+			}
+		}
+		return a, nil
 	}
 	return &agentv1.StreamAnswer{Status: http.StatusOK}, nil
 }
@@ -113,7 +122,7 @@ type noLog struct{}
 func (noLog) Add(context.Context, audit.Record)          {}
 func (noLog) AddNow(context.Context, audit.Record) error { return nil }
 
-// send makes a request, "METHOD path" or "UPGRADE path", and returns the answer's
+// send makes a request, "METHOD path" or "METHOD+PROTOCOL path", and returns the answer's
 // status, what the cluster was shown, and the connection with what was read ahead.
 func (b *rightsBed) send(bearer, request string) (status int, who *agentv1.StreamIdentity, conn net.Conn, rest io.Reader) {
 	b.T.Helper()
@@ -127,8 +136,12 @@ func (b *rightsBed) send(bearer, request string) (status int, who *agentv1.Strea
 	}
 	method, path, _ := strings.Cut(request, " ")
 	more := ""
-	if method == "UPGRADE" {
-		method, more = http.MethodGet, "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+	method, protocol, upgrades := strings.Cut(method, "+")
+	if upgrades {
+		more = "Connection: Upgrade\r\nUpgrade: " + protocol + "\r\n"
+	}
+	if protocol == kubereq.WebSocket {
+		more += "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 	}
 	if bearer != "" {
 		more += "Authorization: Bearer " + bearer + "\r\n"
@@ -201,23 +214,6 @@ func (b *rightsBed) unbind(subject string, action identity.Action) error {
 	return err
 }
 
-// verbs are requests of every kind, and whether they read.
-var verbs = map[string]bool{
-	"GET /api/v1/namespaces/a/secrets": true, "GET /api/v1/namespaces/a/secrets/b": true, "GET /api/v1/secrets?watch=1": true, "GET /version": true, "HEAD /healthz": true,
-	"GET /api/v1/namespaces/a/pods/b/log?follow=1": true, "UPGRADE /api/v1/namespaces/a/pods/b/log?follow=1": true, "UPGRADE /api/v1/pods?watch=1": true,
-	"POST /api/v1/namespaces/a/pods": false, "PUT /api/v1/namespaces/a/pods/b": false, "PATCH /api/v1/namespaces/a/pods/b": false, "DELETE /api/v1/namespaces/a/pods/b": false,
-	"DELETE /api/v1/namespaces/a/pods": false, "POST /version": false, "OPTIONS /api/v1/pods": false,
-	"POST /api/v1/namespaces/a/pods/b/eviction": false, "POST /api/v1/namespaces/a/pods/b/binding": false, "POST /api/v1/namespaces/a/serviceaccounts/b/token": false,
-	"PATCH /apis/apps/v1/namespaces/a/deployments/b/scale": false, "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews": false,
-	"PUT /api/v1/namespaces/a/pods/b/ephemeralcontainers": false, "POST /apis/certificates.k8s.io/v1/certificatesigningrequests": false,
-	"UPGRADE /api/v1/namespaces/a/pods/b/exec?command=sh": false, "GET /api/v1/namespaces/a/pods/b/exec?command=sh": false, "UPGRADE /api/v1/namespaces/a/pods/b/attach": false,
-	"UPGRADE /api/v1/namespaces/a/pods/b/portforward": false, "UPGRADE /api/v1/namespaces/a/services/b/proxy/ws": false, "GET /api/v1/namespaces/a/services/b/proxy/": false,
-	"GET /api/v1/nodes/n/proxy/run": false, "UPGRADE /apis/subresources.kubevirt.io/v1/namespaces/a/virtualmachineinstances/b/console": false,
-	"UPGRADE /apis/subresources.kubevirt.io/v1/namespaces/a/virtualmachineinstances/b/vnc": false, "UPGRADE /apis/example.com/v1/anything": false,
-	"UPGRADE /api/v1/namespaces/a/pods": false, "UPGRADE /api/v1/namespaces/a/pods/b/status": false, "UPGRADE /version": false,
-	"UPGRADE /api/v1/namespaces/a/pods/b/log/exec?watch=1": true,
-}
-
 // TestEveryScopeAndBindingOnEveryVerb: what reaches a cluster, and which of the hub's
 // groups it is shown, by the person's rights and the token's scope.
 func TestEveryScopeAndBindingOnEveryVerb(t *testing.T) {
@@ -236,13 +232,15 @@ func TestEveryScopeAndBindingOnEveryVerb(t *testing.T) {
 	for who, bearers := range people {
 		for scope, bearer := range bearers {
 			for request, reads := range verbs {
-				method, path, _ := strings.Cut(request, " ")
-				status, shown, conn, _ := b.send(bearer, method+" "+edgePath+path)
-				_ = conn.Close()
-				want, may := groups[who][scope]
-				may = may && (reads || scope != identity.ScopeRead)
-				if got := strings.Join(shown.GetGroups(), " "); (shown != nil) != may || may && got != want || !may && status != http.StatusForbidden && status != http.StatusNotFound {
-					t.Errorf("%s with %s: %s: %d, and the cluster is shown %v; let through: %v as %q", who, scope, request, status, shown, may, want)
+				row, path, _ := strings.Cut(request, " ")
+				for _, method := range over(row) {
+					status, shown, conn, _ := b.send(bearer, method+" "+edgePath+path)
+					_ = conn.Close()
+					want, may := groups[who][scope]
+					may = may && (reads || scope != identity.ScopeRead)
+					if got := strings.Join(shown.GetGroups(), " "); (shown != nil) != may || may && got != want || !may && status != http.StatusForbidden && status != http.StatusNotFound {
+						t.Errorf("%s with %s: %s %s: %d, and the cluster is shown %v; let through: %v as %q", who, scope, method, path, status, shown, may, want)
+					}
 				}
 			}
 		}
@@ -255,8 +253,20 @@ func TestEveryScopeAndBindingOnEveryVerb(t *testing.T) {
 	}
 }
 
-// TestOpenStreamsEndWithTheirRight takes away at one replica what a watch and a command
-// at another were opened with.
+// openStreams are what stays open: a watch, and each way into a container by the
+// protocols and methods of kubectl's versions.
+func openStreams() []string {
+	all := []string{"GET " + edgePath + "/api/v1/pods?watch=1"}
+	for _, way := range []string{"exec?command=sh", "attach", "portforward"} {
+		for _, method := range []string{"GET+" + kubereq.WebSocket, "POST+" + kubereq.SPDY} {
+			all = append(all, method+" "+edgePath+"/api/v1/namespaces/a/pods/b/"+way)
+		}
+	}
+	return all
+}
+
+// TestOpenStreamsEndWithTheirRight takes away at one replica what streams at another were
+// opened with.
 func TestOpenStreamsEndWithTheirRight(t *testing.T) {
 	for name, c := range streamEnds {
 		t.Run(name, func(t *testing.T) {
@@ -266,8 +276,9 @@ func TestOpenStreamsEndWithTheirRight(t *testing.T) {
 					t.Fatal(err)
 				}
 				bearer := c.open(b)
-				ends := make(chan string, 2)
-				for _, request := range []string{"GET " + edgePath + "/api/v1/pods?watch=1", "UPGRADE " + edgePath + "/api/v1/namespaces/a/pods/b/exec?command=sh"} {
+				streams := openStreams()
+				ends := make(chan string, len(streams))
+				for _, request := range streams {
 					status, shown, _, rest := b.send(bearer, request)
 					if shown == nil {
 						t.Fatalf("%s: %d", request, status)
@@ -285,7 +296,7 @@ func TestOpenStreamsEndWithTheirRight(t *testing.T) {
 					b.staysOpen(ends)
 					return
 				}
-				for range 2 {
+				for range streams {
 					select {
 					case request := <-ends:
 						t.Logf("%s ended after %s", request, time.Since(began).Round(10*time.Millisecond))
@@ -298,7 +309,7 @@ func TestOpenStreamsEndWithTheirRight(t *testing.T) {
 	}
 }
 
-// staysOpen opens a third stream and takes its token: when that one ends, what was
+// staysOpen opens another stream and takes its token: when that one ends, what was
 // taken away earlier was seen too, and the others go on.
 func (b *rightsBed) staysOpen(ends chan string) {
 	b.T.Helper()

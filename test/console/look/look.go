@@ -101,12 +101,12 @@ func run(t *testing.T, tests Tests) {
 	if err := child.Start(command); err != nil {
 		t.Fatal(err)
 	}
-	said := report(t, bufio.NewScanner(out))
+	ran := report(t, bufio.NewScanner(out))
 	if err := command.Wait(); err != nil {
 		t.Errorf("node --test: %v", err)
 	}
-	if said.passed == 0 || said.skipped > 0 {
-		t.Errorf("%d browser tests passed, %d were skipped; all must run", said.passed, said.skipped)
+	if ran.passed == 0 || ran.skipped > 0 {
+		t.Errorf("%d browser tests passed, %d were skipped; all must run", ran.passed, ran.skipped)
 	}
 }
 
@@ -152,7 +152,7 @@ type tally struct{ passed, skipped int }
 
 var result = regexp.MustCompile(`^\s*(not ok|ok) \d+ - (.*?)( # (SKIP|TODO).*)?$`)
 
-// report logs what Node says, and counts.
+// report logs the output of Node, and counts its results.
 func report(t *testing.T, lines *bufio.Scanner) (n tally) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {

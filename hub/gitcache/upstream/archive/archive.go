@@ -186,6 +186,11 @@ func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
 	if err := u.paths.Add(name); err != nil {
 		return err
 	}
+	if u.options.Over {
+		if err := CheckFolders(u.root, name, u.laid); err != nil {
+			return err
+		}
+	}
 	if dir := path.Dir(name); dir != "." {
 		if err := u.root.MkdirAll(dir, 0o755); err != nil {
 			return &digest.PathError{Path: name, Reason: "is below a file or a link"}
@@ -207,6 +212,18 @@ func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
 		return u.root.Symlink(h.Linkname, name)
 	}
 	return u.file(name, h, body)
+}
+
+// CheckFolders returns a *digest.PathError for a path below a file or a link of an earlier
+// archive: it would be made elsewhere, and a link be checked at a depth that it does not
+// have. Folders in laid are known.
+func CheckFolders(root *os.Root, name string, laid map[string]bool) error {
+	for dir := path.Dir(name); dir != "." && !laid[dir]; dir = path.Dir(dir) {
+		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
+			return &digest.PathError{Path: name, Reason: "is below a file or a link"}
+		}
+	}
+	return nil
 }
 
 // name returns an entry's path in the folder.

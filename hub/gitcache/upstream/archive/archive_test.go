@@ -78,6 +78,40 @@ func TestALaterArchiveDoesNotWriteThroughAnEarlierOne(t *testing.T) {
 	}
 }
 
+// TestALaterArchiveGoesThroughNoLink checks entries below a link of an earlier layer: the
+// link leads up, so that another one, whose target is counted from where it seems to be,
+// would lead out.
+func TestALaterArchiveGoesThroughNoLink(t *testing.T) {
+	t.Parallel()
+	for name, entry := range map[string]tar.Header{
+		"a file": {Name: "a/b/up/target", Typeflag: tar.TypeReg, Size: 7}, "a link": {Name: "a/b/up/l", Typeflag: tar.TypeSymlink, Linkname: "../../../passwd"},
+		"a file of a new folder": {Name: "a/b/up/c/target", Typeflag: tar.TypeReg, Size: 7}, "a file, by a chain": {Name: "a/b/chain/target", Typeflag: tar.TypeReg, Size: 7},
+		"a file, by what is not there": {Name: "a/b/nothing/target", Typeflag: tar.TypeReg, Size: 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			links := plain(t, tar.Header{Name: "target", Typeflag: tar.TypeReg, Size: 3}, tar.Header{Name: "a/b/up", Typeflag: tar.TypeSymlink, Linkname: "../.."},
+				tar.Header{Name: "a/b/chain", Typeflag: tar.TypeSymlink, Linkname: "up"}, tar.Header{Name: "a/b/nothing", Typeflag: tar.TypeSymlink, Linkname: "../c"})
+			if _, err := archive.Unpack(t.Context(), bytes.NewReader(links), dir, archive.Options{Over: true}); err != nil {
+				t.Fatal(err)
+			}
+			_, err := archive.Unpack(t.Context(), bytes.NewReader(plain(t, entry)), dir, archive.Options{Over: true})
+			if !errcode.Is(err, errcode.Unprocessable) || !strings.Contains(err.Error(), "below a file or a link") {
+				t.Errorf("%v", err)
+			}
+			if info, err := os.Stat(filepath.Join(dir, "target")); err != nil || info.Size() != 3 {
+				t.Errorf("the file that the link leads to is %v, %v", info, err)
+			}
+			for _, made := range []string{"l", "c"} {
+				if _, err := os.Lstat(filepath.Join(dir, made)); err == nil {
+					t.Errorf("%s was made", made)
+				}
+			}
+		})
+	}
+}
+
 // FuzzUnpack feeds any bytes as a tar. Nothing appears beside the folder, and
 // what appears in it is what a tarball may hold.
 func FuzzUnpack(f *testing.F) {
