@@ -20,7 +20,7 @@ func (unowned) Services() []string                { return nil }
 func (unowned) Objects(string) []kubeobj.Expected { return nil }
 
 // Records of Helm whose metadata somebody made as large as etcd takes them are in memory one at a
-// time: at each of them the API server looks at the memory of its reader, which is this process.
+// time: at every tenth the API server looks at the memory of its reader, which is this process.
 func TestReleasesOfAnyoneTakeLittle(t *testing.T) {
 	const records, size = 100, 1 << 20
 	inUse := func() int {
@@ -38,11 +38,13 @@ func TestReleasesOfAnyoneTakeLittle(t *testing.T) {
 			return
 		}
 		_, _ = io.WriteString(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":[`+record)
-		for range records - 1 {
+		for n := range records - 1 {
 			if _, err := io.WriteString(w, ","+record); err != nil {
 				return // who read enough has gone
 			}
-			most = max(most, inUse()-before)
+			if n%10 == 0 {
+				most = max(most, inUse()-before)
+			}
 		}
 		_, _ = io.WriteString(w, "]}")
 	}))
