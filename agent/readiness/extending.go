@@ -72,16 +72,7 @@ type foundAddon struct {
 // extended looks for the add-ons: what has objects that act on the cluster as a whole.
 func (a *asked) extended(ctx context.Context) error {
 	for _, e := range extensions {
-		err := paged(func(more string) (string, error) {
-			page, err := a.metadata.Resource(e.GroupVersionResource).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: more})
-			if err != nil {
-				return "", err
-			}
-			for i := range page.Items {
-				a.extendedBy(e, &page.Items[i])
-			}
-			return page.Continue, nil
-		})
+		err := a.each(ctx, e.GroupVersionResource, "", metav1.ListOptions{}, func(o *metav1.PartialObjectMetadata) { a.extendedBy(e, o) })
 		if err != nil && !apierrors.IsNotFound(err) { // an API server may not serve the group
 			return errcode.New(errcode.Unavailable, "the agent cannot list %s.%s: %w", e.Resource, e.Group, err)
 		}

@@ -117,21 +117,17 @@ func (a *asked) shared(ctx context.Context, of []budget) error {
 	if len(of) < 2 {
 		return nil
 	}
-	return paged(func(more string) (string, error) {
-		// A pod that does not run yet, or not any more, is evicted whatever its budgets are.
-		page, err := a.metadata.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(of[0].namespace).List(ctx, metav1.ListOptions{
-			FieldSelector: "status.phase=" + string(corev1.PodRunning), Limit: pageSize, Continue: more,
-		})
-		if err != nil {
-			return "", errcode.New(errcode.Unavailable, "the agent cannot list pods: %w", err)
+	// A pod that does not run yet, or not any more, is evicted whatever its budgets are.
+	running := metav1.ListOptions{FieldSelector: "status.phase=" + string(corev1.PodRunning)}
+	err := a.each(ctx, corev1.SchemeGroupVersion.WithResource("pods"), of[0].namespace, running, func(p *metav1.PartialObjectMetadata) {
+		if drained(p) {
+			share(of, p.Labels)
 		}
-		for i := range page.Items {
-			if drained(&page.Items[i]) {
-				share(of, page.Items[i].Labels)
-			}
-		}
-		return page.Continue, nil
 	})
+	if err != nil {
+		return errcode.New(errcode.Unavailable, "the agent cannot list pods: %w", err)
+	}
+	return nil
 }
 
 // drained reports whether a drain evicts a pod: not one that its node or a DaemonSet brings back,

@@ -7,14 +7,17 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
+	"github.com/axle-cd/axle/internal/kubepage"
 	"github.com/axle-cd/axle/internal/pool"
 	"github.com/axle-cd/axle/internal/removals"
 )
@@ -57,10 +60,9 @@ func New(conf *rest.Config, owned Inventory, pools *pool.Set) *Checker {
 // asked is one question.
 type asked struct {
 	*Checker
-	client   kubernetes.Interface
-	metadata metadata.Interface
-	view     *view
-	to       *version.Version
+	client kubernetes.Interface
+	view   *view
+	to     *version.Version
 	// owners are the services by their objects.
 	owners map[kubeobj.Ref]string
 	// ofReleases is the check of releases, and charts are those that it found; ofAddons are
@@ -80,9 +82,6 @@ type asked struct {
 func (c *Checker) ask(viewer Viewer, to *version.Version) (a *asked, err error) {
 	a = &asked{Checker: c, to: to, owners: map[kubeobj.Ref]string{}, extending: map[addonKey]*foundAddon{}}
 	if a.client, err = kubernetes.NewForConfig(c.conf); err != nil {
-		return nil, err
-	}
-	if a.metadata, err = metadata.NewForConfig(c.conf); err != nil {
 		return nil, err
 	}
 	for _, service := range c.owned.Services() {
@@ -146,6 +145,35 @@ func (c *Checker) Report(ctx context.Context, viewer Viewer, to string) (*agentv
 	}
 	return report, nil
 }
+
+// each calls back with the metadata of each object of a resource: those of tenants may be as large
+// as etcd takes them, and a page of them all at once would take the agent's memory.
+func (a *asked) each(ctx context.Context, of schema.GroupVersionResource, namespace string, options metav1.ListOptions, do func(*metav1.PartialObjectMetadata)) error {
+	path := []string{"/apis", of.Group, of.Version}
+	if of.Group == "" {
+		path = []string{"/api", of.Version}
+	}
+	if namespace != "" {
+		path = append(path, "namespaces", namespace)
+	}
+	path = append(path, of.Resource)
+	options.Limit = pageSize
+	return paged(func(more string) (string, error) {
+		options.Continue = more
+		request := a.client.CoreV1().RESTClient().Get().AbsPath(path...).SetHeader("Accept", acceptMetadata).VersionedParams(&options, scheme.ParameterCodec)
+		page, err := kubepage.Each(ctx, request, func(item []byte) error {
+			var o metav1.PartialObjectMetadata
+			if err := kubepage.Decode(item, &o); err != nil {
+				return err
+			}
+			do(&o)
+			return nil
+		})
+		return page.Continue, err
+	})
+}
+
+const acceptMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 // paged calls read with the place of each page. It returns that of the next one, which is
 // empty for the last.

@@ -163,26 +163,23 @@ func (a *asked) liveReleases(ctx context.Context) ([]place, error) {
 // revisions are those that are kept in one resource, by namespace and release.
 func (a *asked) revisions(ctx context.Context, kept, selector string) (map[[2]string]*history, error) {
 	all := map[[2]string]*history{}
-	return all, paged(func(more string) (string, error) {
-		page, err := a.metadata.Resource(corev1.SchemeGroupVersion.WithResource(kept)).List(ctx, metav1.ListOptions{
-			FieldSelector: selector, LabelSelector: "owner=helm", Limit: pageSize, Continue: more,
-		})
-		if err != nil {
-			return "", errcode.New(errcode.Unavailable, "the agent cannot list Helm's releases: %w", err)
+	options := metav1.ListOptions{FieldSelector: selector, LabelSelector: "owner=helm"}
+	err := a.each(ctx, corev1.SchemeGroupVersion.WithResource(kept), "", options, func(o *metav1.PartialObjectMetadata) {
+		p := place{namespace: o.Namespace, name: o.Labels["name"], kept: kept, object: o.Name, status: o.Labels["status"]}
+		var err error
+		if p.revision, err = strconv.Atoi(o.Labels["version"]); err != nil || p.revision < 1 {
+			return
 		}
-		for _, o := range page.Items {
-			p := place{namespace: o.Namespace, name: o.Labels["name"], kept: kept, object: o.Name, status: o.Labels["status"]}
-			if p.revision, err = strconv.Atoi(o.Labels["version"]); err != nil || p.revision < 1 {
-				continue
-			}
-			of := [2]string{p.namespace, p.name}
-			if all[of] == nil {
-				all[of] = &history{}
-			}
-			all[of].add(p)
+		of := [2]string{p.namespace, p.name}
+		if all[of] == nil {
+			all[of] = &history{}
 		}
-		return page.Continue, nil
+		all[of].add(p)
 	})
+	if err != nil {
+		return nil, errcode.New(errcode.Unavailable, "the agent cannot list Helm's releases: %w", err)
+	}
+	return all, nil
 }
 
 // before reports whether p says more of what is in the cluster than another revision.

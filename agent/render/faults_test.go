@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -274,6 +275,34 @@ func TestAProjectThatRendersForEverHoldsNobodyUp(t *testing.T) {
 		if used := f.GetMetric()[0]; f.GetName() == "axle_pool_used" && (used.GetLabel()[0].GetValue() != "renders" || used.GetGauge().GetValue() != 2) {
 			t.Errorf("the metric is %v", used)
 		}
+	}
+}
+
+// TestRendersGiveWayToTheAgent holds that every thread of a render child has a lower priority
+// than the agent.
+func TestRendersGiveWayToTheAgent(t *testing.T) {
+	lowered := func() (nice []string) {
+		t.Helper()
+		for _, pid := range children(t) {
+			threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+			if err != nil || len(threads) < 2 {
+				t.Fatalf("%d threads, %v", len(threads), err)
+			}
+			for _, thread := range threads {
+				text, err := os.ReadFile(thread)
+				if err != nil {
+					continue // it ended
+				}
+				_, fields, _ := strings.Cut(string(text), ") ")
+				nice = append(nice, strings.Fields(fields)[16])
+			}
+		}
+		return slices.Compact(nice)
+	}
+	runner := newRunner(t, render.Config{})
+	works(t, runner)
+	if nice := lowered(); !slices.Equal(nice, []string{"10"}) {
+		t.Errorf("a child's threads are %v nicer than the agent", nice)
 	}
 }
 

@@ -1,9 +1,6 @@
 package testrun
 
 import (
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,14 +11,6 @@ import (
 	"github.com/axle-cd/axle/internal/taken"
 )
 
-// answers is a connection to an API server that answers the same to everything.
-type answers struct{ body string }
-
-// RoundTrip implements http.RoundTripper.
-func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
-}
-
 // FuzzObjects has an API server answer any text for a test's object and its pods.
 func FuzzObjects(f *testing.F) {
 	for _, text := range []string{`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"status":{"phase":"Failed","containerStatuses":[{"name":"c","state":{"terminated":{"exitCode":3,"message":"boom"}}}]}}`,
@@ -29,14 +18,14 @@ func FuzzObjects(f *testing.F) {
 		`{"kind":"PodList","apiVersion":"v1","items":[{},{"status":{"initContainerStatuses":[{},{}]}}]}`, `{"kind":"Job","apiVersion":"batch/v1","status":[]}`, `null`, `[]`, ``} {
 		f.Add(text)
 	}
-	api := &answers{}
+	api := &taken.Answers{}
 	r, err := rest.RESTClientFor(&rest.Config{Host: "http://127.0.0.1:1", Transport: api, APIPath: "/unused", QPS: -1, ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion(), GroupVersion: &schema.GroupVersion{}}})
 	if err != nil {
 		f.Fatal(err)
 	}
 	c := &client{rest: r}
 	f.Fuzz(func(t *testing.T, text string) {
-		api.body = text
+		api.Body = text
 		taken.Few(t, len(text), func() {
 			object, err := c.get(t.Context(), "/api/v1/namespaces/ns/pods/a")
 			if err != nil {

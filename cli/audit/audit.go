@@ -201,7 +201,7 @@ keys given by --key, which also works without a hub.`,
   axle audit verify --checkpoint /safe/axle-checkpoints.jsonl
   axle audit verify --file audit.jsonl --key sig_x=5f1c…`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			kept, err := auditfile.Read(checkpoint)
+			kept, err := auditfile.Read(checkpoint, a.Err)
 			if err != nil {
 				return err
 			}
@@ -237,7 +237,7 @@ log that was truncated, rewritten, or replaced by an older copy.`,
 			if err != nil {
 				return err
 			}
-			if err := auditfile.Append(file, a.Out, made.Msg.GetCheckpoint()); err != nil {
+			if err := auditfile.Append(file, a.Out, a.Err, made.Msg.GetCheckpoint()); err != nil {
 				return err
 			}
 			fmt.Fprintf(a.Err, "the audit log ends at record %d; signed with key %s\n", made.Msg.GetCheckpoint().GetSeq(), made.Msg.GetCheckpoint().GetKeyId())

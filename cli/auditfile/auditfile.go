@@ -67,8 +67,9 @@ func checkpoint(p *hubv1.AuditCheckpoint) hashchain.Checkpoint {
 }
 
 // Append appends a checkpoint as one line to a file, synced to disk, or writes it to
-// out if path is empty.
-func Append(path string, out io.Writer, p *hubv1.AuditCheckpoint) (err error) {
+// out if path is empty. A last line of the file that was not written to its end is ended
+// first, and reported to warn.
+func Append(path string, out, warn io.Writer, p *hubv1.AuditCheckpoint) (err error) {
 	line, err := json.Marshal(checkpoint(p))
 	if err != nil {
 		return err
@@ -81,6 +82,10 @@ func Append(path string, out io.Writer, p *hubv1.AuditCheckpoint) (err error) {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return errcode.New(errcode.Invalid, "store the checkpoint: %w", err)
+	}
+	if unended(path) {
+		fmt.Fprintf(warn, "the last line of %s had no end, as after a full disk; the checkpoint is on a line of its own\n", path)
+		line = append([]byte("\n"), line...)
 	}
 	_, err = f.Write(line)
 	if err == nil {
@@ -95,9 +100,27 @@ func Append(path string, out io.Writer, p *hubv1.AuditCheckpoint) (err error) {
 	return nil
 }
 
-// Read returns the checkpoints of a file; none if path is empty. Invalid names the
-// invalid line.
-func Read(path string) ([]hashchain.Checkpoint, error) {
+// unended reports whether the last line of a file has no end. Of a file that may only be
+// appended to, or is none, nobody can know it. Commands that append at once may see a line of
+// each other that is on its way: the empty line that follows is nothing.
+func unended(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	last := make([]byte, 1)
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return false
+	} else if _, err := f.ReadAt(last, info.Size()-1); err != nil {
+		return false
+	}
+	return last[0] != '\n'
+}
+
+// Read returns the checkpoints of a file; none if path is empty. Lines that were not written
+// to their ends are none, and reported to warn. Invalid names the invalid line.
+func Read(path string, warn io.Writer) ([]hashchain.Checkpoint, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -106,9 +129,12 @@ func Read(path string) ([]hashchain.Checkpoint, error) {
 		return nil, errcode.New(errcode.Invalid, "read the checkpoints: %w", err)
 	}
 	defer f.Close()
-	all, err := hashchain.ReadCheckpoints(f)
+	all, torn, err := hashchain.ReadCheckpoints(f)
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "%s: %w", path, err)
+	}
+	for _, line := range torn {
+		fmt.Fprintf(warn, "line %d of %s was not written to its end and is left out\n", line, path)
 	}
 	if len(all) == 0 {
 		return nil, errcode.New(errcode.Invalid, "%s contains no checkpoint; axle audit checkpoint --file %[1]s writes one", path)

@@ -178,21 +178,36 @@ func loopback(host string) bool {
 // secrets are the credentials of a source. They are for one address, and for what may be read
 // there: who gave them knows what else they open.
 type secrets struct {
-	// For is a digest of both.
+	// For is a digest of the address, and Within one of what limits what is read there. A hub of
+	// the version before knows only For, and so finds what this one was given.
 	For      string `json:"for"`
+	Within   string `json:"within,omitempty"`
 	Password string `json:"password,omitempty"`
 	Token    string `json:"token,omitempty"`
 }
 
-// address is a digest of all by which the hub knows that it speaks to whom a credential was
-// given for, and of what limits what is read by it: in a store of several tenants or clusters
-// the credential may open all.
-func (s Settings) address() string {
-	return digest(s.URL, s.CA, s.Auth, s.Username, s.Tenant, s.NamespaceLabel, s.ClusterLabel, s.ClusterValue)
+// bound are secrets of these settings that hold nothing yet: a digest of all by which the hub
+// knows that it speaks to whom a credential was given for, and one of what limits what is read
+// by it: in a store of several tenants or clusters the credential may open all.
+func (s Settings) bound() secrets {
+	return secrets{For: digest(s.address()...), Within: digest(s.limits()...)}
 }
 
-// formerAddress is the one that credentials of before have, without the limits.
-func (s Settings) formerAddress() string { return digest(s.URL, s.CA, s.Auth, s.Username) }
+func (s Settings) address() []string { return []string{s.URL, s.CA, s.Auth, s.Username} }
+
+func (s Settings) limits() []string {
+	return []string{s.Tenant, s.NamespaceLabel, s.ClusterLabel, s.ClusterValue}
+}
+
+// holds reports whether secrets are for these settings. Those of before have no Within: the
+// limits were not changed since, or they would have one. For a while For was a digest of both.
+func (s Settings) holds(have secrets) bool {
+	bound := s.bound()
+	if have.Within == "" {
+		return have.For == bound.For || have.For == digest(append(s.address(), s.limits()...)...)
+	}
+	return have.For == bound.For && have.Within == bound.Within
+}
 
 func digest(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
@@ -217,12 +232,11 @@ func (o *Observer) open(ctx context.Context, objectID string, s Settings) (out s
 	if err != nil {
 		return secrets{}, errcode.Hide(errcode.Internal, err, "the credentials of a telemetry source cannot be opened with this hub's key")
 	}
-	if out.For == s.formerAddress() {
-		out.For = s.address() // the limits were not changed since: that writes this form
-	}
-	if out.For != s.address() {
+	if !s.holds(out) {
 		return secrets{}, nil
 	}
+	bound := s.bound()
+	out.For, out.Within = bound.For, bound.Within
 	return out, nil
 }
 
@@ -284,8 +298,8 @@ func (o *Observer) checkProject(ctx context.Context, after objects.Object, refer
 // credentials are what the settings need, of what was held for the same address and what was
 // given.
 func (s Settings) credentials(held secrets, given map[string]string) (secrets, error) {
-	next := secrets{For: s.address()}
-	if held.For == next.For {
+	next := s.bound()
+	if s.holds(held) {
 		next = held
 	}
 	for field, at := range map[string]*string{"password": &next.Password, "token": &next.Token} {

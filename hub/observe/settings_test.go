@@ -100,27 +100,43 @@ func TestACredentialFollowsNoChangedAddress(t *testing.T) {
 	}
 }
 
-// A credential of before, which is for an address alone, is sent until what is read by it
-// changes.
+// A credential of before, which is for an address only, is sent until what is read by it
+// changes. What this hub is given has what a hub of before looks for, which has not forgotten
+// it when the hub goes back.
 func TestACredentialOfBeforeIsForItsLimits(t *testing.T) {
 	s := observe.Settings{Type: telemetry.Prometheus, URL: "http://127.0.0.1:9", Auth: "bearer", Tenant: "lab"}
-	store := &declared{settings: s}
-	o := observer(t, &seen{up: true, namespaces: observe.Namespaces{All: true}}, store)
-	if _, err := put(t, o, observe.Settings{}, s, map[string]string{"token": secret}, "prj_1"); err != nil {
-		t.Fatal(err)
+	digest := func(parts ...string) string {
+		sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+		return hex.EncodeToString(sum[:])
 	}
-	sum := sha256.Sum256([]byte(s.URL + "\x00" + s.CA + "\x00" + s.Auth + "\x00" + s.Username))
-	store.sealed = regexp.MustCompile(`"for":"[0-9a-f]+"`).ReplaceAllString(store.sealed, `"for":"`+hex.EncodeToString(sum[:])+`"`)
-	if _, err := put(t, o, s, s, nil, "prj_1"); err != nil {
-		t.Errorf("without a change: %v", err)
-	}
+	address := []string{s.URL, s.CA, s.Auth, s.Username}
 	other := s
 	other.Tenant = "prod"
-	if _, err := put(t, o, s, other, nil, "prj_1"); !errcode.Is(err, errcode.Invalid) {
-		t.Errorf("for another tenant: %v", err)
-	}
-	if _, err := put(t, o, s, other, map[string]string{"token": secret}, "prj_1"); err != nil {
-		t.Errorf("for another tenant, given again: %v", err)
+	for name, of := range map[string]string{
+		"of this hub":         "",
+		"of an address":       digest(address...),
+		"of both in a digest": digest(append(address, s.Tenant, "", "", "")...),
+	} {
+		store := &declared{settings: s}
+		o := observer(t, &seen{up: true, namespaces: observe.Namespaces{All: true}}, store)
+		if _, err := put(t, o, observe.Settings{}, s, map[string]string{"token": secret}, "prj_1"); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(store.sealed, `"for":"`+digest(address...)+`"`) {
+			t.Errorf("%s: a hub of before does not find %s", name, store.sealed)
+		}
+		if of != "" {
+			store.sealed = regexp.MustCompile(`"for":"[0-9a-f]+"(,"within":"[0-9a-f]+")?`).ReplaceAllString(store.sealed, `"for":"`+of+`"`)
+		}
+		if _, err := put(t, o, s, s, nil, "prj_1"); err != nil {
+			t.Errorf("%s: without a change: %v", name, err)
+		}
+		if _, err := put(t, o, s, other, nil, "prj_1"); !errcode.Is(err, errcode.Invalid) {
+			t.Errorf("%s: for another tenant: %v", name, err)
+		}
+		if _, err := put(t, o, s, other, map[string]string{"token": secret}, "prj_1"); err != nil {
+			t.Errorf("%s: for another tenant, given again: %v", name, err)
+		}
 	}
 }
 

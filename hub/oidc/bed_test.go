@@ -74,6 +74,8 @@ type clients struct {
 	all map[string]application.Client
 	// text is the secret of all confidential ones, when it is not secret.
 	text string
+	// asked is called with the id of each client that is looked up, unless it is nil.
+	asked func(id string)
 }
 
 // secret replaces the secret of all.
@@ -87,6 +89,9 @@ func (c *clients) secret(text string) {
 func (c *clients) Client(_ context.Context, id string) (application.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.asked != nil {
+		c.asked(id)
+	}
 	if one, ok := c.all[id]; ok {
 		return one, nil
 	}

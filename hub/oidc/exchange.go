@@ -95,13 +95,18 @@ func (p *Provider) exchanged(ctx context.Context, c application.Client, form url
 // have.
 func (p *Provider) exchange(w http.ResponseWriter, r *http.Request) {
 	f := flight(r.Context())
-	left := clock.FromMicros(f.grant.EndsAt).Sub(p.config.Clock.Now())
-	id, until, err := p.grants.access(r.Context(), f.grant, f.grant.Scopes, min(f.client.Access, left))
+	lifetime := min(f.client.Access, clock.FromMicros(f.grant.EndsAt).Sub(p.config.Clock.Now()))
+	if lifetime <= 0 {
+		p.sayNo(w, oidc.ErrInvalidRequest().WithDescription("subject_token has ended"))
+		return
+	}
+	id, _, err := p.grants.access(r.Context(), f.grant, f.grant.Scopes, lifetime)
 	if err != nil {
 		p.sayNo(w, invalidGrant(err))
 		return
 	}
 	respond(w, oidc.TokenExchangeResponse{
-		AccessToken: prefixAccess + id, IssuedTokenType: oidc.AccessTokenType, TokenType: oidc.BearerToken, ExpiresIn: uint64(until.Sub(p.config.Clock.Now()).Seconds()), Scopes: f.grant.Scopes,
+		// Zero is left out of the answer, and to a client that is a token without an end.
+		AccessToken: prefixAccess + id, IssuedTokenType: oidc.AccessTokenType, TokenType: oidc.BearerToken, ExpiresIn: max(1, uint64(lifetime.Seconds())), Scopes: f.grant.Scopes,
 	}, http.StatusOK)
 }

@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/store/storetest"
@@ -125,4 +127,32 @@ func TestTokensAreExchangedWithinAProject(t *testing.T) {
 			t.Errorf("a client of another project: %v %s", got, failed)
 		}
 	})
+}
+
+// A token that is about to end is exchanged for one that says so, and one that ends on the way
+// for none: without expires_in, or with one that wrapped, a client keeps the new one for ever.
+func TestTheLastMomentOfATokenIsExchanged(t *testing.T) {
+	b := newBed(t, storetest.SQLite(t), 1)
+	b.user("bob@example.com")
+	b.clients.change("stock", func(c *application.Client) {
+		*c = b.clients.all[app]
+		c.ID, c.Name = "stock", "stock"
+	})
+	token := b.scoped(t, b.visitor("bob@example.com"), "openid").text("access_token")
+	exchange := func() answer {
+		return b.call("/token", url.Values{"client_id": {"stock"}, "client_secret": {secret}, "grant_type": {"urn:ietf:params:oauth:grant-type:token-exchange"}, "subject_token": {token}, "subject_token_type": {"urn:ietf:params:oauth:token-type:access_token"}})
+	}
+	b.Fleet.Clock.Advance(b.clients.get(app).Access - time.Second/2)
+	if a := exchange(); a.status != http.StatusOK || a.body["expires_in"] != 1.0 {
+		t.Errorf("half a second is left: %d %v", a.status, a.body)
+	}
+	var passed sync.Once
+	b.clients.asked = func(id string) {
+		if id == app { // the one of the token, which was valid until now
+			passed.Do(func() { b.Fleet.Clock.Advance(time.Minute) })
+		}
+	}
+	if a := exchange(); a.status != http.StatusBadRequest || a.text("error") != "invalid_request" || a.text("access_token") != "" {
+		t.Errorf("the token ended on the way: %d %v", a.status, a.body)
+	}
 }

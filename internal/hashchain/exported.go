@@ -181,12 +181,15 @@ const maxCheckpoints = 1000
 
 // ReadCheckpoints reads kept checkpoints, one per line, and returns the last 1,000 of
 // them. Lines of an export are accepted; those that are not checkpoints of the kind
-// seen are skipped. An error names the line.
-func ReadCheckpoints(r io.Reader) (all []Checkpoint, err error) {
+// seen are skipped, and so are the lines that end too early, which are returned: whoever
+// wrote one was killed, or its disk was full. An error names the line.
+func ReadCheckpoints(r io.Reader) (all []Checkpoint, torn []int, err error) {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, maxLine)
 	for n := 1; in.Scan(); n++ {
-		if len(bytes.TrimSpace(in.Bytes())) == 0 {
+		// After a power failure zeros may be where the end of a line was to be.
+		text := bytes.TrimRight(in.Bytes(), "\x00")
+		if len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
 		var line struct {
@@ -194,8 +197,12 @@ func ReadCheckpoints(r io.Reader) (all []Checkpoint, err error) {
 			Exported *Checkpoint     `json:"checkpoint"`
 			Record   json.RawMessage `json:"record"`
 		}
-		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
-			return nil, fmt.Errorf("line %d is not JSON: %w", n, err)
+		if err := json.Unmarshal(text, &line); err != nil {
+			if errors.Is(json.NewDecoder(bytes.NewReader(text)).Decode(&json.RawMessage{}), io.ErrUnexpectedEOF) {
+				torn = append(torn, n)
+				continue
+			}
+			return nil, nil, fmt.Errorf("line %d is not JSON: %w", n, err)
 		}
 		if line.Exported != nil {
 			line.Checkpoint = *line.Exported
@@ -203,12 +210,12 @@ func ReadCheckpoints(r io.Reader) (all []Checkpoint, err error) {
 		switch c := line.Checkpoint; {
 		case line.Record != nil:
 		case c.Kind != KindSeen || c.Sequence <= 0 || c.Hash == "" || c.KeyID == "" || len(c.Signature) != ed25519.SignatureSize:
-			return nil, fmt.Errorf("line %d is not a checkpoint of the audit log", n)
+			return nil, nil, fmt.Errorf("line %d is not a checkpoint of the audit log", n)
 		default:
 			all = append(all, c)
 		}
 	}
-	return all[max(0, len(all)-maxCheckpoints):], in.Err()
+	return all[max(0, len(all)-maxCheckpoints):], torn, in.Err()
 }
 
 // String describes the result for people.

@@ -92,7 +92,7 @@ func FuzzVerify(f *testing.F) {
 func TestVerifyAgainstAKeptCheckpoint(t *testing.T) {
 	text, keys := export(t)
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
-	all, err := hashchain.ReadCheckpoints(strings.NewReader(text))
+	all, _, err := hashchain.ReadCheckpoints(strings.NewReader(text))
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%+v %v", all, err)
 	}
@@ -156,7 +156,7 @@ func FuzzReadCheckpoints(f *testing.F) {
 	f.Add(`{"kind":"seen","seq":1}`)
 	f.Add("{}\n[]\n1")
 	f.Fuzz(func(t *testing.T, text string) {
-		all, err := hashchain.ReadCheckpoints(strings.NewReader(text))
+		all, _, err := hashchain.ReadCheckpoints(strings.NewReader(text))
 		for _, c := range all {
 			if err == nil && (c.Kind != hashchain.KindSeen || c.Sequence <= 0 || c.Hash == "") {
 				t.Errorf("%+v is a checkpoint", c)

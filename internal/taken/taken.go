@@ -1,8 +1,26 @@
 // Package taken measures for tests what a call allocates: a bound of what a text becomes is
-// held by a number of bytes. Only tests call it.
+// held by a number of bytes. Answers is a server that sends the text. Only tests call it.
 package taken
 
-import "runtime"
+import (
+	"cmp"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+)
+
+// Answers is a connection to a server that answers the same to each request, in JSON.
+type Answers struct {
+	// Code is 200 if it is zero.
+	Code int
+	Body string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a *Answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: cmp.Or(a.Code, http.StatusOK), Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(a.Body)), Request: r}, nil
+}
 
 // By returns what a call allocates that is reachable or was, in bytes: more than what is
 // in use at any time. What else runs in the process counts too.

@@ -2,12 +2,17 @@ package schedule
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/axle-cd/axle/internal/pool"
 )
 
 // work runs workers of a queue as a controller does. What began comes out of the channel,
@@ -60,6 +65,47 @@ func next(t *testing.T, began chan reconcile.Request) reconcile.Request {
 	case <-time.After(20 * time.Second):
 		t.Fatal("nothing begins: all workers are taken")
 		return reconcile.Request{}
+	}
+}
+
+// TestPoolsOfTheOperatorHaveShares fills the pool of an operator's controller as one namespace:
+// another one gets a place still. A pool without a row in docs/security.md, or without metrics,
+// fails.
+func TestPoolsOfTheOperatorHaveShares(t *testing.T) {
+	page, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := newShares("pools", 16, NewBackoff(Timing{}.WithDefaults()))
+	t.Cleanup(q.ShutDown)
+	guests := 0
+	for q.workers.Try(pool.Caller{Name: "guest"}) != nil {
+		guests++
+	}
+	if other := q.workers.Try(pool.Caller{Name: "other"}); guests != 8 || other == nil {
+		t.Errorf("a guest has %d of 16 workers, and another namespace has one: %v", guests, other != nil)
+	}
+	found := map[string]bool{}
+	pools().Each(func(name string, _ any) {
+		found[name] = true
+		if !strings.Contains(string(page), "| `"+name+"` |") {
+			t.Errorf("the pool %s has no row in docs/security.md", name)
+		}
+	})
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "axle_pool_capacity" {
+				shown[m.GetLabel()[0].GetValue()] = true
+			}
+		}
+	}
+	if !found["workers"] || fmt.Sprint(shown) != fmt.Sprint(found) {
+		t.Errorf("metrics have %v of %v", shown, found)
 	}
 }
 

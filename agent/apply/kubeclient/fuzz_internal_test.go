@@ -1,9 +1,6 @@
 package kubeclient
 
 import (
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -13,17 +10,6 @@ import (
 	"github.com/axle-cd/axle/internal/taken"
 )
 
-// answers is a connection to an API server that answers the same to everything.
-type answers struct {
-	code int
-	body string
-}
-
-// RoundTrip implements http.RoundTripper.
-func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: a.code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
-}
-
 // FuzzAnswers has an API server, or who stands before it, answer any text to each request.
 func FuzzAnswers(f *testing.F) {
 	for _, text := range []string{`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","uid":"u","finalizers":["x"],"deletionTimestamp":"2026-01-01T00:00:00Z"}}`,
@@ -32,7 +18,7 @@ func FuzzAnswers(f *testing.F) {
 		f.Add(uint16(200), text)
 		f.Add(uint16(422), text)
 	}
-	api := &answers{}
+	api := &taken.Answers{}
 	c, err := NewSender(&rest.Config{Host: "http://127.0.0.1:1", Transport: api}, NewGate(4))
 	if err != nil {
 		f.Fatal(err)
@@ -40,8 +26,8 @@ func FuzzAnswers(f *testing.F) {
 	kind := kubeobj.Kind{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespaced: true}
 	ref := kubeobj.Ref{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "a"}
 	f.Fuzz(func(t *testing.T, code uint16, text string) {
-		if api.code, api.body = int(code), text; code < 200 || code >= 500 || code == 429 || code/100 == 3 {
-			api.code = 200 // the others are tried again, after a while
+		if api.Code, api.Body = int(code), text; code < 200 || code >= 500 || code == 429 || code/100 == 3 {
+			api.Code = 200 // the others are tried again, after a while
 		}
 		ctx := t.Context()
 		for name, call := range map[string]func() error{

@@ -2,9 +2,6 @@ package write
 
 import (
 	"encoding/json"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,14 +13,6 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/internal/taken"
 )
-
-// answers is a connection to an API server that answers the same to everything.
-type answers struct{ body string }
-
-// RoundTrip implements http.RoundTripper.
-func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
-}
 
 // nothing is a cluster in which nothing was seen yet.
 type nothing struct{ Live }
@@ -41,7 +30,7 @@ func FuzzBodies(f *testing.F) {
 	f.Add(`{"metadata":{"annotations":null}}`, `{"metadata":{"managedFields":[{"fieldsV1":[]},null]}}`)
 	f.Add(`{"metadata":null,"spec":{"replicas":[]}}`, `null`)
 	f.Add(`null`, `{"kind":"Status","status":"Failure","code":422}`)
-	api := &answers{}
+	api := &taken.Answers{}
 	sender, err := kubeclient.NewSender(&rest.Config{Host: "http://127.0.0.1:1", Transport: api}, kubeclient.NewGate(1))
 	if err != nil {
 		f.Fatal(err)
@@ -49,7 +38,7 @@ func FuzzBodies(f *testing.F) {
 	w := &Writer{Common: &Common{live: nothing{}}, Client: &kubeclient.Client{Sender: sender}}
 	refused := &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Code: 422, Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeForbidden, Field: "spec.strategy.rollingUpdate", Message: "Forbidden"}}}}}
 	f.Fuzz(func(t *testing.T, body, have string) {
-		api.body = have
+		api.Body = have
 		it := &wave.Item{Ref: kubeobj.Ref{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "a"}, Kind: kubeobj.Kind{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespaced: true}, Body: []byte(body)}
 		// A body is read and written a few times on the way.
 		taken.Few(t, 8*(len(body)+len(have)), func() {

@@ -314,13 +314,13 @@ func TestAuditCheckpointFiles(t *testing.T) {
 		for name, file := range map[string]string{
 			"the replica's": string(text), "two lines": string(text) + "\n" + string(text), "an export": `{"seq":1,"prev":"","hash":"x","record":{}}` + "\n" + `{"checkpoint":` + strings.TrimSpace(string(text)) + "}\n",
 		} {
-			got, err := hashchain.ReadCheckpoints(strings.NewReader(file))
+			got, _, err := hashchain.ReadCheckpoints(strings.NewReader(file))
 			if err != nil || len(got) == 0 || got[0].End() != want.End() || got[0].Newest != want.Newest {
 				t.Errorf("%s: %+v %v", name, got, err)
 			}
 		}
 		for name, file := range map[string]string{"no JSON": "x", "no checkpoint": "{}", "a cut": strings.Replace(string(text), "seen", "cut", 1)} {
-			if _, err := hashchain.ReadCheckpoints(strings.NewReader(file)); err == nil || errors.Is(err, os.ErrNotExist) {
+			if _, _, err := hashchain.ReadCheckpoints(strings.NewReader(file)); err == nil || errors.Is(err, os.ErrNotExist) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
