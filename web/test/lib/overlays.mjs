@@ -219,7 +219,7 @@ export function contractOf(test, title, all) {
         await checkAxe(page, name, { looks, covers: one.covers, part: looks ? undefined : await overlay.elementHandle() });
         await page.setViewportSize({ width: 320, height: 844 });
         // A menu is put in its new place after the page was drawn.
-        await eventually(async () => assert.deepEqual(await sideways(page), [], `${name}: scrolls sideways at 320 px`), 2_000);
+        await eventually(async () => assert.deepEqual(await sideways(page), [], `${name}: scrolls sideways at 320 px`));
         await page.keyboard.press('Escape');
         await overlay.waitFor({ state: 'detached' });
       });

@@ -134,11 +134,12 @@ test('the store is searched in the console, and an address shows the same lines 
   await page.getByRole('button', { name: 'Keep this range' }).click();
   await page.waitForURL(/from=.*to=/);
   await found(/cannot open the shelf/);
-  let before = [];
-  await eventually(async () => {
-    before = await texts();
-    assert.ok(before.length > 0 && (await page.getByLabel('Range').inputValue()) === 'fixed');
-  });
+  // Read anew, and to its end: a search shows what it has while it goes on.
+  await page.reload();
+  await page.getByText('read to its end', { exact: true }).waitFor();
+  const before = await texts();
+  assert.ok(before.length > 0);
+  assert.equal(await page.getByLabel('Range').inputValue(), 'fixed');
   await store([{ time: new Date().toISOString(), text: 'cannot open the shelf either', namespace: 'faults', pod: 'faults-more', container: 'main' }]);
   const other = await context.newPage();
   await other.goto(page.url());
