@@ -59,8 +59,9 @@ var unknownUpgrade = Attack{
 	},
 }
 
-// grace is how long an open stream may go on: the promise is 5 s.
-const grace = 10 * time.Second
+// grace is how long an open stream may go on. The promise is 5 s, which is four times as long
+// where all on the way waits for a processor; a stream that is captured goes on for an hour.
+const grace = 20 * time.Second
 
 var openWatch = Attack{
 	Class: "C1", Name: "open-watch", Needs: Cluster,
