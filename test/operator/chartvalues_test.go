@@ -88,7 +88,7 @@ func TestChartValuesOfASecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	of(first)
-	b.synchronized(s)
+	b.rest()
 	if err := b.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
 		t.Fatal(err)
 	}
