@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { apps, bring, cluster, collect, readsLogs, remove } from '../lib/observed.mjs';
-import { checkAxe, sideways, watchPolicy } from '../lib/pages.mjs';
+import { checkAxe, fitsAcross, watchPolicy } from '../lib/pages.mjs';
 import { looks, shot } from '../lib/shot.mjs';
 import { axle, closeBrowser, crashes, eventually, hub, kubectl, logIn, newContext, patience, stack } from '../lib/stack.mjs';
 
@@ -56,7 +56,7 @@ test('an alert stands on the page of its cluster, of its service and on the home
   assert.ok(await runbook.evaluate((e) => e.matches(':focus-visible')));
   for (const width of [390, 1440]) {
     await page.setViewportSize({ width, height: 900 });
-    assert.deepEqual(await sideways(page), [], `${width} px`);
+    await fitsAcross(page, `${width} px`);
   }
 
   await page.goto(`/services/${cluster}/faults`);
@@ -120,7 +120,7 @@ test('graphs are drawn on the page of the cluster and of the service, with a tab
   await checkAxe(page, 'metrics of a cluster');
   for (const width of [390, 1440]) {
     await page.setViewportSize({ width, height: 900 });
-    assert.deepEqual(await sideways(page), [], `${width} px`);
+    await fitsAcross(page, `${width} px`);
   }
 
   await page.goto(`/services/${cluster}/faults?tab=metrics`);

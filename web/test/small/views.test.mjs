@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { enter, palette, type } from '../lib/keyboard.mjs';
-import { checkAxe, fromTheTop, open, settled, sideways, small } from '../lib/pages.mjs';
+import { checkAxe, fitsAcross, fromTheTop, open, settled, small } from '../lib/pages.mjs';
 import { shot } from '../lib/shot.mjs';
 import { closeBrowser, eventually, logIn, newContext, stack } from '../lib/stack.mjs';
 
@@ -174,7 +174,7 @@ test('views keep the contract of a page, and are in the navigation of a phone', 
     await checkAxe(page, path);
     for (const width of [390, 320]) {
       await page.setViewportSize({ width, height: 844 });
-      await eventually(async () => assert.deepEqual(await sideways(page), [], `${path}: scrolls sideways at ${width} px`));
+      await fitsAcross(page, `${path} at ${width} px`);
       assert.deepEqual(await small(page), [], `${path}: a thumb misses it at ${width} px`);
     }
   }
