@@ -133,7 +133,7 @@ gofmt: ## look for files that are not formatted
 	  test -z "$$files" || { printf 'not formatted; this mends it: gofmt -w %s\n' "$$(echo $$files)"; exit 1; }
 
 # Their tests change one system and read another one.
-RESTING := ./test/console ./test/e2e ./test/install ./test/operator ./test/terraform ./test/world
+RESTING := ./terraform ./test/attack ./test/capi/provider ./test/console ./test/e2e ./test/install ./test/operator ./test/proxy ./test/terraform ./test/world
 
 lint: suite $(INSTALLED) ## look for what the compiler does not, and for what passes test/budgets.txt
 	@$(MAKE) --no-print-directory gofmt

@@ -211,9 +211,9 @@ func TestARefreshOfAWatchMovesAtMost50kB(t *testing.T) {
 		if refresh > 50_000 {
 			t.Errorf("of %d services, a refresh of 30 moves %d bytes", services, refresh)
 		}
-		// More batches than one cost some headers each; another reading of the list of 4,000
-		// services costs 10 kB.
-		if refresh > moved[400]+5_000 {
+		// Up to thirty batches in place of a few, as a slow machine makes them, cost some headers
+		// each; another reading of the list of 4,000 services costs 10 kB.
+		if refresh > moved[400]+8_000 {
 			t.Errorf("%d services move %d bytes instead of %d", services, refresh, moved[400])
 		}
 	}

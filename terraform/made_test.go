@@ -98,6 +98,7 @@ func TestAClusterOfATemplate(t *testing.T) {
 	}
 	w.config(block + other)
 	w.apply()
+	//rest: apply ends when the hub has the cluster
 	if got, want := given("shop-2"), `{"ebsCsiVersion":"v1.48.0-eksbuild.1","nodePools":[{"count":5,"name":"default"}],"region":"eu-central-1","version":"v1.34.0"}`; got != want {
 		t.Errorf("the hub has %s", got)
 	}
@@ -107,6 +108,7 @@ func TestAClusterOfATemplate(t *testing.T) {
 	w.config(larger + other)
 	w.want(map[string]string{"axle_cluster.shop": "update"})
 	w.apply()
+	//rest: apply ends when the hub has the change
 	if got := given("shop-2"); !strings.Contains(got, `"count":6`) {
 		t.Errorf("the hub has %s", got)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/pg"
+	"github.com/axle-cd/axle/test/port"
 )
 
 // forge is a Gitea with its own database.
@@ -33,12 +34,10 @@ const forgeAdmin = "root-of-the-forge"
 
 func newForge(t *testing.T) *forge {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := port.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := free.Addr().String()
-	_ = free.Close()
 	database, err := url.Parse(pg.New(t))
 	if err != nil {
 		t.Fatal(err)

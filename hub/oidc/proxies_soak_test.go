@@ -21,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/port"
 )
 
 // front is a proxy in front of an application that knows no OpenID Connect.
@@ -104,12 +105,10 @@ func TestProxiesLogPeopleIn(t *testing.T) {
 				_, _ = io.WriteString(w, "behind the login: "+cmp.Or(r.Header.Get("X-Forwarded-Email"), r.Header.Get("OIDC_CLAIM_email"))+" "+cmp.Or(r.Header.Get("X-Forwarded-Groups"), r.Header.Get("OIDC_CLAIM_groups")))
 			}))
 			t.Cleanup(upstream.Close)
-			free, err := net.Listen("tcp", "127.0.0.1:0")
+			at, err := port.Address()
 			if err != nil {
 				t.Fatal(err)
 			}
-			at := free.Addr().String()
-			_ = free.Close()
 			c := f.start(t, b, at, upstream.URL)
 			c.Stdout, c.Stderr = t.Output(), t.Output()
 			c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -41,6 +41,10 @@ func For(t Testing, limit time.Duration, what string, condition func() error) {
 	}
 }
 
+// Loaded returns how long a promise may take where tests run: what stands in a limit of time that
+// a product gives is for a machine with free processors.
+func Loaded(promise time.Duration) time.Duration { return slowest * promise }
+
 // Wait calls condition until it returns nil, the limit has passed or the context has
 // ended. In the latter cases it returns the condition's last error. A check that takes
 // long is made less often.

@@ -48,7 +48,8 @@ var All = []Attack{
 }
 
 // limit bounds one attack, cleanUpLimit all that it cleans up and undoLimit one thing of it.
-const limit, cleanUpLimit, undoLimit = time.Minute, 20 * time.Second, 5 * time.Second
+// An attack takes at most 25 s, and on a machine with a load of 8 four times as long.
+const limit, cleanUpLimit, undoLimit = 2 * time.Minute, time.Minute, 5 * time.Second
 
 // Result is how an attack ended.
 type Result struct {

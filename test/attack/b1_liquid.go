@@ -35,7 +35,12 @@ func (p *Play) dear(step string) string {
 	for n := range 2 {
 		mallory.call("GlobalServices/Apply", `{"name": "<<dear-%d>>", "settings": {"project": "<<lab>>"}, "spec": {"repository": "<<git>>", "git": {"ref": "main", "folder": %s}}}`, n, quoted(fmt.Sprintf(dearText, step, n)))
 	}
-	if after := p.slowest(watched); after > before+tolerated {
+	after := p.slowest(watched)
+	if after > before+tolerated {
+		// A machine with other work makes one write wait; an expression that runs makes all wait.
+		after = min(after, p.slowest(watched))
+	}
+	if after > before+tolerated {
 		return fmt.Sprintf("an administrator's write waits %s, before it was %s", after.Round(time.Millisecond), before.Round(time.Millisecond))
 	}
 	return ""

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/axle-cd/axle/internal/eventually"
 )
 
 // token mints a token of the administrator.
@@ -59,8 +61,9 @@ var unknownUpgrade = Attack{
 	},
 }
 
-// grace is how long an open stream may go on: the promise is 5 s.
-const grace = 10 * time.Second
+// grace is how long an open stream may go on. The promise is 5 s; one that is captured goes on
+// for an hour.
+var grace = eventually.Loaded(5 * time.Second)
 
 var openWatch = Attack{
 	Class: "C1", Name: "open-watch", Needs: Cluster,

@@ -162,8 +162,12 @@ func (p *Play) lost(give, take func()) string {
 	p.apply(editors)
 	former := p.person("former", "")
 	give()
+	const objects = "/api/v1/namespaces/default/configmaps"
+	p.either("the API server knows the role of editors", func() string {
+		return http.StatusText(former.send(p.ctx, http.MethodGet, api(objects), "", nil).status)
+	}, http.StatusText(http.StatusOK))
 	streams := map[string]<-chan string{
-		"a watch through the proxy": former.watch(p.ctx, "/api/v1/namespaces/default/configmaps?watch=1"),
+		"a watch through the proxy": former.watch(p.ctx, objects+"?watch=1"),
 		"ClusterAPI/WatchObjects":   former.stream("ClusterAPI/WatchObjects", `{"objects": {"cluster": %q, "version": "v1", "resource": "configmaps", "namespace": "default"}}`, edge),
 	}
 	take()
@@ -175,7 +179,7 @@ func (p *Play) lost(give, take func()) string {
 	}
 	for _, read := range []answer{
 		former.call("Clusters/Get", `{"name": %q}`, edge),
-		former.send(p.ctx, http.MethodGet, api("/api/v1/namespaces/default/configmaps"), "", nil),
+		former.send(p.ctx, http.MethodGet, api(objects), "", nil),
 		former.call("ClusterAPI/ListObjects", `{"objects": {"cluster": %q, "version": "v1", "resource": "configmaps", "namespace": "default"}}`, edge),
 	} {
 		if read.ok() {

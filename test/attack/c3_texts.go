@@ -135,6 +135,9 @@ var credentialInTexts = Attack{
 			procedure, request, _ := strings.Cut(strings.ReplaceAll(mistake, "CREDENTIAL", credential), " ")
 			p.admin().call(procedure, "%s", request)
 		}
+		p.either("the last mistake is recorded", func() string {
+			return map[bool]string{true: "yes"}[strings.Contains(p.admin().must("Audit/List", `{"action": "Clusters/Update", "limit": 1000}`).text, p.my("edge"))]
+		}, "yes")
 		for _, procedure := range []string{"Audit/List", "Events/List"} {
 			if a := p.admin().must(procedure, `{"limit": 1000}`); strings.Contains(a.text, value) {
 				return "a credential for a cluster, by " + procedure

@@ -232,13 +232,16 @@ func TestOperationChangesManyServices(t *testing.T) {
 		if err != nil || len(rest.Msg.GetOperations()) != 1 || rest.Msg.GetOperations()[0].GetId() != o.GetId() {
 			t.Errorf("%v %v", rest, err)
 		}
-		audit, err := b.client.Audit.List(t.Context(), connect.NewRequest(&hubv1.ListAuditRequest{Action: "Operations/Start"}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := len(audit.Msg.GetRecords()); n != 4 || !slices.ContainsFunc(audit.Msg.GetRecords(), func(r *hubv1.AuditRecord) bool { return strings.Contains(r.GetRecord(), `"reason":"a freeze"`) }) {
-			t.Errorf("%d records: %v", n, audit.Msg.GetRecords())
-		}
+		eventually.For(t, opLimit, "the records", func() error {
+			audit, err := b.client.Audit.List(t.Context(), connect.NewRequest(&hubv1.ListAuditRequest{Action: "Operations/Start"}))
+			if err != nil {
+				return err
+			}
+			if n := len(audit.Msg.GetRecords()); n != 4 || !slices.ContainsFunc(audit.Msg.GetRecords(), func(r *hubv1.AuditRecord) bool { return strings.Contains(r.GetRecord(), `"reason":"a freeze"`) }) {
+				return fmt.Errorf("%d records: %v", n, audit.Msg.GetRecords())
+			}
+			return nil
+		})
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/browser"
+	"github.com/axle-cd/axle/test/port"
 )
 
 // party reserves an address for an application on npm's express-openid-connect, $PARTY, or
@@ -26,10 +26,9 @@ import (
 func party(ts *testscript.TestScript, _ bool, args []string) {
 	s := on(ts)
 	if args[0] == "reserve" {
-		free, err := net.Listen("tcp", "127.0.0.1:0")
+		free, err := port.Address()
 		ts.Check(err)
-		ts.Check(free.Close())
-		ts.Setenv("PARTY", "http://"+free.Addr().String())
+		ts.Setenv("PARTY", "http://"+free)
 		return
 	}
 	ctx, cancel := limited(commandLimit)

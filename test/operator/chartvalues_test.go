@@ -88,6 +88,7 @@ func TestChartValuesOfASecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	of(first)
+	b.rest()
 	b.synchronized(s)
 	if err := b.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
 		t.Fatal(err)

@@ -209,10 +209,11 @@ func TestClusterRegistrationOfATemplate(t *testing.T) {
 			return nil
 		}
 	}
-	eventually.For(t, limit, "the pool has another number", counts(3))
+	b.synchronized(o)
 	if now := b.origin("shop-1"); now.GetCommit() != made.GetCommit() || b.variable("shop-1", "note") != nil {
 		t.Errorf("it was made of %s and is of %v", made.GetCommit(), now)
 	}
+	eventually.For(t, limit, "the pool has another number", counts(3))
 	declare("shop-1", `variables: {reigon: eu}`)
 	b.want(o, "Synchronized", "False", "Error", "variables.reigon: is not a variable of the template; did you mean region?")
 	declare("shop-1", `variables: {version: v1.36.0}`)

@@ -228,6 +228,7 @@ func TestClusterAPIIsInstalledByDigest(t *testing.T) {
 		i.synced(name)
 	}
 	i.image("core", "registry.example.com/capi/core:v1.2.3")
+	//rest: the hub has the report that the component is Synced
 	if notes, err := i.api.CoreV1().ConfigMaps("core-system").Get(ctx, "notes", metav1.GetOptions{}); err != nil || notes.Data["note"] != "{{ cluster.name }}" {
 		t.Errorf("the file was made into %v: %v", notes.Data, err)
 	}

@@ -57,7 +57,15 @@ func TestKubectl(t *testing.T) {
 		want(t, run(t, "", "delete", "cm", "one"), "deleted")
 	})
 	t.Run("whoami", func(t *testing.T) { want(t, run(t, "", "auth", "whoami"), "admin@example.com") })
-	t.Run("logs", func(t *testing.T) { want(t, run(t, "", "logs", "talker"), "begin") })
+	t.Run("logs", func(t *testing.T) {
+		// A pod runs before its program has written.
+		eventually.For(t, limit, "the first line", func() error {
+			if out := run(t, "", "logs", "talker"); out != "begin\n" {
+				return fmt.Errorf("the log is %q", out)
+			}
+			return nil
+		})
+	})
 	for name, spdy := range map[string]string{"websocket": "true", "SPDY": "false"} {
 		t.Run("exec by "+name, func(t *testing.T) {
 			cmd := b.kubectl(config, "-n", namespace, "exec", "-i", "talker", "--", "sh", "-c", "cat; echo err >&2; exit 3")

@@ -245,6 +245,7 @@ func (w *whole) listAndWatch(t *testing.T, namespace string) {
 			t.Fatal(err)
 		}
 	}
+	//rest: the hub keeps no objects, and asks the API server
 	first, err := w.client.ClusterAPI.ListObjects(t.Context(), connect.NewRequest(&hubv1.ListClusterObjectsRequest{Objects: objects, Limit: 2}))
 	if err != nil {
 		t.Fatal(err)

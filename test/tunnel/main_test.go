@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	if t, ok := http.DefaultTransport.(*http.Transport); ok {
 		t.CloseIdleConnections()
 	}
-	err := eventually.Wait(context.Background(), 20*time.Second, func() error {
+	err := eventually.Wait(context.Background(), eventually.Loaded(20*time.Second), func() error {
 		if n := runtime.NumGoroutine(); n > before {
 			return fmt.Errorf("%d goroutines, %d before", n, before)
 		}

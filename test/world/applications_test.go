@@ -34,6 +34,7 @@ func TestTheSecretOfAnApplication(t *testing.T) {
 	s.axle("applications", "apply", "grafana", "--project", "default", "--cluster", "edge-1", "--namespace", "monitoring", "--secret", "grafana", "--redirect-uris", "http://127.0.0.1/cb", "--users", "ada@example.com")
 	is("the Secret arrives", func(secret string) bool { return len(secret) == 43 })
 	first := key("clientSecret")
+	//rest: the Secret is written whole
 	if id, issuer := key("clientId"), key("issuer"); !strings.HasPrefix(id, "app_") || !strings.HasSuffix(issuer, "/oidc") {
 		t.Errorf("the Secret is of the client %s at %s", id, issuer)
 	}

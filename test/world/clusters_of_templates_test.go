@@ -227,6 +227,7 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 		return nil
 	})
 	class := kubectl("get", "clusterclasses", "-n", namespace, "-o", "jsonpath={.items[*].metadata.name}")
+	//rest: the class comes before the Cluster object, which is written whole
 	if have := inCluster("web-1", namespace, "{.spec.topology.classRef.name}/{.metadata.labels.team}"); have != class+"/" || !strings.HasPrefix(class, "play-") {
 		t.Errorf("the cluster has the class %s, and there is %s", have, class)
 	}
@@ -240,6 +241,7 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 		}
 		return nil
 	})
+	//rest: no report has labels of the object, however long one waits
 	if tags := strings.TrimSpace(s.axle("clusters", "get", "web-1", "-o", "jsonpath={.tags}")); tags != "" && tags != "{}" {
 		t.Errorf("the hub took the tags %s", tags)
 	}
@@ -261,6 +263,7 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 		}
 		return nil
 	})
+	//rest: the hub writes the commit with the cluster
 	if have := origin("web-1", "commit"); have != first || origin("web-2", "commit") == first {
 		t.Errorf("the first cluster was made of %s, and is of %s; the second of %s", first, have, origin("web-2", "commit"))
 	}
@@ -293,6 +296,7 @@ func TestAClusterIsMadeFromATemplateAndDestroyed(t *testing.T) {
 	s.must(s.Hub.Kill())
 	s.must(s.Hub.Start(t.Context()))
 	s.must(s.agents["mgmt"].Start())
+	//rest: the hub wrote it when it was asked to destroy
 	if state := s.axle("clusters", "list"); !strings.Contains(state, "Destroying") {
 		t.Errorf("the list shows %s", state)
 	}

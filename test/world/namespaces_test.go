@@ -64,11 +64,12 @@ func TestManagedNamespaceOnACluster(t *testing.T) {
 
 	// Without cascade, the namespace stays; with it, it goes.
 	s.axle("namespaces", "delete", "old", "new", "--yes")
-	says("both are released", "", func() string {
-		if left := s.axle("services", "list", "--quiet"); strings.Contains(left, "old-ns") || !strings.Contains(kubectl("get", "namespace", "new", "-o", "jsonpath={.status.phase}"), "Terminating") {
-			return "left: " + left
+	eventually.For(t, 3*time.Minute, "both are released", func() error {
+		left, phase := s.axle("services", "list", "--quiet"), kubectl("get", "namespace", "new", "-o", "jsonpath={.status.phase}")
+		if strings.Contains(left, "old-ns") || phase != "Terminating" {
+			return fmt.Errorf("the hub has %s, and the namespace new is %s", left, phase)
 		}
-		return ""
+		return nil
 	})
 	if have := kubectl("get", "namespace", "old", "-o", "jsonpath={.status.phase}/{.metadata.labels.owner}"); have != "Active/others" {
 		t.Errorf("the namespace that was there is %s", have)

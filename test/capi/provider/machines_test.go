@@ -30,23 +30,25 @@ func (b *bed) machines() (names []string, uids map[string]types.UID) {
 	return names, uids
 }
 
-// joinsNever waits until the machine that never joins is named with the reason by the hub, and
-// until the health check of the template has replaced it.
+// joinsNever waits until the machine that never joins is named with the reason by the hub, whose
+// pool lacks it, and until the health check of the template has replaced it.
 func (b *bed) joinsNever(axle func(...string) string) {
 	b.Helper()
 	lost := ""
 	eventually.For(b, 2*time.Minute, "the machine that never joins is named", func() error {
 		for _, line := range strings.Split(axle("clusters", "machines", "list", "edge"), "\n") {
-			if fields := strings.Fields(line); strings.Contains(line, "NodeHealthy: Waiting for a Node with spec.providerID bed://") {
+			if fields := strings.Fields(line); lost == "" && strings.Contains(line, "NodeHealthy: Waiting for a Node with spec.providerID bed://") {
 				lost = fields[0]
-				return nil
 			}
 		}
-		return fmt.Errorf("no machine waits for its node")
+		if lost == "" {
+			return fmt.Errorf("no machine waits for its node")
+		}
+		if text := axle("clusters", "get", "edge"); !strings.Contains(text, "workers: 1/2 ready") {
+			return fmt.Errorf("the pool lacks no machine: %s", text)
+		}
+		return nil
 	})
-	if text := axle("clusters", "get", "edge"); !strings.Contains(text, "workers: 1/2 ready") {
-		b.Errorf("the pool lacks a machine: %s", text)
-	}
 	eventually.For(b, 3*time.Minute, "the health check replaces the machine", func() error {
 		if names, _ := b.machines(); slices.Contains(names, lost) {
 			return fmt.Errorf("%s is still there", lost)

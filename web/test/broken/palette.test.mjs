@@ -134,7 +134,7 @@ for (const { path, row, away } of [
     await page.goBack();
     await eventually(() => assert.equal(pathname(page), path));
     await settled(page);
-    await eventually(async () => assert.deepEqual(await place(), left), 10_000);
+    await eventually(async () => assert.deepEqual(await place(), left));
     // Opened anew, the list begins at its top.
     await page.goForward();
     await eventually(() => assert.match(pathname(page), away));

@@ -2,7 +2,7 @@
 // approve a cluster. Nothing scrolls sideways, and a thumb hits what it aims at.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { open, settled, sideways, small } from '../lib/pages.mjs';
+import { fitsAcross, open, settled, small } from '../lib/pages.mjs';
 import { always, live, ofService } from '../lib/routes.mjs';
 import { axle, closeBrowser, eventually, logIn, newContext } from '../lib/stack.mjs';
 
@@ -17,7 +17,7 @@ async function tap(locator, what) {
 
 async function fits(page, where) {
   assert.deepEqual(await small(page), [], `${where}: a thumb misses it`);
-  assert.deepEqual(await sideways(page), [], `${where}: scrolls sideways`);
+  await fitsAcross(page, `${where}`);
 }
 
 test('verdict, failing service and approval at 390 px', { timeout: 300_000 }, async () => {

@@ -1,6 +1,6 @@
 // Two applications that crash, of the cluster that has stores of metrics, logs and alerts.
 import assert from 'node:assert/strict';
-import { act, axle, eventually, kubectl, stack } from './stack.mjs';
+import { act, axle, crashes, eventually, kubectl, stack } from './stack.mjs';
 
 export const cluster = 'edge-1';
 export const apps = ['faults', 'neighbour'];
@@ -66,9 +66,17 @@ export async function crashed() {
     await eventually(async () => {
       const counts = await kubectl(cluster, '--namespace', app, 'get', 'pods', '-o', 'jsonpath={.items[*].status.containerStatuses[?(@.name=="main")].restartCount}');
       assert.ok(Number(counts) >= 2, `restarts ${counts}`);
-    }, 180_000);
+    }, crashes);
   return kubectl(cluster, '--namespace', 'faults', 'get', 'pods', '-o', 'jsonpath={.items[0].metadata.name}');
 }
+
+/** Waits until the API server lets a person with the right to read a cluster read the logs of a namespace, or lets nobody: it knows a role a moment after it was written. */
+export const readsLogs = (where, namespace, may) =>
+  eventually(async () => {
+    const as = ['--as', stack.people.stranger, '--as-group', 'axle:cluster:read', '--as-group', 'system:authenticated'];
+    const answer = await kubectl(where, '--namespace', namespace, 'auth', 'can-i', 'get', 'pods', '--subresource', 'log', ...as).catch((error) => error.message);
+    assert.match(answer, may ? /^yes/ : /(^|\n)no\b/, answer);
+  });
 
 export async function remove() {
   for (const app of apps) await axle('services', 'delete', `${cluster}/${app}`, '--yes');

@@ -2,9 +2,8 @@
 // contain (axe, 320 px, Escape) and for the pictures. `what` names it in both, after its
 // `path`, or `as` where the path has an id; `narrow: false` is not there on a phone, and
 // `covers` lies above the page without a veil. `loads` needs a page that was just loaded.
-import assert from 'node:assert/strict';
-import { checkAxe, follow, open, sideways } from './pages.mjs';
-import { eventually, logIn, newContext } from './stack.mjs';
+import { checkAxe, fitsAcross, follow, open } from './pages.mjs';
+import { logIn, newContext } from './stack.mjs';
 
 const first = (button) => button.first().click();
 export const press = (name) => (page) => first(page.getByRole('main').getByRole('button', { name }));
@@ -219,7 +218,7 @@ export function contractOf(test, title, all) {
         await checkAxe(page, name, { looks, covers: one.covers, part: looks ? undefined : await overlay.elementHandle() });
         await page.setViewportSize({ width: 320, height: 844 });
         // A menu is put in its new place after the page was drawn.
-        await eventually(async () => assert.deepEqual(await sideways(page), [], `${name}: scrolls sideways at 320 px`), 2_000);
+        await fitsAcross(page, `${name} at 320 px`);
         await page.keyboard.press('Escape');
         await overlay.waitFor({ state: 'detached' });
       });

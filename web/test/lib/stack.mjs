@@ -14,6 +14,9 @@ export const stack = JSON.parse(readFileSync(file, 'utf8'));
 /** How long anything may take on a loaded machine, in milliseconds. */
 export const patience = Number(process.env.PATIENCE ?? 60_000);
 
+/** How long until pods have crashed some times: the pauses between two crashes grow. */
+export const crashes = 3 * patience;
+
 /** Does something outside of the browser; see order in test/console/stack/control.go. */
 export async function act(order) {
   const response = await fetch(stack.control, {

@@ -79,9 +79,9 @@ test('the hub refuses what the console does not offer, and the other way round',
           if (action.path && action.shows) {
             await follow(page, action.path);
             const control = action.shows(page);
-            if (want === '+') await eventually(async () => assert.ok(await control.first().isEnabled(), 'not offered'), 15_000);
+            if (want === '+') await eventually(async () => assert.ok(await control.first().isEnabled(), 'not offered'));
             else {
-              await eventually(async () => assert.match(await page.getByRole('main').innerText(), want === '4' ? /not found|does not exist|no such|may not|Nothing is shared with you/i : why, 'no reason is given'), 15_000);
+              await eventually(async () => assert.match(await page.getByRole('main').innerText(), want === '4' ? /not found|does not exist|no such|may not|Nothing is shared with you/i : why, 'no reason is given'));
               for (const one of await control.all()) assert.ok(await one.isDisabled(), 'offered to somebody who may not');
             }
           }

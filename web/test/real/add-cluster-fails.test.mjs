@@ -10,13 +10,16 @@ import { after, beforeEach, test } from 'node:test';
 import { add, clipboard, command, forget, spare, step } from '../lib/enrolling.mjs';
 import { copied, shell } from '../lib/shell.mjs';
 import { shot } from '../lib/shot.mjs';
-import { axle, closeBrowser, eventually, logIn, newContext, stack } from '../lib/stack.mjs';
+import { axle, closeBrowser, eventually, logIn, newContext, patience, stack } from '../lib/stack.mjs';
 
 const name = 'edge-late';
 
 beforeEach(() => forget(name));
 after(() => forget(name));
 after(closeBrowser);
+
+// The page names likely causes after 30 s.
+const causes = 30_000 + patience;
 
 async function adding(act) {
   const context = await newContext(clipboard);
@@ -45,7 +48,7 @@ test('a token that somebody revoked: the page says that there is none', async ()
     const tokens = JSON.parse(await axle('tokens', 'list', '-o', 'json'));
     await axle('tokens', 'revoke', tokens.find((one) => one.namePattern === name).id, '--yes');
     const token = step(page, 'Token created');
-    await token.getByText('there is no token for this cluster any more').waitFor({ timeout: 45_000 });
+    await token.getByText('there is no token for this cluster any more').waitFor({ timeout: causes });
     assert.match(await token.innerText(), /--renew-token/);
     await shot(page, 'a4-revoked');
   });
@@ -56,7 +59,7 @@ test('a hub that the cluster does not reach: likely causes after 30 s, each with
     // Nothing listens there, as behind a firewall that rejects.
     await apply(printed.replaceAll(stack.url, 'http://127.0.0.1:9'));
     const contact = step(page, 'The agent has contacted the hub');
-    await contact.getByText(/does not find or reach .* \(DNS, a firewall, a proxy\)/).waitFor({ timeout: 45_000 });
+    await contact.getByText(/does not find or reach .* \(DNS, a firewall, a proxy\)/).waitFor({ timeout: causes });
     assert.match(await contact.innerText(), new RegExp(`no agent has called ${stack.url}`));
     await shot(page, 'a4-blocked');
     await agentSays(page, /connection refused/);
@@ -72,7 +75,7 @@ test('a certificate of another authority: likely causes name it, and the agent s
     await adding(async (page, printed) => {
       await apply(printed.replaceAll(stack.url, `https://127.0.0.1:${server.address().port}`));
       const contact = step(page, 'The agent has contacted the hub');
-      await contact.getByText(/does not trust the hub's certificate \(CA\)/).waitFor({ timeout: 45_000 });
+      await contact.getByText(/does not trust the hub's certificate \(CA\)/).waitFor({ timeout: causes });
       await shot(page, 'a4-ca');
       await agentSays(page, /certificate signed by unknown authority|x509/);
     });

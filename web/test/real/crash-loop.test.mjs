@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { shell } from '../lib/shell.mjs';
 import { shot } from '../lib/shot.mjs';
-import { act, axle, closeBrowser, eventually, kubectl, logIn, newContext } from '../lib/stack.mjs';
+import { act, axle, closeBrowser, crashes, eventually, kubectl, logIn, newContext } from '../lib/stack.mjs';
 
 const name = 'crasher';
 const service = `edge-1/${name}`;
@@ -30,7 +30,7 @@ spec:
   await eventually(async () => {
     const restarts = await kubectl('edge-1', '--namespace', name, 'get', 'pods', '-o', 'jsonpath={.items[0].status.containerStatuses[?(@.name=="crasher")].restartCount}');
     assert.ok(Number(restarts) >= 2, `${restarts} restarts`);
-  });
+  }, crashes);
   // The stack's kubelet writes no events; this is what another says of such a pod.
   const { metadata } = JSON.parse(await kubectl('edge-1', '--namespace', name, 'get', 'pods', '-o', 'jsonpath={.items[0]}'));
   const now = new Date().toISOString().replace(/\.\d+/, '');

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
-import { checkAxe, sideways, watchPolicy } from '../lib/pages.mjs';
+import { checkAxe, fitsAcross, watchPolicy } from '../lib/pages.mjs';
 import { shot } from '../lib/shot.mjs';
 import { act, axle, closeBrowser, eventually, hub, kubectl, logIn, newContext, stack } from '../lib/stack.mjs';
 
@@ -67,7 +67,7 @@ test('a graph has a line where a revision was applied, and leads to the logs of 
   await checkAxe(page, 'metrics with deployments');
   for (const width of [390, 1440]) {
     await page.setViewportSize({ width, height: 900 });
-    assert.deepEqual(await sideways(page), [], `${width} px`);
+    await fitsAcross(page, `${width} px`);
   }
   // The workload's own page has them as well.
   await page.goto(`/clusters/${cluster}/k8s/deployments.v1.apps/${app}/${app}/metrics`);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { shell } from '../lib/shell.mjs';
 import { shot } from '../lib/shot.mjs';
-import { closeBrowser, kubectl, logIn, newContext, stack } from '../lib/stack.mjs';
+import { closeBrowser, eventually, kubectl, logIn, newContext, stack } from '../lib/stack.mjs';
 
 const name = 'paint';
 const path = `/clusters/edge-1/k8s/deployments.v1.apps/default/${name}/yaml`;
@@ -28,6 +28,8 @@ before(async () => {
   await kubectl('edge-1', 'label', 'deployment', name, 'colour=green');
   const { code, said } = await shell('edge-1', `kubectl apply -f - <<'POLICY'\n${policy}POLICY`);
   assert.equal(code, 0, said);
+  // An API server takes a policy up some time after it has it.
+  await eventually(() => assert.rejects(kubectl('edge-1', 'label', 'deployment', name, 'colour=purple', '--overwrite', '--dry-run=server'), /purple is not allowed here/));
 });
 after(() => kubectl('edge-1', 'delete', 'validatingadmissionpolicy/no-purple', 'validatingadmissionpolicybinding/no-purple', `deployment/${name}`));
 after(closeBrowser);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { bring, cluster, collect, crashed, remove, store } from '../lib/observed.mjs';
-import { checkAxe, sideways, tabOrder, watchPolicy } from '../lib/pages.mjs';
+import { checkAxe, fitsAcross, tabOrder, watchPolicy } from '../lib/pages.mjs';
 import { looks } from '../lib/shot.mjs';
 import { closeBrowser, eventually, logIn, newContext, stack } from '../lib/stack.mjs';
 
@@ -36,7 +36,7 @@ test('the last lines stand on the page of the pod and of its workload, without a
   await link.waitFor();
   for (const width of [390, 1440]) {
     await page.setViewportSize({ width, height: 900 });
-    assert.deepEqual(await sideways(page), [], `${width} px`);
+    await fitsAcross(page, `${width} px`);
   }
   await looks(page, 'last-lines-pod');
   await checkAxe(page, 'last lines of a pod');
@@ -71,7 +71,7 @@ test('the log of a workload is one stream that the hub merges, and goes on', set
   assert.ok((await tabOrder(page)).every((e) => e.visible), 'each stop of Tab shows');
   for (const width of [390, 1440]) {
     await page.setViewportSize({ width, height: 900 });
-    assert.deepEqual(await sideways(page), [], `${width} px`);
+    await fitsAcross(page, `${width} px`);
   }
   await page.getByRole('link', { name: 'Tail crashes' }).click();
   await page.waitForURL(/since=n50&c=main&follow=0/);
@@ -102,7 +102,7 @@ test('the store is searched in the console, and an address shows the same lines 
   assert.ok((await tabOrder(page)).every((e) => e.visible), 'each stop of Tab shows');
   for (const width of [390, 1440]) {
     await page.setViewportSize({ width, height: 900 });
-    assert.deepEqual(await sideways(page), [], `${width} px`);
+    await fitsAcross(page, `${width} px`);
   }
   // By words, by matchers, by both.
   await page.getByLabel('Lines with').fill("'cannot OPEN the shelf'".toLowerCase());
@@ -134,11 +134,12 @@ test('the store is searched in the console, and an address shows the same lines 
   await page.getByRole('button', { name: 'Keep this range' }).click();
   await page.waitForURL(/from=.*to=/);
   await found(/cannot open the shelf/);
-  let before = [];
-  await eventually(async () => {
-    before = await texts();
-    assert.ok(before.length > 0 && (await page.getByLabel('Range').inputValue()) === 'fixed');
-  });
+  // Read anew, and to its end: a search shows what it has while it goes on.
+  await page.reload();
+  await page.getByText('read to its end', { exact: true }).waitFor();
+  const before = await texts();
+  assert.ok(before.length > 0);
+  assert.equal(await page.getByLabel('Range').inputValue(), 'fixed');
   await store([{ time: new Date().toISOString(), text: 'cannot open the shelf either', namespace: 'faults', pod: 'faults-more', container: 'main' }]);
   const other = await context.newPage();
   await other.goto(page.url());

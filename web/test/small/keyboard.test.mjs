@@ -67,7 +67,7 @@ test('keys of a list', { timeout: 300_000 }, async (t) => {
         assert.equal(await active(), row);
         assert.equal((await focused()).index, String(row), 'the focus is on the row');
         assert.deepEqual(await selected(), rows);
-      }, 5_000);
+      });
     });
   }
 });
@@ -82,12 +82,12 @@ test('o looks beside the list and Esc closes it, . opens the actions and Esc ret
   await eventually(async () => assert.equal(await page.locator('[role="row"][data-peeked]').getAttribute('data-index'), '3'));
   await page.keyboard.press('Escape');
   await eventually(async () => assert.doesNotMatch(page.url(), /peek=/));
-  await eventually(async () => assert.equal((await focused()).index, '3'), 5_000);
+  await eventually(async () => assert.equal((await focused()).index, '3'));
   await page.keyboard.press('.');
   await page.getByRole('menuitem', { name: 'Open' }).waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('menuitem', { name: 'Open' }).waitFor({ state: 'detached' });
-  await eventually(async () => assert.equal((await focused()).index, '3', 'the focus returns to the row'), 5_000);
+  await eventually(async () => assert.equal((await focused()).index, '3', 'the focus returns to the row'));
 });
 
 test('Enter opens the row, the focus is on the h1, and back restores the row', async () => {
@@ -96,7 +96,7 @@ test('Enter opens the row, the focus is on the h1, and back restores the row', a
   await page.keyboard.press('Enter');
   await eventually(async () => assert.match(page.url(), /\/services\/[^/]+\/[^/]+$/));
   await settled(page);
-  await eventually(async () => assert.equal((await focused()).tag, 'H1'), 5_000);
+  await eventually(async () => assert.equal((await focused()).tag, 'H1'));
   await page.goBack();
   await at('/services');
 });
@@ -121,7 +121,7 @@ test('g and a letter go to a page, whose h1 has the focus', { timeout: 300_000 }
       for (const key of chord.split(' ')) await page.keyboard.press(key);
       await at(path);
       await settled(page);
-      await eventually(async () => assert.equal((await focused()).tag, 'H1'), 5_000);
+      await eventually(async () => assert.equal((await focused()).tag, 'H1'));
     });
   }
 });
@@ -139,7 +139,7 @@ for (const [key, name] of [['?', 'Keys'], ['Control+k', 'Search and commands']])
     }
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
-    await eventually(async () => assert.equal((await focused()).index, '4'), 5_000);
+    await eventually(async () => assert.equal((await focused()).index, '4'));
   });
 }
 
@@ -152,7 +152,7 @@ test('the palette goes to a service by name', async () => {
   await page.keyboard.press('Enter');
   await at('/services/prod-us/worker');
   await settled(page);
-  await eventually(async () => assert.equal((await focused()).tag, 'H1'), 5_000);
+  await eventually(async () => assert.equal((await focused()).tag, 'H1'));
 });
 
 test('single letters can be turned off; chords, Enter and the palette stay', async () => {

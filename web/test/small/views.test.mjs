@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { enter, palette, type } from '../lib/keyboard.mjs';
-import { checkAxe, fromTheTop, open, settled, sideways, small } from '../lib/pages.mjs';
+import { checkAxe, fitsAcross, fromTheTop, open, settled, small } from '../lib/pages.mjs';
 import { shot } from '../lib/shot.mjs';
 import { closeBrowser, eventually, logIn, newContext, stack } from '../lib/stack.mjs';
 
@@ -11,7 +11,7 @@ after(closeBrowser);
 const views = (page) => page.getByRole('navigation', { name: 'Main' }).getByRole('list', { name: 'Views' });
 const control = (page) => page.getByRole('main').getByRole('button', { name: /^(Save view|View:)/ });
 const rows = (page) => page.locator('[role="row"][data-index]').evaluateAll((all) => all.map((r) => r.dataset.id));
-const focused = (page, locator) => eventually(async () => assert.ok(await locator.evaluate((e) => e === document.activeElement), 'the focus is elsewhere'), 5_000);
+const focused = (page, locator) => eventually(async () => assert.ok(await locator.evaluate((e) => e === document.activeElement), 'the focus is elsewhere'));
 
 /** Stores views as a person would who edits the storage. */
 async function store(page, list) {
@@ -174,7 +174,7 @@ test('views keep the contract of a page, and are in the navigation of a phone', 
     await checkAxe(page, path);
     for (const width of [390, 320]) {
       await page.setViewportSize({ width, height: 844 });
-      await eventually(async () => assert.deepEqual(await sideways(page), [], `${path}: scrolls sideways at ${width} px`), 2_000);
+      await fitsAcross(page, `${path} at ${width} px`);
       assert.deepEqual(await small(page), [], `${path}: a thumb misses it at ${width} px`);
     }
   }
