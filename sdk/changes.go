@@ -42,7 +42,9 @@ func givenAs(m protoreflect.Message, name protoreflect.Name) (protoreflect.Messa
 	}
 	for i := range m.Descriptor().Fields().Len() {
 		if f := m.Descriptor().Fields().Get(i); Described(f).Flat && m.Has(f) {
-			return m.Get(f).Message(), f.Message().Fields().ByName(name)
+			if in := f.Message().Fields().ByName(name); in != nil {
+				return m.Get(f).Message(), in
+			}
 		}
 	}
 	return m, nil

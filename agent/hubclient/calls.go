@@ -130,7 +130,13 @@ func explain(err error) error {
 	}
 	// A wire error carries the hub's message; an error made here says what failed.
 	if !connect.IsWireError(coded) {
-		return unreachable(errors.New(coded.Message()))
+		answer := unreachable(errors.New(coded.Message()))
+		switch coded.Code() {
+		case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled, connect.CodeUnknown:
+		default: // an answer that is too large, or cannot be read, comes again
+			answer.away = false
+		}
+		return answer
 	}
 	code := errcode.FromRPC(uint32(coded.Code()))
 	after := retryAfter(coded.Meta())
@@ -138,7 +144,8 @@ func explain(err error) error {
 	case errcode.Unauthorized:
 		return hold(Unauthorized, http.StatusUnauthorized, code, "the hub does not accept this agent's token: %s", coded.Message())
 	case errcode.Unavailable, errcode.Exhausted:
-		return &AnswerError{Reason: Busy, Status: errcode.HTTPStatus(code), coded: errcode.New(code, "the hub is busy: %s", coded.Message()).After(max(after, 100*time.Millisecond))}
+		// A hub that starts answers that it is unavailable; one that has no room is there.
+		return &AnswerError{Reason: Busy, Status: errcode.HTTPStatus(code), away: code == errcode.Unavailable, coded: errcode.New(code, "the hub is busy: %s", coded.Message()).After(max(after, 100*time.Millisecond))}
 	}
 	return hold(Refused, errcode.HTTPStatus(code), code, "the hub refuses: %s", coded.Message())
 }

@@ -51,7 +51,8 @@ type AnswerError struct {
 // Error is the message for people.
 func (e *AnswerError) Error() string { return e.coded.Error() }
 
-// Away reports whether no hub answered: it cannot be reached, or a gateway reports so.
+// Away reports whether there was no hub that could answer: it cannot be reached, a gateway
+// reports so, or it starts.
 func (e *AnswerError) Away() bool { return e.away }
 
 // Unwrap returns the coded error.

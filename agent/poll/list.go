@@ -312,7 +312,9 @@ func (l *Loop) specsFailed(ids []string, err error) {
 	defer l.mu.Unlock()
 	for _, id := range ids {
 		if s := l.services[id]; s != nil {
-			s.trouble = &report.Trouble{Source: report.SourceAgent, Err: err}
+			if trouble := (&report.Trouble{Source: report.SourceAgent, Err: err}); !trouble.Away() || s.trouble == nil || s.trouble.Source == report.SourceAgent {
+				s.fails(trouble, l.config.Clock.Now())
+			}
 			s.known = true
 			l.hints.Touch(id)
 		}

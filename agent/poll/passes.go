@@ -261,7 +261,8 @@ func (l *Loop) settle(s *service) {
 
 func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 	now := l.config.Clock.Now()
-	s.trouble, s.gate, s.drain = out.trouble, out.gate, out.drain
+	s.fails(out.trouble, now)
+	s.gate, s.drain = out.gate, out.drain
 	if l.ungate(s); s.gate != "" {
 		l.waitGate(s)
 	}

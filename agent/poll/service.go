@@ -61,7 +61,7 @@ type service struct {
 	// settings are those of done, empty if a requested sync needs more than a check.
 	settings string
 
-	// trouble is why the last pass failed.
+	// trouble is why the last pass failed; fails sets it.
 	trouble *report.Trouble
 	// gate is the dependency that the service waits for; gatedBy are its keys in
 	// Loop.gated.
@@ -201,4 +201,16 @@ type outcome struct {
 	// confirmed: nothing was rendered, because nothing can have changed.
 	confirmed bool
 	drain     *apply.DrainResult
+}
+
+// fails notes why a step failed, nil if none did. A hub is away since the first step that
+// found it so.
+func (s *service) fails(trouble *report.Trouble, now time.Time) {
+	if trouble != nil && trouble.Away() {
+		trouble.Since = now
+		if s.trouble != nil && s.trouble.Away() {
+			trouble.Since = s.trouble.Since
+		}
+	}
+	s.trouble = trouble
 }

@@ -81,6 +81,7 @@ func Absent(ctx context.Context, client *sdk.Client, kind, called, name, change 
 // Keep puts into the settings of a change those of the object that no flag replaces. A
 // flag has the name of its field, in the singular.
 func Keep(c *cobra.Command, settings, have proto.Message) {
+	settings.ProtoReflect().SetUnknown(have.ProtoReflect().GetUnknown()) // of a newer hub
 	have.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		if flag := c.Flags().Lookup(strings.ReplaceAll(strings.TrimSuffix(string(f.Name()), "s"), "_", "-")); flag == nil || !flag.Changed {
 			settings.ProtoReflect().Set(f, v)

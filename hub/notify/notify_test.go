@@ -425,7 +425,7 @@ func TestBadSinks(t *testing.T) {
 		"url: is missing": {Name: "a", Type: send.Teams},
 		"only sinks":      {Name: "a", Type: send.Slack, URL: "https://x.example.com", Secret: "0123456789abcdef"},
 		"16 to":           {Name: "a", Type: send.Webhook, URL: "https://x.example.com", Secret: "short"},
-		"who sees":        {Name: "a", Type: notify.Plural},
+		"who see":         {Name: "a", Type: notify.Plural},
 		"does not exist":  {Name: "a", Type: notify.Plural, Users: []string{"a"}, Project: "none"},
 	} {
 		if _, _, err := b.ApplySink(t.Context(), "ann", r); err == nil || !strings.Contains(err.Error(), says) {

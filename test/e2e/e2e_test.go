@@ -45,10 +45,10 @@ import (
 const (
 	// commandLimit bounds one command, startLimit the start of a world, which
 	// builds the programs when they changed.
-	commandLimit = 2 * time.Minute
+	commandLimit = 4 * time.Minute
 	startLimit   = 8 * time.Minute
 	// waitLimit bounds a waitfor: many polls of 1 s on a busy machine, and a back-off of Cluster API, which doubles.
-	waitLimit = 3 * time.Minute
+	waitLimit = 6 * time.Minute
 )
 
 func TestScripts(t *testing.T) {

@@ -54,6 +54,18 @@ type Trouble struct {
 	Err    error
 	// Refused: the service may not do what its settings say.
 	Refused bool
+	// Since is when it began, for one that is Away.
+	Since time.Time
+}
+
+// hubAwayFor is how long a service only waits for a hub that is away: a restart fails none. What
+// lasts longer, while reports arrive, is between this agent and the hub, and does not end by itself.
+const hubAwayFor = 10 * time.Minute
+
+// Away reports whether a step failed only because no hub answered.
+func (t *Trouble) Away() bool {
+	var away interface{ Away() bool }
+	return errors.As(t.Err, &away) && away.Away()
 }
 
 // maxErrors bounds the errors of one status.
@@ -132,7 +144,7 @@ func (r *Reporter) syncOf(v View) (sync, reason, message string) {
 		return syncPending, "NoContent", errcode.Message(v.Trouble.Err)
 	case v.Trouble != nil && v.Trouble.Refused:
 		return syncFailed, reasonRefused, errcode.Message(v.Trouble.Err)
-	case v.Trouble != nil && hubAway(v.Trouble.Err):
+	case v.Trouble != nil && v.Trouble.Away() && r.cfg.Clock.Now().Sub(v.Trouble.Since) < hubAwayFor && (v.Result == nil || v.Result.Sync != syncFailed):
 		return syncPending, reasonHub, errcode.Message(v.Trouble.Err)
 	case v.Trouble != nil:
 		return syncFailed, "", errcode.Message(v.Trouble.Err)
@@ -151,13 +163,6 @@ func (r *Reporter) syncOf(v View) (sync, reason, message string) {
 		return SyncHeld, reasonDeletesHeld, v.Deletes
 	}
 	return driftOf(r.cfg.Watch.Findings(v.ID))
-}
-
-// hubAway reports whether a step failed only because no hub answered. Whoever reads this has a
-// hub that answers, so the service waits for its next pass: a restart of the hub fails none.
-func hubAway(err error) bool {
-	var away interface{ Away() bool }
-	return errors.As(err, &away) && away.Away()
 }
 
 // driftOf expresses drift findings in the words of a status.

@@ -106,7 +106,7 @@ func TestFaultsOfAChartRepository(t *testing.T) {
 		"empty":       {fault: text(""), code: errcode.Unprocessable, text: "no entries"},
 		"sign-in":     {fault: text("<html>sign in</html>"), code: errcode.Unprocessable, text: "no entries"},
 		"garbage":     {fault: text("entries:\n  app:\n - version\n"), code: errcode.Unprocessable, text: "indented less"},
-		"compressed":  {fault: text(indexOfTheField(t)), code: errcode.Unprocessable, text: "the index is compressed with gzip and its server does not say so"},
+		"compressed":  {fault: text(indexOfTheField(t)), code: errcode.Unprocessable, text: "the index is compressed with gzip and its server does not declare it"},
 		"said to be":  {fault: status(200, "Content-Encoding", "gzip"), code: errcode.Unavailable, text: "cannot be unpacked"},
 		"elsewhere":   {fault: status(302, "Location", "https://charts.example.org/index.yaml"), code: errcode.Forbidden, text: "redirects to another host"},
 		"downgrade":   {fault: status(302, "Location", "ftp://127.0.0.1/index.yaml"), code: errcode.Forbidden, text: "ftp"},
