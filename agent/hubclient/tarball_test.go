@@ -2,6 +2,7 @@ package hubclient_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
@@ -123,6 +125,38 @@ func TestDownloadGoesOnFromAnEarlierOne(t *testing.T) {
 			rest, err := io.ReadAll(got)
 			if err != nil || got.Offset != tt.wantOffset || !bytes.Equal(rest, content[tt.wantOffset:]) || got.Size != int64(len(content)) || got.ETag != `"a"` || got.From != "hub-0/disk" {
 				t.Errorf("from byte %d of %d come %d, etag %s, from %s: %v", got.Offset, got.Size, len(rest), got.ETag, got.From, err)
+			}
+		})
+	}
+}
+
+// A service waits for a hub that is away, and fails when something else cuts its downloads.
+func TestADownloadThatIsCutIsNoHubThatIsAway(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer http.HandlerFunc
+		away   bool
+	}{
+		"no hub":    {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, true},
+		"a gateway": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "upstream", http.StatusBadGateway) }, true},
+		"no room":   {func(w http.ResponseWriter, _ *http.Request) { problem(w, 503, errcode.Unavailable, "the disk is full") }, false},
+		"cut each time": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/zstd")
+			w.Header().Set("Content-Length", "100")
+			_, _ = w.Write([]byte("axle"))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDouble(t)
+			d.answer(test.answer)
+			got, err := d.client(t, func(cfg *hubclient.Config) { cfg.Attempts = 1 }).Download(t.Context(), tarball.Request{Digest: someDigest})
+			if err == nil {
+				_, err = io.ReadAll(got)
+				_ = got.Close()
+			}
+			var answer *hubclient.AnswerError
+			if !errors.As(err, &answer) || answer.Away() != test.away {
+				t.Errorf("the hub is away: %t: %v", test.away, err)
 			}
 		})
 	}
