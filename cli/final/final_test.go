@@ -33,6 +33,7 @@ func TestOnlyWhatWaitingCannotMendIsFinal(t *testing.T) {
 		"paused":                 {&hubv1.Service{Cluster: "c", Name: "w", Sync: "Paused", Paused: true}, "resume c/w"},
 		"a repository refuses":   {&hubv1.Service{Sync: "Failed", Reason: "SourceError", Sources: []*hubv1.ServiceSource{{Repository: "fleet", Error: "https://x: Authentication failed"}}}, "axle repos update fleet"},
 		"a repository is away":   {&hubv1.Service{Sync: "Failed", Reason: "SourceError", Sources: []*hubv1.ServiceSource{{Error: "the name cannot be resolved"}}}, ""},
+		"the hub was away":       {&hubv1.Service{Sync: "Pending", Reason: "HubAway"}, ""},
 		"waits for a dependency": {&hubv1.Service{Sync: "Pending", Reason: "Dependency"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
