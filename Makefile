@@ -148,9 +148,10 @@ lint: suite $(INSTALLED) ## look for what the compiler does not, and for what pa
 	@go test -count=1 -v ./internal/archtest -run 'TestSizes$$' | grep -E '^ |reported'
 	@$(SUITE) budgets
 
-check-generated: generate ## fail when a generated file was not committed
-check-generated-code: generate-code ## the part of make check-generated that make test does not check
-check-generated check-generated-code:
+check-generated: ## fail when a generated file was not committed
+check-generated-code: ## the part of make check-generated that make test does not check
+check-generated check-generated-code: $(INSTALLED)
+	@./test/unchanged.sh $(MAKE) --no-print-directory $(subst generated,generate,$(@:check-%=%))
 	@git diff --exit-code --stat && test -z "$$(git ls-files --others --exclude-standard api deploy docs web/src | tee /dev/stderr)" || { echo "generated files differ: commit the result of make generate"; exit 1; }
 
 bench: kubedev build ## measure; results as a table and as JSON in test/benchmarks
