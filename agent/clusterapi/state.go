@@ -199,10 +199,9 @@ const pageSize = 100
 
 // each calls back for the objects of a kind, in all namespaces.
 func (c *Clusters) each(ctx context.Context, resource schema.GroupVersionResource, do func(object)) error {
-	more := ""
+	more, path := "", kubepage.Path(resource, "")
 	for {
-		path := "/apis/" + resource.Group + "/" + resource.Version + "/" + resource.Resource
-		request := c.config.Client.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Param("limit", strconv.Itoa(pageSize)).Param("continue", more)
+		request := c.config.Client.CoreV1().RESTClient().Get().AbsPath(path...).SetHeader("Accept", "application/json").Param("limit", strconv.Itoa(pageSize)).Param("continue", more)
 		page, err := kubepage.Each(ctx, request, func(item []byte) error {
 			o, err := read(item)
 			switch {

@@ -124,7 +124,7 @@ func (t *download) stop() error {
 func (t *download) resume(why error) error {
 	for {
 		if t.tries >= downloadAttempts || t.tries > 0 && t.client.attempts == 1 {
-			return interrupted(why, "was interrupted at byte %d: %w", t.digest, t.offset, why)
+			return t.interrupted(why, fmt.Errorf("was interrupted at byte %d: %w", t.offset, why))
 		}
 		if why != nil {
 			if err := t.stop(); err != nil {
@@ -144,10 +144,10 @@ func (t *download) resume(why error) error {
 	}
 }
 
-// interrupted ends a download. The hub is away only if it was at the last attempt: what cuts
-// each answer, and a hub that refuses in its own words, may go on for ever.
-func interrupted(why error, format string, of digest.Digest, args ...any) *AnswerError {
-	e := unreachable(fmt.Errorf("the download of %s "+format, append([]any{of.Short()}, args...)...))
+// interrupted is the end of a download whose last attempt failed as why. The hub is away only if
+// it was then: what cuts each answer, and a hub that refuses in its own words, may go on for ever.
+func (t *download) interrupted(why, end error) *AnswerError {
+	e := unreachable(fmt.Errorf("the download of %s %w", t.digest.Short(), end))
 	var answer *AnswerError
 	e.away = errors.As(why, &answer) && answer.away
 	return e
@@ -163,7 +163,7 @@ func (t *download) wait(why error) error {
 	case <-t.client.clock.After(after + t.backoff.Next()):
 		return nil
 	case <-t.ctx.Done():
-		return interrupted(why, "did not end in time: %w", t.digest, t.ctx.Err())
+		return t.interrupted(why, fmt.Errorf("did not end in time: %w", t.ctx.Err()))
 	}
 }
 

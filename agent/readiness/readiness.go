@@ -149,14 +149,7 @@ func (c *Checker) Report(ctx context.Context, viewer Viewer, to string) (*agentv
 // each calls back with the metadata of each object of a resource: those of tenants may be as large
 // as etcd takes them, and a page of them all at once would take the agent's memory.
 func (a *asked) each(ctx context.Context, of schema.GroupVersionResource, namespace string, options metav1.ListOptions, do func(*metav1.PartialObjectMetadata)) error {
-	path := []string{"/apis", of.Group, of.Version}
-	if of.Group == "" {
-		path = []string{"/api", of.Version}
-	}
-	if namespace != "" {
-		path = append(path, "namespaces", namespace)
-	}
-	path = append(path, of.Resource)
+	path := kubepage.Path(of, namespace)
 	options.Limit = pageSize
 	return paged(func(more string) (string, error) {
 		options.Continue = more

@@ -4,5 +4,5 @@ package main
 
 import "github.com/axle-cd/axle/hub"
 
-// embed hands over nothing: the hub says that it was built without pages.
+// embed hands over nothing: the hub reports that it was built without pages.
 func embed(*hub.Config) {}

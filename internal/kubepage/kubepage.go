@@ -64,10 +64,9 @@ func NewClient(cfg *rest.Config) (rest.Interface, error) {
 
 const acceptJSON = "application/json"
 
-// Objects calls back with each object of a resource, of one namespace if that is not empty,
-// and returns the metadata of the last page. An object that becomes too large is given to
-// left, whose error ends the list.
-func Objects(ctx context.Context, client rest.Interface, of schema.GroupVersionResource, namespace string, options metav1.ListOptions, each func(*unstructured.Unstructured) error, left func(error) error) (meta metav1.ListMeta, err error) {
+// Path are the segments of the address of a resource's objects, of one namespace if that is
+// not empty.
+func Path(of schema.GroupVersionResource, namespace string) []string {
 	path := []string{"/apis", of.Group, of.Version}
 	if of.Group == "" {
 		path = []string{"/api", of.Version}
@@ -75,7 +74,14 @@ func Objects(ctx context.Context, client rest.Interface, of schema.GroupVersionR
 	if namespace != "" {
 		path = append(path, "namespaces", namespace)
 	}
-	path = append(path, of.Resource)
+	return append(path, of.Resource)
+}
+
+// Objects calls back with each object of a resource, of one namespace if that is not empty,
+// and returns the metadata of the last page. An object that becomes too large is given to
+// left, whose error ends the list.
+func Objects(ctx context.Context, client rest.Interface, of schema.GroupVersionResource, namespace string, options metav1.ListOptions, each func(*unstructured.Unstructured) error, left func(error) error) (meta metav1.ListMeta, err error) {
+	path := Path(of, namespace)
 	options.Limit = cmp.Or(options.Limit, pageSize)
 	for {
 		request := client.Get().AbsPath(path...).SetHeader("Accept", acceptJSON).SpecificallyVersionedParams(&options, scheme.ParameterCodec, metav1.SchemeGroupVersion).MaxRetries(0)

@@ -59,8 +59,9 @@ func (p Policy) Check() error {
 	default:
 		return errcode.New(errcode.Invalid, "--proxy %q is not one of off, read and full", p.Mode)
 	}
+	known := kubereq.Actions()
 	for _, v := range p.Verbs {
-		if known := kubereq.Actions(); !slices.Contains(known, v) {
+		if !slices.Contains(known, v) {
 			return errcode.New(errcode.Invalid, "--proxy-verbs has %q, which is not one of %s", v, strings.Join(known, ", "))
 		}
 	}
