@@ -188,11 +188,19 @@ func TestBehindAnswersWithinTwoSecondsWhateverHangs(t *testing.T) {
 		"a token not known":   func() (answer, error) { return stranger.tryGet("/agent/v1/desired", "Axle-Seen", seen) },
 		"a stranger's tunnel": func() (answer, error) { return stranger.tryGet("/agent/v1/tunnel", "Axle-Seen", seen) },
 	} {
-		began := time.Now()
-		got, err := ask()
-		took := time.Since(began)
-		if err != nil || got.status != http.StatusServiceUnavailable || took > eventually.Loaded(most) {
-			t.Errorf("%s: status %d after %v, %v: %s", what, got.status, took.Round(time.Millisecond), err, got.body)
+		took := time.Hour
+		for range 3 { // other work of the machine may delay one answer, and what hangs delays each
+			began := time.Now()
+			got, err := ask()
+			if took = min(took, time.Since(began)); err != nil || got.status != http.StatusServiceUnavailable {
+				t.Errorf("%s: status %d, %v: %s", what, got.status, err, got.body)
+			}
+			if took <= most+most/2 {
+				break
+			}
+		}
+		if took > most+most/2 {
+			t.Errorf("%s: an answer after %v", what, took.Round(time.Millisecond))
 		}
 	}
 	resume()
