@@ -247,7 +247,8 @@ func (b *bed) watchAddress() (ended func()) {
 	b.Cleanup(open.Stop)
 	return func() {
 		b.Helper()
-		for limit := time.After(time.Minute); ; {
+		// A client notices by itself after 45 s that nothing answers.
+		for limit := time.After(10 * time.Second); ; {
 			select {
 			case _, more := <-open.ResultChan():
 				if more {
