@@ -1,6 +1,6 @@
 // Package port gives test programs ports that stay reserved for them during a test,
-// also across restarts of the program. It does not listen on them. The packages below
-// test/ that start programs call it.
+// also across restarts of the program. It does not listen on them. A Link is a network
+// before one. The packages below test/ that start programs call it.
 package port
 
 import (

@@ -55,8 +55,9 @@ func StartAs(dir, name, binary string, args []string) (*Program, error) {
 	defer out.Close()
 	cmd := exec.Command(binary, args...)
 	cmd.Stdout, cmd.Stderr = out, out
-	// The programs must not see the user's own configuration.
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir()}
+	// The programs must not see the user's own configuration. GOGC: an API server takes a seventh
+	// less processor time, and up to 130 MB more memory; with 300 it takes little less, and 350 MB.
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir(), "GOGC=200"}
 	// Its own group: Ctrl-C at a terminal reaches only the parent, which then
 	// stops things in order.
 	if err := child.Start(cmd); err != nil {

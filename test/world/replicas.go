@@ -39,7 +39,7 @@ type Replica struct {
 	Name string
 	// Database is the proxy between it and Postgres; Peers the one between the other
 	// replicas and it.
-	Database, Peers *Link
+	Database, Peers *port.Link
 }
 
 // Origin is where agents and people dial: the front of several replicas, else
@@ -107,10 +107,10 @@ func (r *Replicas) prepare(external string) (*Replica, error) {
 		return nil, err
 	}
 	made := &Replica{Name: name}
-	if made.Database, err = NewLink(database.Host); err != nil {
+	if made.Database, err = port.NewLink(database.Host); err != nil {
 		return nil, err
 	}
-	if made.Peers, err = NewLink(address); err != nil {
+	if made.Peers, err = port.NewLink(address); err != nil {
 		return nil, errors.Join(err, made.Database.Close())
 	}
 	database.Host = made.Database.Addr()

@@ -9,9 +9,7 @@ import (
 
 // flakesAtMost is the length of test/flakes.txt. It only shrinks: whoever raises it says
 // here why the flake is not mended.
-//
-// 1, of e2e's clusters: its mend changes how API servers are kept, and costs the test a minute.
-const flakesAtMost = 1
+const flakesAtMost = 0
 
 func TestFlakesOnlyBecomeFewer(t *testing.T) {
 	known, err := readFlakes(filepath.Join("../../..", flakesFile))

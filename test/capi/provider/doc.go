@@ -8,7 +8,7 @@
 // is a Node with the region of its cluster, and its own type and version. Cluster API's core
 // decides what is made and in which order it is deleted.
 //
-// Invariants: an API server ends with its BedControlPlane or with the provider, whichever is
-// first. The objects of one cluster are worked on by one goroutine at a time, from all that the
-// management cluster holds of it, and doing it again changes nothing.
+// Invariants: a control plane and its address end with its BedControlPlane or with the provider,
+// whichever is first. The objects of one cluster are worked on by one goroutine at a time, from
+// all that the management cluster holds of it, and doing it again changes nothing.
 package provider

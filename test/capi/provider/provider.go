@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 
 	"github.com/axle-cd/axle/test/capi"
 	"github.com/axle-cd/axle/test/kube"
+	"github.com/axle-cd/axle/test/port"
 )
 
 const (
@@ -41,10 +43,17 @@ type Provider struct {
 	done   sync.WaitGroup
 
 	mu       sync.Mutex
-	clusters map[types.NamespacedName]*kube.Cluster
+	clusters map[types.NamespacedName]controlPlane
 	// stranding is how many of the next machines never join, and stranded are those that do not.
 	stranding int
 	stranded  map[types.UID]bool
+}
+
+// controlPlane is an API server behind an address that ends with it: others have the API server
+// after it, and what still uses the address then would take theirs for this one.
+type controlPlane struct {
+	*kube.Cluster
+	front *port.Link
 }
 
 // Start runs a provider until the test ends.
@@ -78,7 +87,7 @@ func Run(ctx context.Context, management *kube.Cluster, each kube.ClusterConfig)
 		return nil, err
 	}
 	p := &Provider{
-		client: client, each: each, caches: map[string]cache.SharedIndexInformer{}, clusters: map[types.NamespacedName]*kube.Cluster{}, stranded: map[types.UID]bool{},
+		client: client, each: each, caches: map[string]cache.SharedIndexInformer{}, clusters: map[types.NamespacedName]controlPlane{}, stranded: map[types.UID]bool{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
 	}
 	var working context.Context
@@ -154,11 +163,11 @@ func (p *Provider) run(ctx context.Context) {
 	}
 }
 
-// Cluster is the control plane of a cluster; nil while it has none.
+// Cluster is the API server of a cluster; nil while it has none.
 func (p *Provider) Cluster(namespace, name string) *kube.Cluster {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.clusters[types.NamespacedName{Namespace: namespace, Name: name}]
+	return p.clusters[types.NamespacedName{Namespace: namespace, Name: name}].Cluster
 }
 
 // Strand has the next machine that is made run without ever joining its cluster.
@@ -181,32 +190,39 @@ func (p *Provider) strands(uid types.UID) bool {
 }
 
 // start returns the control plane of a cluster, which it starts if there is none.
-func (p *Provider) start(ctx context.Context, key types.NamespacedName) (*kube.Cluster, error) {
-	if c := p.Cluster(key.Namespace, key.Name); c != nil {
-		return c, nil
+func (p *Provider) start(ctx context.Context, key types.NamespacedName) (controlPlane, error) {
+	p.mu.Lock()
+	have, ok := p.clusters[key]
+	p.mu.Unlock()
+	if ok {
+		return have, nil
 	}
 	config := p.each
 	config.Name = key.Name
 	c, err := kube.Lease(ctx, config)
 	if err != nil {
-		return nil, err
+		return controlPlane{}, err
+	}
+	front, err := port.NewLink(strings.TrimPrefix(c.URL(), "https://"))
+	if err != nil {
+		return controlPlane{}, errors.Join(err, c.Close())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clusters[key] = c
-	return c, nil
+	p.clusters[key] = controlPlane{c, front}
+	return p.clusters[key], nil
 }
 
-// end ends the control plane of a cluster, if it has one.
+// end ends the control plane of a cluster, if it has one. Its address goes first.
 func (p *Provider) end(key types.NamespacedName) error {
 	p.mu.Lock()
-	c := p.clusters[key]
+	c, ok := p.clusters[key]
 	delete(p.clusters, key)
 	p.mu.Unlock()
-	if c == nil {
+	if !ok {
 		return nil
 	}
-	return c.Close()
+	return errors.Join(c.front.Close(), c.Close())
 }
 
 // Close stops the work, and then every control plane that there still is.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/axle-cd/axle/internal/eventually"
@@ -194,14 +196,7 @@ func (b *bed) wait(workers int64, version string) {
 
 // nodes compares the Nodes, read by the kubeconfig that the provider wrote.
 func (b *bed) nodes(workers int, version string) error {
-	secret, err := b.core.CoreV1().Secrets(b.namespace).Get(b.Context(), b.name+"-kubeconfig", metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	if secret.Type != "cluster.x-k8s.io/secret" {
-		return fmt.Errorf("the Secret with the kubeconfig is %s", secret.Type)
-	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["value"])
+	config, err := b.kubeconfig()
 	if err != nil {
 		return err
 	}
@@ -224,6 +219,50 @@ func (b *bed) nodes(workers int, version string) error {
 		}
 	}
 	return nil
+}
+
+// kubeconfig is the one that the provider wrote.
+func (b *bed) kubeconfig() (*rest.Config, error) {
+	secret, err := b.core.CoreV1().Secrets(b.namespace).Get(b.Context(), b.name+"-kubeconfig", metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if secret.Type != "cluster.x-k8s.io/secret" {
+		return nil, fmt.Errorf("the Secret with the kubeconfig is %s", secret.Type)
+	}
+	return clientcmd.RESTConfigFromKubeConfig(secret.Data["value"])
+}
+
+// watchAddress keeps a connection to the control plane. The function returned waits for its end,
+// and for the address to refuse a new one: a client of before never reaches whoever has the API
+// server next.
+func (b *bed) watchAddress() (ended func()) {
+	b.Helper()
+	config, err := b.kubeconfig()
+	b.must(err)
+	client, err := kubernetes.NewForConfig(config)
+	b.must(err)
+	open, err := client.CoreV1().ConfigMaps("").Watch(b.Context(), metav1.ListOptions{})
+	b.must(err)
+	b.Cleanup(open.Stop)
+	return func() {
+		b.Helper()
+		// A client notices by itself after 45 s that nothing answers.
+		for limit := time.After(10 * time.Second); ; {
+			select {
+			case _, more := <-open.ResultChan():
+				if more {
+					continue
+				}
+			case <-limit:
+				b.Error("a connection to the control plane is open after its end")
+			}
+			break
+		}
+		if _, err := client.Discovery().ServerVersion(); !errors.Is(err, syscall.ECONNREFUSED) {
+			b.Errorf("the address of a control plane that has ended answers %v", err)
+		}
+	}
 }
 
 // All tests of one manager. It is dear, so there is one.
@@ -261,9 +300,10 @@ func byHand(t *testing.T, b *bed) {
 
 	b.brought(t)
 
-	deleted := b.watchDeletions()
+	deleted, addressEnds := b.watchDeletions(), b.watchAddress()
 	b.must(in.Delete(t.Context(), b.name, metav1.DeleteOptions{}))
 	eventually.For(t, 2*time.Minute, "the end of the cluster", b.left)
+	addressEnds()
 	order := deleted(2)
 	for _, step := range [][2]schema.GroupVersionResource{{bedMachines, controlPlanes}, {machines, controlPlanes}, {controlPlanes, bedClusters}, {bedClusters, clusters}} {
 		first, then := order[step[0].Resource], order[step[1].Resource]

@@ -1,11 +1,11 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
 	"net"
-	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -18,8 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
-
-	"github.com/axle-cd/axle/test/kube"
 )
 
 const (
@@ -88,12 +86,14 @@ func (p *Provider) controlPlane(ctx context.Context, key types.NamespacedName, o
 	if err != nil {
 		return fields{}, err
 	}
-	endpoint, err := endpointOf(c)
+	address := c.front.Addr()
+	endpoint, err := endpointOf(address)
 	if err != nil {
 		return fields{}, err
 	}
 	kubeconfig, err := os.ReadFile(c.Kubeconfig())
 	if err == nil {
+		kubeconfig = bytes.ReplaceAll(kubeconfig, []byte(c.URL()), []byte("https://"+address))
 		err = p.secret(ctx, o, key.Name+"-kubeconfig", kubeconfig)
 	}
 	if err != nil {
@@ -109,12 +109,8 @@ func (p *Provider) controlPlane(ctx context.Context, key types.NamespacedName, o
 	}, err
 }
 
-func endpointOf(c *kube.Cluster) (map[string]any, error) {
-	address, err := url.Parse(c.URL())
-	if err != nil {
-		return nil, err
-	}
-	host, text, err := net.SplitHostPort(address.Host)
+func endpointOf(address string) (map[string]any, error) {
+	host, text, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package world
+package port
 
 import (
 	"errors"
@@ -9,9 +9,11 @@ import (
 
 // Link passes connections on to one address and can be cut or held, as a
 // network can: between a replica and the database, or between two replicas.
+// What it runs ends with Close.
 type Link struct {
 	listener net.Listener
 	target   string
+	running  sync.WaitGroup
 
 	mu    sync.Mutex
 	cut   bool
@@ -26,20 +28,23 @@ func NewLink(target string) (*Link, error) {
 		return nil, err
 	}
 	l := &Link{listener: listener, target: target, conns: map[net.Conn]bool{}}
-	go l.serve()
+	l.running.Go(l.serve)
 	return l, nil
 }
 
 // Addr is where it listens.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
-// Close ends it and all its connections.
+// Close ends it and all its connections: from then on its address refuses.
 func (l *Link) Close() error {
 	if l == nil {
 		return nil
 	}
+	err := l.listener.Close()
+	l.Mend() // what waits in a Hold ends
 	l.Cut()
-	return l.listener.Close()
+	l.running.Wait()
+	return err
 }
 
 // Cut ends all connections and refuses new ones until Mend.
@@ -79,7 +84,7 @@ func (l *Link) serve() {
 		if err != nil {
 			return
 		}
-		go l.pass(conn)
+		l.running.Go(func() { l.pass(conn) })
 	}
 }
 
@@ -114,10 +119,10 @@ func (l *Link) pass(near net.Conn) {
 	defer l.drop(far)
 	done := make(chan struct{}, 2)
 	for _, way := range [][2]net.Conn{{near, far}, {far, near}} {
-		go func() {
+		l.running.Go(func() {
 			l.copy(way[1], way[0])
 			done <- struct{}{}
-		}()
+		})
 	}
 	<-done
 }
