@@ -44,7 +44,7 @@ func newWorkspace(t *testing.T, h *hubtest.Hub) *workspace {
 	w := &workspace{t: t, dir: t.TempDir()}
 	config := filepath.Join(w.dir, "terraform.rc")
 	w.write("terraform.rc", fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"axle-cd/axle\" = %q\n  }\n  direct {}\n}\n", filepath.Dir(program)))
-	w.env = append(os.Environ(),
+	w.env = append(os.Environ(), "GOGC=400", // two programs of a second each, which would collect garbage for a sixth of it
 		"TF_CLI_CONFIG_FILE="+config, "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1", "TF_LOG=TRACE", "TF_LOG_PATH="+filepath.Join(w.dir, "trace.log"),
 		"AXLE_HUB_URL="+h.URL, "AXLE_TOKEN="+h.AdminToken, "AXLE_CONFIG="+filepath.Join(w.dir, "none.yaml"))
 	for name, secret := range planted {

@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,10 +73,18 @@ func (p *plan) writeFiles(ctx context.Context) error {
 	return p.scripts()
 }
 
+// packing is how hard archives and layers are compressed.
+var packing = gzip.DefaultCompression
+
+func packer(to io.Writer) *gzip.Writer {
+	z, _ := gzip.NewWriterLevel(to, packing) // fails for no such level
+	return z
+}
+
 // archive packs the programs of an image for who runs them without one.
 func (p *plan) archive(t target, i image) error {
 	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
+	z := packer(&out)
 	w := tar.NewWriter(z)
 	files := map[string]string{"LICENSE": filepath.Join(p.source, "LICENSE")}
 	for _, name := range i.programs {

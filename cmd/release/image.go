@@ -3,7 +3,6 @@ package main
 import (
 	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"os"
@@ -136,7 +135,7 @@ func (p *plan) putLayer(to *release.Layout, tree debian.Tree) (layer, error) {
 	if err := tree.Write(&plain, p.when); err != nil {
 		return layer{}, err
 	}
-	z := gzip.NewWriter(&packed)
+	z := packer(&packed)
 	if _, err := z.Write(plain.Bytes()); err != nil {
 		return layer{}, err
 	}

@@ -74,6 +74,33 @@ func TestFilledDatabasesAreApart(t *testing.T) {
 	}
 }
 
+// TestInitdbRunsOnce compares what initdb draws for each cluster that it makes.
+func TestInitdbRunsOnce(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	var identifiers [3]uint64
+	for i := range identifiers {
+		if i == 2 { // nothing is kept any more
+			t.Setenv("XDG_CACHE_HOME", t.TempDir())
+		}
+		s, err := pg.Start(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		conn, err := pgx.Connect(t.Context(), s.URL("postgres"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(t.Context())
+		if err := conn.QueryRow(t.Context(), "SELECT system_identifier FROM pg_control_system()").Scan(&identifiers[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if identifiers[0] != identifiers[1] || identifiers[1] == identifiers[2] {
+		t.Fatalf("identifiers %d: the first two are of one folder, the third is of its own", identifiers)
+	}
+}
+
 func TestRestartAndCrashKeepWhatWasCommitted(t *testing.T) {
 	s, err := pg.Start(t.Context())
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"sync"
+
+	"github.com/axle-cd/axle/internal/gctuning"
 )
 
 // TB is what New needs; *testing.T has it.
@@ -99,7 +101,9 @@ func Shared() (*Server, error) {
 
 // Main runs a test binary's tests, ends the shared server and exits. A TestMain
 // calls it; without one the server dies with the process and leaves its folder.
+// Garbage is collected as in our short commands, of which a test binary is one.
 func Main(m interface{ Run() int }) {
+	gctuning.Brief(context.Background())
 	code := m.Run()
 	shared.Lock()
 	defer shared.Unlock()
