@@ -48,9 +48,11 @@ func (p *Play) delayed(dear string) string {
 		all = append(all, strings.ReplaceAll(dear, "NUMBER", strconv.Itoa(n)))
 	}
 	p.apply(strings.Join(all, "\n---\n"))
-	after, err := p.rendered("other", "after", before+watched)
-	if err != nil {
-		return fmt.Sprintf("a Secret of another team is not there after %s, before it took %s", after.Round(time.Second), before.Round(time.Millisecond))
+	var after time.Duration
+	for n := range 3 { // a machine that stood still is no dear object
+		if after, err = p.rendered("other", fmt.Sprintf("after-%d", n), before+watched); err == nil {
+			return ""
+		}
 	}
-	return ""
+	return fmt.Sprintf("a Secret of another team is not there after %s, before it took %s", after.Round(time.Second), before.Round(time.Millisecond))
 }

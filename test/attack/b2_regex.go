@@ -24,9 +24,15 @@ var dearQuery = Attack{
 			"Metrics/Query":   fmt.Sprintf(`{"cluster": %q, "query": %s}`, edge, large),
 			"Dashboards/Draw": fmt.Sprintf(`{"cluster": %q, "dashboard": {"graphs": [%s%s]}}`, edge, strings.Repeat(graph+", ", 15), graph),
 		} {
-			began := time.Now()
-			a := reader.call(procedure, "%s", request)
-			if took := time.Since(began); took > dearFor {
+			a, took := answer{}, 2*dearFor
+			for range 3 { // a machine that stood still is no dear expression
+				began := time.Now()
+				a = reader.call(procedure, "%s", request)
+				if took = min(took, time.Since(began)); took <= dearFor {
+					break
+				}
+			}
+			if took > dearFor {
 				return procedure + " of one reader takes the hub " + took.String()
 			}
 			if !strings.Contains(a.text, "instructions") {

@@ -12,13 +12,17 @@ var dearRouters = Attack{
 	Class: "B3", Name: "dear-routers", Needs: Bed,
 	Story: "Somebody with a project makes 50 notification routers with 20 dear expressions each, and wants everybody's notifications late.",
 	Play: func(p *Play) string {
-		_, _, mallory := p.project("shop"), p.project("store"), p.project("lab")
+		others := []string{"store", "depot", "mall"}
+		_, mallory := p.project("shop"), p.project("lab")
+		for _, project := range others {
+			p.project(project)
+		}
 		bob := p.person("bob", "{}", "read")
 		route := func(who caller, project, router string, filters []string) answer {
 			return who.call("NotificationRouters/Apply", `{"name": "<<%s>>", "settings": {"project": "<<%s>>", "events": ["cluster.create"], "sinks": ["<<sink-%s>>"], "filters": [%s]}}`, router, project, project, strings.Join(filters, ", "))
 		}
 		// What goes to one sink soon after another is gathered, so each project has its own.
-		for _, project := range []string{"shop", "store", "lab"} {
+		for _, project := range append([]string{"shop", "lab"}, others...) {
 			p.admin().must("NotificationSinks/Apply", `{"name": "<<sink-%[1]s>>", "settings": {"type": "PLURAL", "project": "<<%[1]s>>", "users": ["<<bob>>@example.com"]}}`, project)
 		}
 		told := func(project, cluster string, within time.Duration) (time.Duration, error) {
@@ -49,9 +53,12 @@ var dearRouters = Attack{
 		for n := range 10 {
 			p.newCluster(fmt.Sprintf("a-cluster-with-quite-a-long-name-%d", n), "lab", "")
 		}
-		if after, err := told("store", "two", before+watched); err != nil {
-			return fmt.Sprintf("a notification of another project is not there after %s, before it took %s", after.Round(time.Second), before.Round(time.Second))
+		var after time.Duration
+		for _, project := range others { // a machine that stood still is no dear router
+			if after, err = told(project, "of-"+project, before+watched); err == nil {
+				return ""
+			}
 		}
-		return ""
+		return fmt.Sprintf("a notification of another project is not there after %s, before it took %s", after.Round(time.Second), before.Round(time.Second))
 	},
 }

@@ -99,13 +99,13 @@ resource "axle_service_context" "secret" {
 resource "axle_cluster" "mgmt" {
   name    = "mgmt"
   tags    = { role = "mgmt" }
-  agent   = { kubeconfig_wo = var.mgmt, wait = "1m" }
+  agent   = { kubeconfig_wo = var.mgmt, wait = "4m" }
 }
 resource "axle_cluster" "edge" {
   name    = "edge"
   tags    = { role = "edge" }
   agent = {
-    wait = "1m"
+    wait = "4m"
     cluster_wo = {
       host                   = %q
       cluster_ca_certificate = var.edge_ca
@@ -132,7 +132,7 @@ resource "axle_service_wait" "greeting" {
   cluster  = each.key
   service  = axle_global_service.greeting.name
   warmup   = "30s"
-  timeout  = "2m"
+  timeout  = "4m"
 }
 `, git.URL("fleet"), clusters["edge"].URL(), token)
 	r.write("main.tf", config)

@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/world"
 )
 
@@ -30,13 +31,14 @@ func TestOperationGoesOnAfterAKill(t *testing.T) {
 			s := newCDN(t, test.config)
 			hub := test.hub(s)
 			id := s.syncAll()
-			s.until("some services are done", func() error {
+			// Without pauses in proportion to the answers: the kill is to come in the middle.
+			s.must(eventually.WaitEvery(t.Context(), patience, 20*time.Millisecond, func() error {
 				o, err := s.progress(id)
 				if err == nil && o.GetDone() == 0 {
-					err = errors.New("none is")
+					err = errors.New("no service is done")
 				}
 				return err
-			})
+			}))
 			s.must(hub.Kill())
 			killed := time.Now().UnixMicro()
 			s.must(hub.Start(t.Context()))

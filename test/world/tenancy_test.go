@@ -255,14 +255,19 @@ type tenancyTable struct {
 
 // exists reports whether the cell's object is in the cluster.
 func (s tenancyTable) exists(c tenancyCell) error {
-	kind, _ := c.kindOf()
-	args := []string{"get", kind, c.name(), "-o", "jsonpath={.metadata.annotations}"}
-	if c.namespace() != "" {
-		args = append(args, "-n", c.namespace())
+	kind, version := c.kindOf()
+	path := "/api/"
+	if strings.Contains(version, "/") {
+		path = "/apis/"
 	}
-	result, err := s.Kubectl(s.t.Context(), "edge-1", args...)
-	if err == nil && !strings.Contains(result.Out, "axle-cd.github.io/service") {
-		err = fmt.Errorf("it is not the service's: %s", result.Out)
+	path += version
+	if c.namespace() != "" {
+		path += "/namespaces/" + c.namespace()
+	}
+	var o live
+	err := s.read("edge-1", path+"/"+strings.ToLower(kind)+"s/"+c.name(), &o)
+	if err == nil && o.Metadata.Annotations["axle-cd.github.io/service"] == "" {
+		err = fmt.Errorf("it is not the service's: %v", o.Metadata.Annotations)
 	}
 	return err
 }
@@ -293,9 +298,9 @@ func (s tenancyTable) end(c tenancyCell) error {
 		}
 		return nil
 	case c.entry == "lookup":
-		seen, err := s.Kubectl(s.t.Context(), "edge-1", "get", "configmap", "beside-"+c.name(), "-n", tenantSpace, "-o", "jsonpath={.data.seen}")
-		if err == nil && !strings.Contains(seen.Out, c.name()) {
-			err = fmt.Errorf("it saw %s", seen.Out)
+		beside, err := s.get("edge-1", tenantSpace, "beside-"+c.name())
+		if seen := beside.Data["seen"]; err == nil && !strings.Contains(seen, c.name()) {
+			err = fmt.Errorf("it saw %s", seen)
 		}
 		return cmpError(err, text)
 	case c.entry == "diff":

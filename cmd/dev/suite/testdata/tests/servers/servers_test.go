@@ -16,7 +16,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	seen := time.After(3 * time.Second) // by more than one look
-	for used := (syscall.Rusage{}); used.Utime.Nano() < int64(700*time.Millisecond); {
+	// Most of what asking takes is the kernel's.
+	for used := (syscall.Rusage{}); used.Utime.Nano()+used.Stime.Nano() < int64(700*time.Millisecond); {
 		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
 			os.Exit(1)
 		}
