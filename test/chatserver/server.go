@@ -175,8 +175,8 @@ func discord(body []byte) error {
 // googleChat refuses fields that it does not know, as Google's APIs do, and what is too long.
 func googleChat(body []byte) error {
 	var m struct {
-		Text, FallbackText string
-		CardsV2            []struct {
+		Text    string
+		CardsV2 []struct {
 			CardID string
 			Card   struct {
 				Sections []struct {

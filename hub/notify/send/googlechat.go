@@ -9,15 +9,18 @@ var (
 	// cardText is text that a card of Google Chat shows as it is: & < > begin HTML, and a
 	// zero-width space in a URL keeps it from being a link.
 	cardText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "://", ":\u200b//")
-	// noticeText is text outside of a card, where <users/…> mentions people.
-	noticeText = strings.NewReplacer("<", "<\u200b", "://", ":\u200b//")
+	// besideCard is text outside of a card, where <users/…> mentions people and *, _, ~ and `
+	// are formatting.
+	besideCard = strings.NewReplacer("<", "<\u200b", "://", ":\u200b//", "*", "*\u200b", "_", "_\u200b", "~", "~\u200b", "`", "`\u200b")
 )
 
-// googleChat is one card: only text outside of cards can mention somebody.
+// googleChat is the title and a card. Only text outside of cards can mention somebody, so all
+// but the title is in the card. The title is not: phones show no text of a card in their
+// notifications, and its fallbackText not always.
 func googleChat(c Content) any {
 	paragraph := func(text string) object { return object{"textParagraph": object{"text": text}} }
 	section := func(widgets ...object) object { return object{"widgets": widgets} }
-	sections := []object{section(paragraph("<b>" + cardText.Replace(cut(c.Title, maxLine)) + "</b>"))}
+	var sections []object
 	for _, o := range c.Objects {
 		headline := cardText.Replace(cut(o.headline(), maxLine))
 		if o.Bad() {
@@ -41,6 +44,5 @@ func googleChat(c Content) any {
 		last = append(last, object{"buttonList": object{"buttons": []object{{"text": "Open the hub", "onClick": object{"openLink": object{"url": c.URL}}}}}})
 	}
 	sections = append(sections, section(last...))
-	// Notifications of phones show the fallback in place of the card.
-	return object{"fallbackText": noticeText.Replace(cut(c.Title, maxLine)), "cardsV2": []object{{"cardId": "axle", "card": object{"sections": sections}}}}
+	return object{"text": besideCard.Replace(cut(c.Title, maxLine)), "cardsV2": []object{{"cardId": "axle", "card": object{"sections": sections}}}}
 }
