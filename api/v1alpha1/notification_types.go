@@ -24,9 +24,9 @@ type NotificationSink struct {
 type NotificationSinkSpec struct {
 	// Name in the hub; unset is metadata.name.
 	Name *string `json:"name,omitempty"`
-	// Type of the sink. WEBHOOK is Axle's own: any URL that accepts JSON. So is DISCORD, whose
-	// URL is in configuration.urlSecretRef.
-	// +kubebuilder:validation:Enum=SLACK;TEAMS;PLURAL;WEBHOOK;DISCORD
+	// Type of the sink. WEBHOOK is Axle's own: any URL that accepts JSON. So are chats without
+	// a field in configuration, whose URL comes from configuration.urlSecretRef.
+	// +kubebuilder:validation:Enum=SLACK;TEAMS;PLURAL;WEBHOOK;DISCORD;GOOGLE_CHAT
 	Type string `json:"type"`
 	// Configuration of the sink.
 	Configuration NotificationSinkConfiguration `json:"configuration,omitempty"`
@@ -42,7 +42,7 @@ type NotificationSinkSpec struct {
 // NotificationSinkConfiguration configures one type of sink.
 type NotificationSinkConfiguration struct {
 	// URLSecretRef is a key of a Secret with the URL, in place of a URL in this object:
-	// the URLs of Slack and Teams are credentials. It is Axle's own.
+	// the URLs of chats are credentials. It is Axle's own.
 	URLSecretRef *KeySelector `json:"urlSecretRef,omitempty"`
 	// Slack is a Slack webhook.
 	Slack *URLConfiguration `json:"slack,omitempty"`

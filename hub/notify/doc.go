@@ -1,5 +1,5 @@
 // Package notify tells people of events: routers say which events go to which sinks,
-// and sinks are Slack, Teams, any URL that accepts JSON, or Axle itself.
+// and sinks are chats, any URL that accepts JSON, or Axle itself.
 //
 // The event log is the outbox. An event is written in the transaction that makes it,
 // and numbered in the order of commits; a cursor says which ones were looked at. Where

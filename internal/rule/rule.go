@@ -89,7 +89,7 @@ var (
 	// Actions are the rights of role bindings.
 	Actions = []string{"read", "write", "create", "git"}
 	// SinkTypes and Priorities are those of notification sinks.
-	SinkTypes  = []string{"SLACK", "TEAMS", "DISCORD", "WEBHOOK", "PLURAL"}
+	SinkTypes  = []string{"SLACK", "TEAMS", "DISCORD", "GOOGLE_CHAT", "WEBHOOK", "PLURAL"}
 	Priorities = []string{"LOW", "MEDIUM", "HIGH"}
 	// SigningAlgorithms sign the tokens of applications.
 	SigningAlgorithms = []string{"RS256", "ES256"}

@@ -34,7 +34,8 @@ type Scrubber struct {
 type pair struct{ old, replacement string }
 
 // New builds a Scrubber from names and values. Each value is found as it is, in
-// base64 (padded or not, both alphabets), JSON-escaped, URL-escaped and in one line.
+// base64 (padded or not, both alphabets), JSON-escaped, URL-escaped (%3D or %3d) and in one
+// line.
 func New(secrets map[string]string) *Scrubber {
 	var pairs []pair
 	for name, value := range secrets {
@@ -101,6 +102,15 @@ func beginning(text, value string) int {
 	}
 }
 
+// lowerEscapes writes the escapes of a URL as some servers quote them: %3d for %3D.
+func lowerEscapes(escaped string) string {
+	parts := strings.Split(escaped, "%")
+	for i, part := range parts[1:] {
+		parts[i+1] = strings.ToLower(part[:2]) + part[2:]
+	}
+	return strings.Join(parts, "%")
+}
+
 func forms(value string) []string {
 	quoted, _ := json.Marshal(value)
 	all := []string{
@@ -108,6 +118,8 @@ func forms(value string) []string {
 		string(quoted[1 : len(quoted)-1]),
 		url.QueryEscape(value),
 		url.PathEscape(value),
+		lowerEscapes(url.QueryEscape(value)),
+		lowerEscapes(url.PathEscape(value)),
 		base64.StdEncoding.EncodeToString([]byte(value)),
 		base64.RawStdEncoding.EncodeToString([]byte(value)),
 		base64.URLEncoding.EncodeToString([]byte(value)),

@@ -19,6 +19,8 @@ func TestEveryFormOfASecretIsReplaced(t *testing.T) {
 		"json":   `p\"ss w/rd+ü`,
 		"query":  url.QueryEscape(value),
 		"path":   url.PathEscape(value),
+		"%3d":    "p%22ss+w%2frd%2b%c3%bc",
+		"a %3d":  "p%22ss%20w%2frd+%c3%bc",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := s.String("a " + text + " b"); got != "a [secret config.password] b" {

@@ -1,8 +1,9 @@
-// Package chatserver checks messages as the incoming webhooks of Slack, Microsoft
-// Teams and Discord do. Tests of notifications run it; README.md says what it does not cover.
+// Package chatserver checks messages as the incoming webhooks of Slack, Microsoft Teams,
+// Discord and Google Chat do. Tests of notifications run it; README.md says what it does not cover.
 package chatserver
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,8 +13,9 @@ import (
 	"sync"
 )
 
-// maxTeams is the largest message that a workflow takes, in bytes.
-const maxTeams = 28 << 10
+// maxTeams is the largest message that a workflow takes, and maxGoogleChat that a space
+// takes, in bytes.
+const maxTeams, maxGoogleChat = 28 << 10, 32_000
 
 // Server is all of them.
 type Server struct {
@@ -29,6 +31,13 @@ func New() *Server {
 	mux.HandleFunc("/services/", s.take(slack, http.StatusOK, "ok"))
 	mux.HandleFunc("/workflows/", s.take(teams, http.StatusAccepted, ""))
 	mux.HandleFunc("/api/webhooks/", s.take(discord, http.StatusNoContent, ""))
+	mux.HandleFunc("/v1/spaces/", func(w http.ResponseWriter, r *http.Request) {
+		if q := r.URL.Query(); q.Get("key") == "" || q.Get("token") == "" {
+			http.Error(w, `{"error": {"code": 403, "status": "PERMISSION_DENIED"}}`, http.StatusForbidden)
+			return
+		}
+		s.take(googleChat, http.StatusOK, `{"name": "spaces/AAAA/messages/BBBB"}`)(w, r)
+	})
 	s.Server = httptest.NewServer(mux)
 	return s
 }
@@ -158,6 +167,61 @@ func discord(body []byte) error {
 		}
 		if total += len([]rune(e.Title + e.Description + e.Footer.Text)); total > 6000 || e.Title == "" {
 			return fmt.Errorf("50035: embeds of %d characters", total)
+		}
+	}
+	return nil
+}
+
+// googleChat refuses fields that it does not know, as Google's APIs do, and what is too long.
+func googleChat(body []byte) error {
+	var m struct {
+		Text    string
+		CardsV2 []struct {
+			CardID string
+			Card   struct {
+				Sections []struct {
+					Widgets []struct {
+						TextParagraph *struct{ Text string }
+						ButtonList    *struct {
+							Buttons []struct {
+								Text    string
+								OnClick struct{ OpenLink struct{ URL string } }
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	if len(body) > maxGoogleChat {
+		return fmt.Errorf("INVALID_ARGUMENT: the message has %d bytes", len(body))
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		return fmt.Errorf("INVALID_ARGUMENT: invalid JSON payload received: %w", err)
+	}
+	if n := len([]rune(m.Text)); n > 4096 || m.Text == "" && len(m.CardsV2) == 0 {
+		return fmt.Errorf("INVALID_ARGUMENT: a text of %d characters", n)
+	}
+	for _, c := range m.CardsV2 {
+		if c.CardID == "" || len(c.Card.Sections) == 0 {
+			return fmt.Errorf("INVALID_ARGUMENT: a card without an id or sections")
+		}
+		n := 0
+		for _, s := range c.Card.Sections {
+			if len(s.Widgets) == 0 {
+				return fmt.Errorf("INVALID_ARGUMENT: a section without widgets")
+			}
+			for _, w := range s.Widgets {
+				if (w.TextParagraph == nil) == (w.ButtonList == nil) || w.TextParagraph != nil && w.TextParagraph.Text == "" {
+					return fmt.Errorf("INVALID_ARGUMENT: an invalid widget")
+				}
+			}
+			n += len(s.Widgets)
+		}
+		if n > 100 {
+			return fmt.Errorf("INVALID_ARGUMENT: %d widgets", n)
 		}
 	}
 	return nil

@@ -84,7 +84,7 @@ var enums = map[string]string{
 	"GlobalService distro":                             "GENERIC EKS AKS GKE RKE K3S OPENSHIFT",
 	"HelmRepository provider":                          "BASIC BEARER GCP AZURE AWS",
 	"InfrastructureStack type":                         "TERRAFORM TERRAGRUNT PULUMI ANSIBLE CUSTOM",
-	"NotificationSink type":                            "SLACK TEAMS PLURAL +WEBHOOK +DISCORD",
+	"NotificationSink type":                            "SLACK TEAMS PLURAL +WEBHOOK +DISCORD +GOOGLE_CHAT",
 	"ObservabilityProvider type":                       "DATADOG NEWRELIC",
 	"Observer actions[].type":                          "PIPELINE PR AGENT",
 	"Observer target.order":                            "SEMVER LATEST RENOVATE",

@@ -1,4 +1,4 @@
-// Package send renders one message for Slack, Teams, Discord or any URL that accepts JSON, and
+// Package send renders one message for a chat or any URL that accepts JSON, and
 // delivers it. hub/notify calls it.
 //
 // It retries nothing and stores nothing: the caller does, by the Result.

@@ -37,7 +37,8 @@ var formats = map[Type]struct {
 	body func(Content) any
 	most int
 }{
-	Slack: {slack, 0}, Teams: {teams, maxCard}, "DISCORD": {discord, 0}, Webhook: {func(c Content) any { return c }, 0},
+	Slack: {slack, 0}, Teams: {teams, maxCard}, "DISCORD": {discord, 0}, "GOOGLE_CHAT": {googleChat, maxGoogleChat},
+	Webhook: {func(c Content) any { return c }, 0},
 }
 
 // Target is where a message goes. All of it is secret.

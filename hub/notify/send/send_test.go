@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -20,7 +21,7 @@ import (
 	"github.com/axle-cd/axle/test/chatserver"
 )
 
-const hostile = "<!channel> <https://evil.example|click> `x` ```y``` *b* [a](https://evil.example) & \u202e"
+const hostile = "<!channel> <users/all> <https://evil.example|click> `x` ```y``` *b* [a](https://evil.example) & \u202e"
 
 // worst is the longest message, of what attacks the formats.
 func worst(text string) send.Content {
@@ -48,7 +49,7 @@ func TestChatsTakeEveryMessage(t *testing.T) {
 			if text == "" {
 				c.Title = "a service failed"
 			}
-			for _, target := range []send.Target{{Type: send.Slack, URL: s.URL + "/services/T0/B0/x"}, {Type: send.Teams, URL: s.URL + "/workflows/x"}, {Type: "DISCORD", URL: s.URL + "/api/webhooks/1/x"}} {
+			for _, target := range []send.Target{{Type: send.Slack, URL: s.URL + "/services/T0/B0/x"}, {Type: send.Teams, URL: s.URL + "/workflows/x"}, {Type: "DISCORD", URL: s.URL + "/api/webhooks/1/x"}, {Type: "GOOGLE_CHAT", URL: s.URL + "/v1/spaces/A/messages?key=k&token=t"}} {
 				if r := sender().Send(t.Context(), target, c); !r.OK {
 					t.Fatalf("%s: %+v", target.Type, r)
 				}
@@ -73,6 +74,32 @@ func TestChatsTakeEveryMessage(t *testing.T) {
 			if shown := m.Embeds[0].Title + regexp.MustCompile("(?s)```.*?```").ReplaceAllString(m.Embeds[0].Description, ""); strings.Contains(shown, "://") || strings.Contains(shown, "](") || strings.Contains(shown, "`y") && !strings.Contains(shown, "\\`y") {
 				t.Errorf("a link or a format in the embed: %s", shown)
 			}
+			// A card of Google Chat is HTML, and the text beside it may mention people.
+			var chat struct {
+				Text    string
+				CardsV2 []struct {
+					Card struct {
+						Sections []struct {
+							Widgets []struct{ TextParagraph struct{ Text string } }
+						}
+					}
+				}
+			}
+			if err := json.Unmarshal(s.Accepted()[3], &chat); err != nil || len(chat.CardsV2) != 1 {
+				t.Fatalf("%v: %s", err, s.Accepted()[3])
+			}
+			shown := ""
+			for _, section := range chat.CardsV2[0].Card.Sections {
+				for _, w := range section.Widgets {
+					shown += regexp.MustCompile(`<font color="#d92d20">|</font>`).ReplaceAllString(w.TextParagraph.Text, "") + "\n"
+				}
+			}
+			if strings.ContainsAny(shown, "<>") || strings.Contains(shown+chat.Text, "://") || strings.Contains(chat.Text, "<u") || strings.Contains(chat.Text, "*b") {
+				t.Errorf("a link, a tag or a mention: %s in %s", chat.Text, shown)
+			}
+			if plain := html.UnescapeString(shown); text != "" && !strings.Contains(plain, text[:4]) {
+				t.Errorf("the card does not have %q: %s", text[:4], plain)
+			}
 		})
 	}
 }
@@ -81,7 +108,7 @@ func TestTestMessage(t *testing.T) {
 	s := chatserver.New()
 	defer s.Close()
 	c := send.Content{ID: "ntf_1", Event: "test", Title: "a test", Test: true}
-	for target, want := range map[send.Target]string{{Type: send.Slack, URL: s.URL + "/services/T0/B0/x"}: "200 OK: ok", {Type: send.Teams, URL: s.URL + "/workflows/x"}: "202 Accepted", {Type: "DISCORD", URL: s.URL + "/api/webhooks/1/x"}: "204 No Content"} {
+	for target, want := range map[send.Target]string{{Type: send.Slack, URL: s.URL + "/services/T0/B0/x"}: "200 OK: ok", {Type: send.Teams, URL: s.URL + "/workflows/x"}: "202 Accepted", {Type: "DISCORD", URL: s.URL + "/api/webhooks/1/x"}: "204 No Content", {Type: "GOOGLE_CHAT", URL: s.URL + "/v1/spaces/A/messages?key=k&token=t"}: `200 OK: {"name": "spaces/AAAA/messages/BBBB"}`} {
 		if r := sender().Send(t.Context(), target, c); !r.OK || r.Answer != want {
 			t.Errorf("%s: %+v", target.Type, r)
 		}

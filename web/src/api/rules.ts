@@ -19,7 +19,7 @@ export const words = {
   priorities: ['LOW', 'MEDIUM', 'HIGH'],
   repositoryTypes: ['git', 'helm', 'oci', 'bucket'],
   signingAlgorithms: ['RS256', 'ES256'],
-  sinkTypes: ['SLACK', 'TEAMS', 'DISCORD', 'WEBHOOK', 'PLURAL'],
+  sinkTypes: ['SLACK', 'TEAMS', 'DISCORD', 'GOOGLE_CHAT', 'WEBHOOK', 'PLURAL'],
   usuallyFalse: ['Deleting', 'Paused', 'RollingOut', 'ScalingUp', 'ScalingDown', 'Remediating'],
   webhookProviders: ['github', 'gitlab', 'gitea', 'bitbucket', 'azure', 'generic'],
 } as const

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { emptyRouter, emptySink, filterLine, filtersOf, routerProblem, sinkProblem, sinkSettings } from './form'
+import { emptyRouter, emptySink, filterLine, filtersOf, routerProblem, sinkProblem, sinkSettings, sinkTypes } from './form'
 
 test('a sink needs a URL by https, or people', () => {
   const ok = { ...emptySink, name: 'ops', url: 'https://hooks.slack.com/x' }
@@ -10,6 +10,10 @@ test('a sink needs a URL by https, or people', () => {
   expect(sinkProblem({ ...ok, name: 'my ops' })).toContain('Name')
   expect(sinkProblem({ ...ok, type: 'PLURAL', url: '' })).toContain('at least one who sees it')
   expect(sinkProblem({ ...ok, type: 'PLURAL', url: '', groups: 'web team' })).toBeUndefined()
+})
+
+test('types are called as their services', () => {
+  expect(sinkTypes.map((t) => t.label)).toEqual(expect.arrayContaining(['Slack', 'Microsoft Teams', 'Google Chat']))
 })
 
 test('a signing key does not follow to another URL', () => {

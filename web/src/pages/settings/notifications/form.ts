@@ -24,11 +24,11 @@ export interface Sink {
 }
 
 // typeLabels are those of types that are called otherwise than their word: a service such as
-// SLACK is Slack.
+// SLACK is Slack, and GOOGLE_CHAT Google Chat.
 const typeLabels: Partial<Record<string, string>> = { TEAMS: 'Microsoft Teams', WEBHOOK: 'A URL that accepts JSON', PLURAL: 'Axle itself: the bell' }
 
 export function typeText(type: string): string {
-  return typeLabels[type] ?? type.charAt(0) + type.slice(1).toLowerCase()
+  return typeLabels[type] ?? type.split('_').map((w) => w.charAt(0) + w.slice(1).toLowerCase()).join(' ')
 }
 
 export const sinkTypes = words.sinkTypes.map((value) => ({ value, label: typeText(value) }))
