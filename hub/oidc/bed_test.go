@@ -60,6 +60,7 @@ type bed struct {
 	fate     fate
 	clock    *ticking
 }
+
 // replica is one replica of a bed.
 type replica struct {
 	identitytest.Parts
