@@ -261,6 +261,13 @@ func TestAClusterIsConnectedForThoseWhoMayReadItsCredential(t *testing.T) {
 	writer := b.tenant(team, "writer", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create", "update"}}).Resource(found).Namespace(team)
 	reader := b.tenant(team, "reader", reads("edge-2-kubeconfig", "hub")).Resource(found).Namespace(team)
 	b.create(team, object("edge-2", "spare", "none", ""))
+	eventually.For(t, time.Minute, "the API server asks the policy", func() error {
+		_, err := writer.Create(t.Context(), object("asked", "edge-1", "hub", ""), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "axle-capi-clusters") {
+			return nil
+		}
+		return fmt.Errorf("a dry run by somebody who may not: %v", err)
+	})
 	for what, do := range map[string]func() error{
 		"may read no Secret": func() error {
 			_, err := writer.Create(t.Context(), object("a", "edge-1", "hub", ""), metav1.CreateOptions{})

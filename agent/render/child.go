@@ -42,8 +42,9 @@ type child struct {
 
 // start runs the program in its own process group. It dies with the agent: the kernel
 // kills it when the thread that started it ends, so that thread is kept while the
-// child lives.
-func start(binary, project string) (*child, error) {
+// child lives. A child has its priority from that thread, which is lowered by nice before: of
+// a child that runs already, a thread that it just begins would keep the one of before.
+func start(binary, project string, nice int) (*child, error) {
 	inRead, inWrite, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -69,7 +70,15 @@ func start(binary, project string) (*child, error) {
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
+		if nice == 0 {
+			defer runtime.UnlockOSThread()
+		} else {
+			// A thread whose priority was lowered ends with this function. Where that is not
+			// allowed, the child runs like any process. The kernel counts from 20 down.
+			if up, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0); err == nil {
+				_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, min(20-up+nice, 19))
+			}
+		}
 		err := c.cmd.Start()
 		inRead.Close()
 		outWrite.Close()

@@ -82,7 +82,7 @@ func (r *Runner) takeJudge() (c *child, reused bool, err error) {
 		c.close()
 	}
 	binary := Rare(r.config.Binary)
-	if c, err = start(binary, ""); err != nil {
+	if c, err = start(binary, "", 0); err != nil {
 		return nil, false, errcode.New(errcode.Unavailable, "the program %s, which evaluates CEL, does not start: %w", binary, err)
 	}
 	return c, false, nil

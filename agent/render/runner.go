@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/axle-cd/axle/internal/errcode"
@@ -31,7 +30,8 @@ const (
 	// is not chosen.
 	maxPasses = 100
 	maxLife   = 55 * time.Second
-	// childNice leaves a child a tenth of a processor that the agent wants too.
+	// childNice is how much nicer than the agent a child is: it leaves a tenth of a processor that
+	// the agent wants too.
 	childNice = 10
 )
 
@@ -245,15 +245,13 @@ func (r *Runner) take(project string, rare bool) (c *child, reused bool, err err
 	if rare {
 		binary += rareSuffix
 	}
-	c, err = start(binary, project)
+	// Charts that loop slow down the agent less: the downloads and applies of others. Health rules,
+	// which end by the time that passes, are judged in a child that is as quick as the agent.
+	c, err = start(binary, project, childNice)
 	if err != nil {
 		return nil, false, errcode.New(errcode.Unavailable, "the render child %s does not start; put axle-render beside the agent, or name it with --render-binary: %w", binary, err)
 	}
 	c.rare = rare
-	// Charts that loop slow down the agent less: the downloads and applies of others. Where that is
-	// not allowed the child renders like any process. Health rules, which end by the time that
-	// passes, are judged in a child that start leaves as it is.
-	_ = syscall.Setpriority(syscall.PRIO_PGRP, c.cmd.Process.Pid, childNice)
 	time.AfterFunc(maxLife, func() { r.retire(c) })
 	return c, false, nil
 }

@@ -85,10 +85,11 @@ func (t *Target) byURL(ctx context.Context, path, rawQuery string) (*Answer, err
 	if s.Tenant != "" {
 		request.Header.Set("X-Scope-OrgID", s.Tenant)
 	}
-	switch s.Auth {
-	case authBasic:
+	// Without a credential, which follows no changed address, nothing is sent in its place.
+	switch {
+	case held.Password != "":
 		request.SetBasicAuth(s.Username, held.Password)
-	case authBearer:
+	case held.Token != "":
 		request.Header.Set("Authorization", "Bearer "+held.Token)
 	}
 	transport := t.observer.direct

@@ -58,6 +58,7 @@ type bed struct {
 	next     atomic.Int64
 	visitors atomic.Int64
 	fate     fate
+	clock    *ticking
 }
 
 // replica is one replica of a bed.
@@ -139,6 +140,7 @@ func (r *records) Add(_ context.Context, a audit.Record) {
 func newBed(t *testing.T, d storetest.Database, replicas int) *bed {
 	t.Helper()
 	b := &bed{Identity: identitytest.New(t, d), clients: &clients{all: map[string]application.Client{}}, audit: &records{}}
+	b.clock = &ticking{Manual: b.Fleet.Clock}
 	// The library reads the machine's clock.
 	b.Fleet.Clock.Advance(time.Since(b.Fleet.Clock.Now()))
 	server := httptest.NewServer(b)
@@ -173,7 +175,7 @@ func (b *bed) replica(p identitytest.Parts, s *storetest.Store) *replica {
 	writer := &mortal{Store: s, fate: &b.fate}
 	provider, err := oidc.New(oidc.Config{
 		Stores: oidc.Stores{Keys: s, Grants: s, Consents: s, Ended: s, Devices: s, Writer: writer}, HTTP: http.DefaultClient,
-		Clients: b.clients, Identity: p.Directory, Pages: pages.Pages(), Sealer: b.Fleet.Sealer, URL: b.url, Audit: b.audit, Clock: b.Fleet.Clock,
+		Clients: b.clients, Identity: p.Directory, Pages: pages.Pages(), Sealer: b.Fleet.Sealer, URL: b.url, Audit: b.audit, Clock: b.clock,
 	})
 	if err != nil {
 		b.T.Fatal(err)

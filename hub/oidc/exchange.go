@@ -6,13 +6,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 	"github.com/zitadel/oidc/v3/pkg/op"
 
 	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/identity"
-	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -95,12 +95,15 @@ func (p *Provider) exchanged(ctx context.Context, c application.Client, form url
 // have.
 func (p *Provider) exchange(w http.ResponseWriter, r *http.Request) {
 	f := flight(r.Context())
-	lifetime := min(f.client.Access, clock.FromMicros(f.grant.EndsAt).Sub(p.config.Clock.Now()))
+	// One reading of the clock: by a second one, the new token would end later than the one that
+	// it is got for.
+	now := p.now()
+	lifetime := min(f.client.Access, time.Duration(f.grant.EndsAt-now)*time.Microsecond)
 	if lifetime <= 0 {
 		p.sayNo(w, oidc.ErrInvalidRequest().WithDescription("subject_token has ended"))
 		return
 	}
-	id, _, err := p.grants.access(r.Context(), f.grant, f.grant.Scopes, lifetime)
+	id, _, err := p.grants.access(r.Context(), f.grant, f.grant.Scopes, now, lifetime)
 	if err != nil {
 		p.sayNo(w, invalidGrant(err))
 		return

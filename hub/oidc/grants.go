@@ -124,9 +124,8 @@ func (gs *grants) live(ctx context.Context, text, prefix string, kind SecretKind
 	return s, g, err
 }
 
-// access issues an access token of a grant.
-func (gs *grants) access(ctx context.Context, g Grant, scopes []string, lifetime time.Duration) (id string, until time.Time, err error) {
-	now := gs.now()
+// access issues an access token of a grant, for so long from now on.
+func (gs *grants) access(ctx context.Context, g Grant, scopes []string, now int64, lifetime time.Duration) (id string, until time.Time, err error) {
 	s := Secret{Kind: kindAccess, GrantID: g.ID, Scopes: scopes, CreatedAt: now, ExpiresAt: after(now, lifetime)}
 	id = rand.Text() + rand.Text()
 	s.Hash = hashOf(prefixAccess + id)

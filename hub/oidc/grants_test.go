@@ -5,11 +5,13 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/axle-cd/axle/hub/application"
 	"github.com/axle-cd/axle/hub/store/storetest"
+	"github.com/axle-cd/axle/internal/clock"
 )
 
 // A device logs in by a code that a person types elsewhere, once.
@@ -154,5 +156,39 @@ func TestTheLastMomentOfATokenIsExchanged(t *testing.T) {
 	}
 	if a := exchange(); a.status != http.StatusBadRequest || a.text("error") != "invalid_request" || a.text("access_token") != "" {
 		t.Errorf("the token ended on the way: %d %v", a.status, a.body)
+	}
+}
+
+// ticking is the manual clock of a bed, which each reading of a provider moves on by tick.
+type ticking struct {
+	*clock.Manual
+	tick atomic.Int64
+}
+
+// Now implements clock.Clock.
+func (c *ticking) Now() time.Time {
+	c.Advance(time.Duration(c.tick.Load()))
+	return c.Manual.Now()
+}
+
+// However long an exchange takes, what is got ends with the token that it was got for.
+func TestASlowExchangeGivesNoLongerToken(t *testing.T) {
+	b := newBed(t, storetest.SQLite(t), 1)
+	b.user("bob@example.com")
+	b.clients.change("stock", func(c *application.Client) {
+		*c = b.clients.all[app]
+		c.ID, c.Name = "stock", "stock"
+	})
+	token, ends := b.scoped(t, b.visitor("bob@example.com"), "openid").text("access_token"), b.Fleet.Clock.Now().Add(b.clients.get(app).Access)
+	b.clock.tick.Store(int64(time.Second))
+	next := b.call("/token", url.Values{"client_id": {"stock"}, "client_secret": {secret}, "grant_type": {"urn:ietf:params:oauth:grant-type:token-exchange"}, "subject_token": {token}, "subject_token_type": {"urn:ietf:params:oauth:token-type:access_token"}}).text("access_token")
+	b.clock.tick.Store(0)
+	b.Fleet.Clock.Advance(ends.Sub(b.Fleet.Clock.Now()) - time.Microsecond)
+	if a := b.userinfo(next); a.status != http.StatusOK {
+		t.Errorf("a moment before the end: %d %v", a.status, a.body)
+	}
+	b.Fleet.Clock.Advance(time.Microsecond)
+	if a := b.userinfo(next); a.status == http.StatusOK {
+		t.Errorf("the token outlives the one that it was got for")
 	}
 }

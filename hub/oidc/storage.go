@@ -128,7 +128,7 @@ func (s *storage) TokenRequestByRefreshToken(ctx context.Context, _ string) (op.
 // CreateAccessToken implements op.AuthStorage.
 func (s *storage) CreateAccessToken(ctx context.Context, r op.TokenRequest) (string, time.Time, error) {
 	f := flight(ctx)
-	id, until, err := s.grants.access(ctx, f.grant, r.GetScopes(), f.client.Access)
+	id, until, err := s.grants.access(ctx, f.grant, r.GetScopes(), s.now(), f.client.Access)
 	if err != nil {
 		return "", until, s.told(invalidGrant(err))
 	}
@@ -142,7 +142,7 @@ func (s *storage) CreateAccessAndRefreshTokens(ctx context.Context, r op.TokenRe
 		if next, err = s.grants.refresh(ctx, f.grant, present, f.client.Refresh); err != nil {
 			return err
 		}
-		id, until, err = s.grants.access(ctx, f.grant, r.GetScopes(), f.client.Access)
+		id, until, err = s.grants.access(ctx, f.grant, r.GetScopes(), s.now(), f.client.Access)
 		return err
 	})
 	if err != nil {

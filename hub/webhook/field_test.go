@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -139,4 +140,48 @@ func prove(r *http.Request, body []byte) {
 	r.Header.Set("X-Gitea-Signature", signature)
 	r.Header.Set("X-Gitlab-Token", secret)
 	r.SetBasicAuth("axle", secret)
+}
+
+// body counts how much of it is read.
+type body struct{ read int }
+
+func (b *body) Read(p []byte) (int, error) {
+	b.read += len(p)
+	return len(p), nil
+}
+
+// TestStrangersBodiesAreNotRead sends deliveries without the secret, whose bodies do not end: where
+// the header shows it, nothing of them takes memory.
+func TestStrangersBodiesAreNotRead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		provider gitcache.Provider
+		header   string
+		value    string
+		reads    bool
+	}{
+		"GitLab, another secret":   {gitcache.GitLab, "X-Gitlab-Token", "guessed", false},
+		"GitLab, no secret":        {gitcache.GitLab, "X-Other", "guessed", false},
+		"Azure, another password":  {gitcache.Azure, "Authorization", "Basic YW5uOmd1ZXNzZWQ=", false},
+		"GitHub, no signature":     {gitcache.GitHub, "X-Hub-Signature", "sha1=00", false},
+		"GitHub, half a signature": {gitcache.GitHub, "X-Hub-Signature-256", "sha256=0", false},
+		"GitLab, the secret":       {gitcache.GitLab, "X-Gitlab-Token", secret, true},
+		"GitHub, a signature":      {gitcache.GitHub, "X-Hub-Signature-256", "sha256=" + strings.Repeat("0", 64), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := webhook.New(webhook.Config{Hooks: hosted{hook: gitcache.Webhook{ID: "wh", Provider: tc.provider}}, Repositories: hosted{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			endless := &body{}
+			r := httptest.NewRequest(http.MethodPost, webhook.Prefix+string(tc.provider)+"/wh", endless)
+			r.SetPathValue("provider", string(tc.provider))
+			r.SetPathValue("id", "wh")
+			r.Header.Set(tc.header, tc.value)
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			if status := map[bool]int{false: http.StatusUnauthorized, true: http.StatusBadRequest}[tc.reads]; w.Code != status || (endless.read > 0) != tc.reads {
+				t.Errorf("%d %s after %d bytes", w.Code, w.Body, endless.read)
+			}
+		})
+	}
 }

@@ -198,12 +198,16 @@ func (s *Server) verified(ctx context.Context, w http.ResponseWriter, r *http.Re
 	if err != nil {
 		return hook, nil, err
 	}
+	matches, err := proof(provider, secret, r.Header)
+	if err != nil {
+		return hook, nil, err
+	}
 	raw, release, err := s.body(ctx, w, r, hook.ID)
 	if err != nil {
 		return hook, nil, err
 	}
 	defer release()
-	return hook, raw, verify(provider, secret, r.Header, raw)
+	return hook, raw, matches(raw)
 }
 
 // body reads the whole body; only a few large ones are in memory at once.

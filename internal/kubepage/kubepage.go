@@ -13,8 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/axle-cd/axle/internal/bounded"
+	"github.com/axle-cd/axle/internal/jitter"
 )
 
 // Most is what one object may become: more than what etcd takes of a kind that people use,
@@ -32,12 +36,39 @@ const Most = 64 << 20
 // Each calls back with each object of a page, which the callback may keep, and returns the
 // list's metadata. The request has to ask for JSON.
 func Each(ctx context.Context, r *rest.Request, each func(object []byte) error) (meta metav1.ListMeta, err error) {
-	body, err := r.MaxRetries(0).Stream(ctx)
+	body, err := open(ctx, r)
 	if err != nil {
 		return meta, err
 	}
 	defer body.Close()
 	return read(body, func(_ metav1.TypeMeta, object []byte) error { return each(object) })
+}
+
+const (
+	// tries bounds how often an API server that is busy is asked for a page.
+	tries = 5
+	// longest is the longest pause that is waited for.
+	longest = 30 * time.Second
+)
+
+// open asks for a page, and again while the API server is busy and names the time of the next try:
+// half a list is none. Those that it refused at one moment do not come back at one moment. What it
+// answered last is returned when the context would end before the next try.
+func open(ctx context.Context, r *rest.Request) (io.ReadCloser, error) {
+	for try := 1; ; try++ {
+		body, err := r.MaxRetries(0).Stream(ctx)
+		var refusal apierrors.APIStatus
+		seconds, later := apierrors.SuggestsClientDelay(err)
+		busy := later && errors.As(err, &refusal) && (refusal.Status().Code == http.StatusTooManyRequests || refusal.Status().Code >= 500)
+		pause := time.Duration(max(seconds, 1)) * time.Second
+		if err == nil || !busy || pause > longest || try == tries {
+			return body, err
+		}
+		pause += jitter.Full(pause)
+		if end, limited := ctx.Deadline(); limited && time.Until(end) <= pause || jitter.Wait(ctx, pause) != nil {
+			return nil, err
+		}
+	}
 }
 
 // pageSize is how many objects are requested at once, unless the options name another number.
@@ -84,8 +115,8 @@ func Objects(ctx context.Context, client rest.Interface, of schema.GroupVersionR
 	path := Path(of, namespace)
 	options.Limit = cmp.Or(options.Limit, pageSize)
 	for {
-		request := client.Get().AbsPath(path...).SetHeader("Accept", acceptJSON).SpecificallyVersionedParams(&options, scheme.ParameterCodec, metav1.SchemeGroupVersion).MaxRetries(0)
-		body, err := request.Stream(ctx)
+		request := client.Get().AbsPath(path...).SetHeader("Accept", acceptJSON).SpecificallyVersionedParams(&options, scheme.ParameterCodec, metav1.SchemeGroupVersion)
+		body, err := open(ctx, request)
 		if err != nil {
 			return meta, err
 		}

@@ -1,6 +1,7 @@
 package kubepage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,7 +72,6 @@ func TestOneObjectIsInMemoryAtATime(t *testing.T) {
 	}
 }
 
-// FuzzPage reads any text as a page, and each object of it.
 // TestObjectsFollowThePages reads a server's pages as it answers them: each object is decoded by
 // itself, one that is a bomb is named and holds up no other, and what is not asked for any
 // more is not requested.
@@ -131,6 +133,85 @@ func TestObjectsFollowThePages(t *testing.T) {
 	}
 }
 
+// answers are those of a server in order, the last one again and again.
+type answers struct {
+	all   []func() *http.Response
+	asked []time.Time
+}
+
+func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	next := a.all[min(len(a.asked), len(a.all)-1)]()
+	a.asked = append(a.asked, time.Now())
+	next.Request = r
+	return next, nil
+}
+
+func answered(status int, retryAfter, body string) func() *http.Response {
+	return func() *http.Response {
+		h := http.Header{"Content-Type": {"application/json"}}
+		if retryAfter != "" {
+			h.Set("Retry-After", retryAfter)
+		}
+		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body))}
+	}
+}
+
+// TestABusyServerIsAskedAgain reads a list of a server that refuses some of its pages for now, as one
+// with too many requests does: the list is whole, no try comes before the time that the server
+// named, and none goes beyond the time of the caller.
+func TestABusyServerIsAskedAgain(t *testing.T) {
+	first, second := answered(200, "", `{"metadata":{"continue":"c"},"items":[{"metadata":{"name":"a"}}]}`), answered(200, "", `{"items":[{"metadata":{"name":"b"}}]}`)
+	busy, never, gone := answered(429, "2", "Too many requests, please try again later."), answered(429, "3600", ""), answered(403, "2", "")
+	for name, tc := range map[string]struct {
+		all    []func() *http.Response
+		within time.Duration
+		names  string
+		tries  int
+		most   time.Duration
+	}{
+		"each page at its second or third try": {[]func() *http.Response{busy, first, busy, busy, second}, time.Minute, "ab", 5, 12 * time.Second},
+		"one that is starting":                 {[]func() *http.Response{answered(503, "1", ""), first, second}, time.Minute, "ab", 3, 2 * time.Second},
+		"always busy":                          {[]func() *http.Response{busy}, time.Minute, "", tries, 16 * time.Second},
+		"busy for longer than the caller":      {[]func() *http.Response{busy}, 2 * time.Second, "", 1, 0},
+		"busy for an hour":                     {[]func() *http.Response{never}, 2 * time.Hour, "", 1, 0},
+		"refused for good":                     {[]func() *http.Response{gone}, time.Minute, "", 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &answers{all: tc.all}
+				client, err := NewClient(&rest.Config{Host: "https://example.com", Transport: server})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), tc.within)
+				defer cancel()
+				began, names := time.Now(), ""
+				_, err = Objects(ctx, client, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "", metav1.ListOptions{}, func(o *unstructured.Unstructured) error {
+					names += o.GetName()
+					return nil
+				}, nil)
+				if took := time.Since(began); names != tc.names || (err == nil) != (tc.names != "") || len(server.asked) != tc.tries || took > tc.most {
+					t.Errorf("%q after %d tries in %v: %v", names, len(server.asked), took, err)
+				}
+				if errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("the server's words are lost: %v", err)
+				}
+				if name == "always busy" {
+					for i := range server.asked[1:] {
+						if pause := server.asked[i+1].Sub(server.asked[i]); pause < 2*time.Second {
+							t.Errorf("try %d came after %v", i+2, pause)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// FuzzPage reads any text as a page, and each object of it.
 func FuzzPage(f *testing.F) {
 	for _, text := range []string{"", "{}", `{"items":[{},{}],"metadata":{"continue":"c"}}`, `{"items":` + strings.Repeat("[", 300), `{"items":[` + strings.Repeat("{},", 3000) + `{}]}`, `{"items":[{"a":` + strings.Repeat("[", 200)} {
 		f.Add([]byte(text))

@@ -20,10 +20,13 @@ type Caller struct {
 	Reserved bool
 }
 
+// ofReserved begins the party of a reserved caller.
+const ofReserved = "reserved "
+
 // party is what callers have turns by. Reserved callers wait for nobody of their project.
 func (c Caller) party() string {
 	if c.Reserved {
-		return "reserved " + c.Name
+		return ofReserved + c.Name
 	}
 	return cmp.Or(c.Project, c.Name)
 }

@@ -141,13 +141,30 @@ func (p *Places) Next(callers []Caller) (Caller, *Held) {
 		_, there := by[party]
 		return !there && len(p.waiting[party]) == 0
 	})
-	for _, party := range p.turns {
+	for _, party := range p.order() {
 		if c, there := by[party]; there && p.fits(c, 1) == "" {
 			p.last(party)
 			return c, p.give(c, 1)
 		}
 	}
 	return Caller{}, nil
+}
+
+// order is that of turns, with those first who have no place: nobody gets a second one while
+// somebody waits for the first. Two who always have work would fill three places by it, each time
+// that one of them ends before its next one begins. The caller holds mu.
+func (p *Places) order() []string {
+	order := slices.Clone(p.turns)
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(min(p.held(a), 1), min(p.held(b), 1)) })
+	return order
+}
+
+// held is how many places a party has. The caller holds mu.
+func (p *Places) held(party string) int {
+	if n := p.projects[party]; n > 0 {
+		return n
+	}
+	return p.callers[strings.TrimPrefix(party, ofReserved)]
 }
 
 // Wait waits for a place. Exhausted when too many wait, or for too long; the error of the
@@ -300,7 +317,7 @@ func (p *Places) last(party string) {
 // next is the first who waits and can have a place, nil for nobody. Of a project that can
 // have none, nobody else is asked: thousands may wait. The caller holds mu.
 func (p *Places) next() *waiter {
-	for _, party := range p.turns {
+	for _, party := range p.order() {
 		for _, w := range p.waiting[party] {
 			switch p.fits(w.caller, 1) {
 			case "":

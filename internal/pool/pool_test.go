@@ -261,6 +261,52 @@ func TestProjectsHaveTurns(t *testing.T) {
 	}
 }
 
+// Two projects that always have work do not fill three places: of a third one, the first finds
+// room at once, whichever of theirs ended last.
+func TestNobodyHasTwoWhileAnotherWaits(t *testing.T) {
+	for ends := range 2 {
+		var set *pool.Set
+		p := set.Places(pool.Spec{Name: "things", Of: "things", Size: pool.SizeFor(2), Patient: true})
+		guests := []pool.Caller{{Name: "a", Project: "a"}, {Name: "b", Project: "b"}}
+		came := make(chan *pool.Held, 10)
+		wait := func(c pool.Caller) {
+			waiting := p.Waiting()
+			go func() {
+				if held, err := p.Wait(t.Context(), c); err == nil {
+					came <- held
+				}
+			}()
+			eventually.For(t, time.Minute, "one more waits", func() error {
+				if n := p.Waiting(); n != waiting+1 {
+					return fmt.Errorf("%d", n)
+				}
+				return nil
+			})
+		}
+		var held []*pool.Held
+		for _, c := range guests {
+			one, err := p.Take(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, one)
+		}
+		for range 3 {
+			for _, c := range guests {
+				wait(c)
+			}
+		}
+		held[ends].Leave()
+		<-came
+		if used := p.Used(); used != 2 {
+			t.Errorf("after one of %s, %d places are used by two who always have work", guests[ends].Name, used)
+		}
+		if p.Try(pool.Caller{Name: "c", Project: "c"}) == nil {
+			t.Errorf("after one of %s, there is no room for a third", guests[ends].Name)
+		}
+	}
+}
+
 // Whoever has work that waits elsewhere has turns too: the one with the longest queue has no
 // two of them while another one with room waits, and who had no work begins behind the others.
 func TestWorkThatWaitsElsewhereHasTurns(t *testing.T) {
@@ -297,6 +343,15 @@ func TestWorkThatWaitsElsewhereHasTurns(t *testing.T) {
 	}
 	if got := next("guest", "shop"); got != "shop" {
 		t.Errorf("%q has the place beside a guest's share", got)
+	}
+	// A reserved caller waits for nobody of their project, and has no two turns either.
+	p = set.Places(pool.Spec{Name: "things", Of: "things", Size: pool.SizeFor(2)})
+	admin := pool.Caller{Name: "admin", Project: "shop", Reserved: true}
+	if _, err := p.Take(admin); err != nil {
+		t.Fatal(err)
+	}
+	if who, _ := p.Next([]pool.Caller{admin, {Name: "other"}}); who.Name != "other" {
+		t.Errorf("%q has the turn beside an administrator with a place", who.Name)
 	}
 }
 

@@ -199,11 +199,12 @@ func TestLayersTogether(t *testing.T) {
 // make room for more than the limit.
 func TestLayersThatAreNotRead(t *testing.T) {
 	t.Parallel()
-	for size, refused := range map[int]string{-100_000: "a layer of -100000 bytes", math.MaxInt: "more than 2000 bytes"} {
+	for size, refused := range map[int]string{-100_000: "a layer of -100000 bytes", 1 << 40: "more than 2000 bytes", math.MaxInt: "more than 2000 bytes"} {
 		t.Run(refused, func(t *testing.T) {
 			t.Parallel()
 			s := newRegistry(t)
-			layers := []registryserver.Layer{{Type: "application/x-note", Data: []byte("note"), Size: size}}
+			// With the first one, the sum of the largest size is below zero.
+			layers := []registryserver.Layer{{Type: "application/x-note", Data: []byte("first")}, {Type: "application/x-note", Data: []byte("note"), Size: size}}
 			for _, title := range []string{"a.yaml", "b.yaml", "c.yaml"} {
 				layers = append(layers, registryserver.Layer{Type: "application/yaml", Data: []byte(strings.Repeat(title, 150)), Annotations: map[string]string{"org.opencontainers.image.title": title}})
 			}
