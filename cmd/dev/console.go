@@ -37,7 +37,7 @@ func consoleCommand() *cobra.Command {
 It writes what browser tests need to know to a file and runs until Ctrl-C.
 
 ` + strings.Join(lines, "\n"),
-		Example:   "  dev console broken\n  AXLE_STACK=/tmp/axle-console-1/stack.json node --test web/test/pages.test.mjs",
+		Example:   "  dev console broken\n  AXLE_STACK=/tmp/axle-console-1/stack.json node web/test/all.mjs web/test/broken/*.test.mjs",
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -36,6 +36,9 @@ type Tests struct {
 	stack.Config
 	// Folder is that of the profile's name if empty.
 	Folder string
+	// Together runs all files in one Node and one Chromium. Without it, each has its own, so that
+	// a crash in one ends no other: for stories that take minutes.
+	Together bool
 }
 
 // Run runs the tests of folders, which begin in this order, and reports whether all ran: FILE
@@ -89,8 +92,11 @@ func run(t *testing.T, tests Tests) {
 		}
 	})
 	provider.SetClient(oidcserver.Client{ID: "axle", Secret: "hush", Redirects: []string{s.World.Hub.URL + "/login/callback/sso"}, LoggedOut: []string{s.World.Hub.URL + "/logout/done"}})
-	args := append([]string{"--test", "--test-concurrency=1", "--test-reporter=tap"}, files...)
-	command := exec.CommandContext(ctx, "node", args...)
+	args := []string{"--test-reporter=tap", "--test", "--test-concurrency=1"}
+	if tests.Together {
+		args = []string{"--test-reporter=tap", "test/all.mjs"}
+	}
+	command := exec.CommandContext(ctx, "node", append(args, files...)...)
 	command.Dir = web
 	command.Env = append(os.Environ(), "AXLE_STACK="+s.File(), "TZ=UTC")
 	out, err := command.StdoutPipe()
@@ -103,7 +109,7 @@ func run(t *testing.T, tests Tests) {
 	}
 	ran := report(t, bufio.NewScanner(out))
 	if err := command.Wait(); err != nil {
-		t.Errorf("node --test: %v", err)
+		t.Errorf("node: %v", err)
 	}
 	if ran.passed == 0 || ran.skipped > 0 {
 		t.Errorf("%d browser tests passed, %d were skipped; all must run", ran.passed, ran.skipped)

@@ -2,7 +2,7 @@
 // approve a cluster. Nothing scrolls sideways, and a thumb hits what it aims at.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { fitsAcross, open, settled, small } from '../lib/pages.mjs';
+import { fitsAcross, follow, open, settled, small } from '../lib/pages.mjs';
 import { always, live, ofService } from '../lib/routes.mjs';
 import { axle, closeBrowser, eventually, logIn, newContext } from '../lib/stack.mjs';
 
@@ -55,7 +55,7 @@ test('a thumb hits every control of the pages that a phone is used for', { timeo
   const overviews = ['prod', 'lost'].map((name) => `/clusters/${name}`);
   for (const path of [...always, ...overviews, '/clusters?view=heat', ...live('prod'), ...ofService('prod', 'crash-loop'), '/services?verdict=Failed', '/repositories/goes-away']) {
     await t.test(path, async () => {
-      await open(page, path);
+      await follow(page, path);
       await fits(page, path);
     });
   }

@@ -44,9 +44,12 @@ export async function hub(method, body = {}) {
 // Chromium without its windows needs a fifth less of the processor.
 const path = process.env.CHROMIUM ?? ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(existsSync);
 
+// The sessions of the people who have logged in, by their address.
+const sessions = new Map();
+
 let browser;
 
-/** One Chromium for all tests of a file. */
+/** One Chromium for all tests of a process. */
 export async function chromiumOnce() {
   if (!browser) {
     browser = await chromium.launch({
@@ -57,7 +60,21 @@ export async function chromiumOnce() {
   return browser;
 }
 
+let kept = false;
+
+/** From now on the end of a file closes the windows of its people, and the browser stays for the next file. Returns what ends it. */
+export function keepBrowser() {
+  kept = true;
+  return () => browser?.close();
+}
+
+/** What the end of a file does: nothing of it is left for another one, and nobody is logged in. */
 export async function closeBrowser() {
+  sessions.clear();
+  if (kept) {
+    await Promise.all((browser?.contexts() ?? []).map((one) => one.close()));
+    return;
+  }
   await browser?.close();
   browser = undefined;
 }
@@ -91,9 +108,6 @@ export function listen(page) {
   page.complaints = complaints;
   return page;
 }
-
-// The sessions of the people who have logged in, by their address.
-const sessions = new Map();
 
 /**
  * Gives a page of a person who is logged in: the first time by the form of the login page, as a person does, then with that

@@ -1,7 +1,7 @@
 // The console without a mouse: Tab, the keys of a list, chords, overlays, the focus.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { fromTheTop, open, settled, tabOrder } from '../lib/pages.mjs';
+import { follow, fromTheTop, open, settled, tabOrder } from '../lib/pages.mjs';
 import { closeBrowser, eventually, logIn, newContext } from '../lib/stack.mjs';
 
 let page;
@@ -18,7 +18,7 @@ const at = (path) => eventually(async () => assert.equal(new URL(page.url()).pat
 test('Tab reaches everything, shows where it is, and leaves the page again', { timeout: 600_000 }, async (t) => {
   for (const path of ['/', '/clusters', '/services', '/services/prod-eu/web', '/services/prod-eu/web?view=graph', '/clusters/prod-eu', '/clusters/new', '/clusters/new/template', '/clusters/prod-eu/readiness', '/repositories', '/rollouts', '/activity', '/audit', '/settings/profile', '/settings/tokens', '/settings/users', '/settings/notifications', '/settings/roles']) {
     await t.test(path, async () => {
-      await open(page, path);
+      await follow(page, path);
       const order = await tabOrder(page);
       assert.equal(order[0].name, 'Skip to the page', `${path}: the first stop`);
       assert.ok(order.length > 8, `${path}: only ${order.length} stops`);
