@@ -13,15 +13,9 @@ import (
 
 var (
 	agentKeyTable = rows.Of("agent_keys", func(c *rows.Columns, k *agentkey.Key) {
-		rows.Col(c, "cluster_id", &k.ClusterID)
-		rows.Col(c, "cluster_name", &k.ClusterName)
 		rows.Hex(c, "public_key", &k.PublicKey)
-		rows.Col(c, "cluster_uid", &k.ClusterUID)
-		rows.Col(c, "token_id", &k.TokenID)
-		rows.Col(c, "boot_id", &k.BootID)
 		rows.JSON(c, "past_boots", &k.PastBoots)
-		rows.Col(c, "registered_at", &k.RegisteredAt)
-		rows.Col(c, "conflict_at", &k.ConflictAt)
+		rows.Fields(c, k)
 	})
 	selectAgentKeys = agentKeyTable.Select()
 	putAgentKey     = agentKeyTable.All().Upsert("cluster_id")

@@ -11,21 +11,11 @@ import (
 
 var (
 	trustTable = rows.Of("trusts t", func(c *rows.Columns, t *federation.Trust) {
-		rows.Col(c, "id", &t.ID)
-		rows.Col(c, "name", &t.Name)
-		rows.Col(c, "issuer", &t.Issuer)
-		rows.Col(c, "audience", &t.Audience)
 		rows.Sparse(c, "claims", &t.Claims, "null")
-		rows.Col(c, "account_id", &t.AccountID)
 		rows.Col(c, "COALESCE(u.name, '')", &t.Account)
 		rows.Sparse(c, "scopes", &t.Scopes, "null")
-		rows.Col(c, "lifetime", &t.Lifetime)
 		rows.Col(c, "ca_pem", &t.CAPEM)
-		rows.Col(c, "created_at", &t.CreatedAt)
-		rows.Col(c, "created_by", &t.CreatedBy)
-		rows.Col(c, "last_used_at", &t.LastUsedAt)
-		rows.Col(c, "managed_by_tool", &t.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &t.ManagedBy.ID)
+		rows.Fields(c, t)
 	})
 	selectTrusts = trustTable.Select() + "LEFT JOIN users u ON u.id = t.account_id "
 	insertTrust  = trustTable.All().Insert("ON CONFLICT DO NOTHING")

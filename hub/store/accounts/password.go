@@ -10,24 +10,11 @@ import (
 )
 
 var (
-	passwordTable = rows.Of("login_passwords", func(c *rows.Columns, p *account.StoredPassword) {
-		rows.Col(c, "user_id", &p.UserID)
-		rows.Col(c, "hash", &p.Hash)
-		rows.Col(c, "changed_at", &p.ChangedAt)
-		rows.Col(c, "sealed_totp", &p.SealedTOTP)
-		rows.Col(c, "totp_step", &p.TOTPStep)
-	})
+	passwordTable   = rows.Of("login_passwords", rows.Fields[account.StoredPassword])
 	selectPasswords = passwordTable.Select()
 	putPassword     = passwordTable.All().Upsert("user_id")
 
-	passkeyTable = rows.Of("login_passkeys", func(c *rows.Columns, k *account.Passkey) {
-		rows.Col(c, "id", &k.ID)
-		rows.Col(c, "user_id", &k.UserID)
-		rows.Col(c, "name", &k.Name)
-		rows.Col(c, "credential", &k.Credential)
-		rows.Col(c, "created_at", &k.CreatedAt)
-		rows.Col(c, "last_used_at", &k.LastUsedAt)
-	})
+	passkeyTable   = rows.Of("login_passkeys", rows.Fields[account.Passkey])
 	selectPasskeys = passkeyTable.Select()
 	insertPasskey  = passkeyTable.All().Insert("ON CONFLICT DO NOTHING")
 	updatePasskey  = passkeyTable.Only("id", "credential", "last_used_at").Update("id")

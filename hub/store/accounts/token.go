@@ -14,23 +14,13 @@ var (
 	// The owner's kind and rights are read from the user, so that a token never
 	// keeps rights that its owner lost.
 	tokenTable = rows.Of("tokens t", func(c *rows.Columns, t *identity.Token) {
-		rows.Col(c, "id", &t.ID)
-		rows.Col(c, "kind", &t.Kind)
 		rows.Hex(c, "hash", &t.Hash)
-		rows.Col(c, "name", &t.Name)
-		rows.Col(c, "owner_id", &t.OwnerID)
-		rows.Col(c, "owner_name", &t.OwnerName)
 		rows.Sparse(c, "scopes", &t.Scopes, "null")
-		rows.Col(c, "created_at", &t.CreatedAt)
-		rows.Col(c, "expires_at", &t.ExpiresAt)
-		rows.Col(c, "last_used_at", &t.LastUsedAt)
-		rows.Col(c, "cluster_id", &t.ClusterID)
-		rows.Col(c, "cluster_name", &t.ClusterName)
 		rows.Sparse(c, "bootstrap", &t.Bootstrap, "null")
-		rows.Col(c, "ends_with", &t.EndsWith)
 		rows.Sparse(c, "origin", &t.Origin, "null")
 		rows.Col(c, "COALESCE(u.kind, '')", &t.OwnerKind)
 		rows.Col(c, "COALESCE(u.admin, 0)", &t.OwnerAdmin)
+		rows.Fields(c, t)
 	})
 	selectTokens = tokenTable.Select() + "LEFT JOIN users u ON u.id = t.owner_id "
 	insertToken  = tokenTable.All().Insert("")

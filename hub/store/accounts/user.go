@@ -22,17 +22,7 @@ func (s *userRows) InsertUser(ctx context.Context, u identity.User) error {
 }
 
 var (
-	userTable = rows.Of("users", func(c *rows.Columns, u *identity.User) {
-		rows.Col(c, "id", &u.ID)
-		rows.Col(c, "kind", &u.Kind)
-		rows.Col(c, "name", &u.Name)
-		rows.Col(c, "admin", &u.Admin)
-		rows.Col(c, "created_at", &u.CreatedAt)
-		rows.Col(c, "managed_by_tool", &u.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &u.ManagedBy.ID)
-		rows.Col(c, "admin_managed_by_tool", &u.AdminManagedBy.Tool)
-		rows.Col(c, "admin_managed_by_id", &u.AdminManagedBy.ID)
-	})
+	userTable   = rows.Of("users", rows.Fields[identity.User])
 	selectUsers = userTable.Select()
 	insertUser  = userTable.All().Insert("ON CONFLICT DO NOTHING")
 	updateUser  = userTable.Except("kind", "name", "created_at").Update("id")
@@ -80,12 +70,8 @@ func (s *userRows) RetiredSigningKeys(ctx context.Context, since int64) ([]agent
 
 var (
 	signingKeyTable = rows.Of("signing_keys", func(c *rows.Columns, k *agentkey.StoredSigningKey) {
-		rows.Col(c, "id", &k.ID)
 		rows.Hex(c, "public_key", &k.PublicKey)
-		rows.Col(c, "sealed", &k.Sealed)
-		rows.Col(c, "created_at", &k.CreatedAt)
-		rows.Col(c, "signs_from", &k.SignsFrom)
-		rows.Col(c, "retired_at", &k.RetiredAt)
+		rows.Fields(c, k)
 	})
 	selectSigningKeys = signingKeyTable.Select()
 	insertSigningKey  = signingKeyTable.All().Insert("")

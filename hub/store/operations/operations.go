@@ -31,36 +31,15 @@ var Queries = map[rows.Definition]string{operationTable: selectOperations, targe
 
 var (
 	operationTable = rows.Of("operations", func(c *rows.Columns, o *operations.Operation) {
-		rows.Col(c, "id", &o.ID)
-		rows.Col(c, "action", &o.Action)
-		rows.Col(c, "state", &o.State)
 		rows.Col(c, "actor", &o.By)
-		rows.Col(c, "actor_id", &o.ActorID)
-		rows.Col(c, "token_id", &o.TokenID)
-		rows.Col(c, "reason", &o.Reason)
-		rows.Col(c, "selection", &o.Selection)
-		rows.Col(c, "total", &o.Total)
-		rows.Col(c, "done", &o.Done)
-		rows.Col(c, "failed", &o.Failed)
-		rows.Col(c, "created_at", &o.CreatedAt)
-		rows.Col(c, "updated_at", &o.UpdatedAt)
-		rows.Col(c, "ended_at", &o.EndedAt)
+		rows.Fields(c, o)
 	})
 	selectOperations = operationTable.Select()
 	insertOperation  = operationTable.All().Insert("")
 	endOperation     = operationTable.Only("id", "state", "updated_at", "ended_at").Statement(
 		"UPDATE operations SET state = {state}, updated_at = {updated_at}, ended_at = {ended_at} WHERE id = {id} AND state = 'Running'")
 
-	targetTable = rows.Of("operation_targets", func(c *rows.Columns, t *operations.Target) {
-		rows.Col(c, "operation_id", &t.OperationID)
-		rows.Col(c, "position", &t.Position)
-		rows.Col(c, "service_id", &t.ServiceID)
-		rows.Col(c, "cluster", &t.Cluster)
-		rows.Col(c, "service", &t.Service)
-		rows.Col(c, "state", &t.State)
-		rows.Col(c, "message", &t.Message)
-		rows.Col(c, "at", &t.At)
-	})
+	targetTable   = rows.Of("operation_targets", rows.Fields[operations.Target])
 	selectTargets = targetTable.Select()
 	insertTargets = targetTable.All().Set("rank", "1").InsertMany("")
 	settleTarget  = targetTable.Only("operation_id", "position", "state", "message", "at").Statement(

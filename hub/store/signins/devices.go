@@ -13,14 +13,8 @@ import (
 var (
 	deviceTable = rows.Of("oidc_devices", func(c *rows.Columns, d *oidc.Device) {
 		rows.Hex(c, "hash", &d.Hash)
-		rows.Col(c, "user_code", &d.UserCode)
-		rows.Col(c, "client_id", &d.ClientID)
 		rows.List(c, "scopes", &d.Scopes)
-		rows.Col(c, "grant_id", &d.GrantID)
-		rows.Col(c, "denied", &d.Denied)
-		rows.Col(c, "polled_at", &d.PolledAt)
-		rows.Col(c, "created_at", &d.CreatedAt)
-		rows.Col(c, "expires_at", &d.ExpiresAt)
+		rows.Fields(c, d)
 	})
 	selectDevices = deviceTable.Select()
 	insertDevice  = deviceTable.All().Insert("ON CONFLICT DO NOTHING")

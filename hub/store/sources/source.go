@@ -15,12 +15,9 @@ import (
 
 var (
 	sourceTable = rows.Of("sources", func(c *rows.Columns, s *gitcache.Source) {
-		rows.Col(c, "id", &s.ID)
-		rows.Col(c, "repository_id", &s.RepositoryID)
-		rows.Col(c, "ref", &s.Ref)
-		rows.Col(c, "folder", &s.Folder)
 		rows.JSON(c, "files", &s.Files)
 		rows.Sparse(c, "options", &s.Options, "{}")
+		rows.Fields(c, s)
 	})
 	selectSources = sourceTable.Select()
 	insertSource  = sourceTable.All().Set("put_at", "{now}").Insert("ON CONFLICT DO NOTHING")
