@@ -52,11 +52,7 @@ func (s *accessRows) People(ctx context.Context, userIDs []string) ([]identity.P
 
 // UpdateUser implements identity.UserStore.
 func (s *accessRows) UpdateUser(ctx context.Context, u identity.User) error {
-	changed, err := updateUser.ExecOne(ctx, s.db, &u)
-	if err == nil && !changed {
-		return errcode.New(errcode.NotFound, "user %s does not exist", u.ID)
-	}
-	return err
+	return updateUser.ExecElse(ctx, s.db, errcode.New(errcode.NotFound, "user %s does not exist", u.ID), &u)
 }
 
 // DeleteUser implements identity.UserStore.
@@ -125,20 +121,12 @@ func (s *accessRows) Groups(ctx context.Context, groupIDs []string) ([]identity.
 
 // GroupByName implements identity.GroupStore.
 func (s *accessRows) GroupByName(ctx context.Context, name string) (identity.Group, error) {
-	g, found, err := query.One(ctx, s.db, groupTable.Reader(), selectGroups+"WHERE name = $1", name)
-	if err == nil && !found {
-		return g, errcode.New(errcode.NotFound, "group %.80q does not exist; axle groups list shows the existing ones", name)
-	}
-	return g, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "group %.80q does not exist; axle groups list shows the existing ones", name), groupTable.Reader(), selectGroups+"WHERE name = $1", name)
 }
 
 // InsertGroup implements identity.GroupStore.
 func (s *accessRows) InsertGroup(ctx context.Context, g identity.Group) error {
-	inserted, err := insertGroup.ExecOne(ctx, s.db, &g)
-	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "group %q exists already", g.Name)
-	}
-	return err
+	return insertGroup.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "group %q exists already", g.Name), &g)
 }
 
 // ManageGroup implements identity.GroupStore.

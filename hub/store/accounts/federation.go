@@ -23,11 +23,7 @@ var (
 
 // InsertTrust implements federation.TrustStore.
 func (s *trustRows) InsertTrust(ctx context.Context, t federation.Trust) error {
-	inserted, err := insertTrust.ExecOne(ctx, s.db, &t)
-	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "trust %s exists", t.Name)
-	}
-	return err
+	return insertTrust.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "trust %s exists", t.Name), &t)
 }
 
 // DeleteTrust implements federation.TrustStore.
@@ -49,9 +45,5 @@ func (s *trustRows) IsClient(ctx context.Context, id string) (bool, error) {
 
 // TouchTrust implements federation.TrustStore.
 func (s *trustRows) TouchTrust(ctx context.Context, id string, at int64) error {
-	known, err := query.ExecOne(ctx, s.db, "UPDATE trusts SET last_used_at = $2 WHERE id = $1", id, at)
-	if err == nil && !known {
-		return errcode.New(errcode.NotFound, "the trust was deleted")
-	}
-	return err
+	return query.ExecElse(ctx, s.db, errcode.New(errcode.NotFound, "the trust was deleted"), "UPDATE trusts SET last_used_at = $2 WHERE id = $1", id, at)
 }

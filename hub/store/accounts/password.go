@@ -22,11 +22,7 @@ var (
 
 // Password implements account.PasswordStore.
 func (s *passwordRows) Password(ctx context.Context, userID string) (account.StoredPassword, error) {
-	p, found, err := query.One(ctx, s.db, passwordTable.Reader(), selectPasswords+"WHERE user_id = $1", userID)
-	if err == nil && !found {
-		return p, errcode.New(errcode.NotFound, "the user has no password here")
-	}
-	return p, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "the user has no password here"), passwordTable.Reader(), selectPasswords+"WHERE user_id = $1", userID)
 }
 
 // PutPassword implements account.PasswordStore.
@@ -47,11 +43,7 @@ func (s *passwordRows) Passkeys(ctx context.Context, userID string) ([]account.P
 
 // InsertPasskey implements account.PasskeyStore.
 func (s *passwordRows) InsertPasskey(ctx context.Context, k account.Passkey) error {
-	inserted, err := insertPasskey.ExecOne(ctx, s.db, &k)
-	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "this passkey is known already")
-	}
-	return err
+	return insertPasskey.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "this passkey is known already"), &k)
 }
 
 // UpdatePasskey implements account.PasskeyStore.

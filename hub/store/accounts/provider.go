@@ -32,20 +32,12 @@ var (
 
 // InsertProvider implements account.ProviderStore.
 func (s *providerRows) InsertProvider(ctx context.Context, p account.StoredProvider) error {
-	inserted, err := insertProvider.ExecOne(ctx, s.db, &p)
-	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "login provider %s exists", p.Name)
-	}
-	return err
+	return insertProvider.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "login provider %s exists", p.Name), &p)
 }
 
 // UpdateProvider implements account.ProviderStore.
 func (s *providerRows) UpdateProvider(ctx context.Context, p account.StoredProvider) error {
-	changed, err := updateProvider.ExecOne(ctx, s.db, &p)
-	if err == nil && !changed {
-		return noProvider(p.Name)
-	}
-	return err
+	return updateProvider.ExecElse(ctx, s.db, noProvider(p.Name), &p)
 }
 
 func noProvider(name string) error {
@@ -69,11 +61,7 @@ func (s *providerRows) DeleteProvider(ctx context.Context, p account.Provider) e
 
 // ProviderByName implements account.ProviderStore.
 func (s *providerRows) ProviderByName(ctx context.Context, name string) (account.StoredProvider, error) {
-	p, found, err := query.One(ctx, s.db, providerTable.Reader(), selectProviders+"WHERE name = $1", name)
-	if err == nil && !found {
-		return p, noProvider(name)
-	}
-	return p, err
+	return query.Need(ctx, s.db, noProvider(name), providerTable.Reader(), selectProviders+"WHERE name = $1", name)
 }
 
 // Providers implements account.ProviderStore.
@@ -83,11 +71,7 @@ func (s *providerRows) Providers(ctx context.Context) ([]account.StoredProvider,
 
 // Subject implements account.SubjectStore.
 func (s *providerRows) Subject(ctx context.Context, providerID, subject string) (account.Subject, error) {
-	x, found, err := query.One(ctx, s.db, subjectTable.Reader(), selectSubjects+"WHERE provider_id = $1 AND subject = $2", providerID, subject)
-	if err == nil && !found {
-		return x, errcode.New(errcode.NotFound, "no user has logged in with this subject yet")
-	}
-	return x, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "no user has logged in with this subject yet"), subjectTable.Reader(), selectSubjects+"WHERE provider_id = $1 AND subject = $2", providerID, subject)
 }
 
 // SubjectsOf implements account.SubjectStore.
@@ -120,9 +104,5 @@ func (s *providerRows) PutTrial(ctx context.Context, t account.StoredTrial) erro
 
 // Trial implements account.TrialStore.
 func (s *providerRows) Trial(ctx context.Context, userID string) (account.StoredTrial, error) {
-	t, found, err := query.One(ctx, s.db, trialTable.Reader(), selectTrials+"WHERE user_id = $1", userID)
-	if err == nil && !found {
-		return t, errcode.New(errcode.NotFound, "nobody tries a login provider here")
-	}
-	return t, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "nobody tries a login provider here"), trialTable.Reader(), selectTrials+"WHERE user_id = $1", userID)
 }

@@ -35,11 +35,7 @@ func (s *sessionRows) PutSession(ctx context.Context, x account.StoredSession) e
 
 // Session implements account.SessionStore.
 func (s *sessionRows) Session(ctx context.Context, tokenID string) (account.StoredSession, error) {
-	x, found, err := query.One(ctx, s.db, sessionTable.Reader(), selectSessions+"WHERE token_id = $1", tokenID)
-	if err == nil && !found {
-		return x, errcode.New(errcode.NotFound, "session %s does not exist", tokenID)
-	}
-	return x, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "session %s does not exist", tokenID), sessionTable.Reader(), selectSessions+"WHERE token_id = $1", tokenID)
 }
 
 // ProvedAt implements identity.ProofStore.
@@ -85,20 +81,12 @@ func (s *sessionRows) DropSessions(ctx context.Context, now int64) error {
 
 // UseOnce implements account.MarkStore.
 func (s *sessionRows) UseOnce(ctx context.Context, name string, expires int64) error {
-	noted, err := query.ExecOne(ctx, s.db, "INSERT INTO login_used (name, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, expires)
-	if err == nil && !noted {
-		return errcode.New(errcode.Conflict, "this was used before")
-	}
-	return err
+	return query.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "this was used before"), "INSERT INTO login_used (name, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, expires)
 }
 
 // InsertDevice implements account.DeviceStore.
 func (s *sessionRows) InsertDevice(ctx context.Context, d account.Device) error {
-	inserted, err := insertDevice.ExecOne(ctx, s.db, &d)
-	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "another login has this code; start again")
-	}
-	return err
+	return insertDevice.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "another login has this code; start again"), &d)
 }
 
 // Device implements account.DeviceStore.
@@ -112,11 +100,7 @@ func (s *sessionRows) DeviceByUserCode(ctx context.Context, code string) (accoun
 }
 
 func (s *sessionRows) device(ctx context.Context, where, key string) (account.Device, error) {
-	d, found, err := query.One(ctx, s.db, deviceTable.Reader(), selectDevices+where, key)
-	if err == nil && !found {
-		return d, errcode.New(errcode.NotFound, "no login is waiting for this code")
-	}
-	return d, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "no login is waiting for this code"), deviceTable.Reader(), selectDevices+where, key)
 }
 
 // UpdateDevice implements account.DeviceStore.

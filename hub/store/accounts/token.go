@@ -35,11 +35,7 @@ func (s *tokenRows) InsertToken(ctx context.Context, t identity.Token) error {
 
 // UpdateToken implements identity.TokenStore.
 func (s *tokenRows) UpdateToken(ctx context.Context, t identity.Token) error {
-	changed, err := updateToken.ExecOne(ctx, s.db, &t)
-	if err == nil && !changed {
-		return noToken(t.ID)
-	}
-	return err
+	return updateToken.ExecElse(ctx, s.db, noToken(t.ID), &t)
 }
 
 func noToken(id string) error { return errcode.New(errcode.NotFound, "token %s does not exist", id) }
@@ -60,20 +56,12 @@ func (s *tokenRows) DeleteExpiredTokens(ctx context.Context, before int64) error
 
 // Token implements identity.TokenStore.
 func (s *tokenRows) Token(ctx context.Context, id string) (identity.Token, error) {
-	t, found, err := query.One(ctx, s.db, tokenTable.Reader(), selectTokens+"WHERE t.id = $1", id)
-	if err == nil && !found {
-		return t, noToken(id)
-	}
-	return t, err
+	return query.Need(ctx, s.db, noToken(id), tokenTable.Reader(), selectTokens+"WHERE t.id = $1", id)
 }
 
 // TokenByHash implements identity.TokenReader.
 func (s *tokenRows) TokenByHash(ctx context.Context, hash []byte) (identity.Token, error) {
-	t, found, err := query.One(ctx, s.db, tokenTable.Reader(), selectTokens+"WHERE t.hash = $1", hex.EncodeToString(hash))
-	if err == nil && !found {
-		return t, errcode.New(errcode.NotFound, "the token does not exist")
-	}
-	return t, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "the token does not exist"), tokenTable.Reader(), selectTokens+"WHERE t.hash = $1", hex.EncodeToString(hash))
 }
 
 // TokensByID implements identity.TokenReader.

@@ -14,11 +14,7 @@ import (
 
 // InsertUser implements identity.UserStore.
 func (s *userRows) InsertUser(ctx context.Context, u identity.User) error {
-	inserted, err := insertUser.ExecOne(ctx, s.db, &u)
-	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "%s %s exists", strings.ReplaceAll(string(u.Kind), "_", " "), u.Name)
-	}
-	return err
+	return insertUser.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "%s %s exists", strings.ReplaceAll(string(u.Kind), "_", " "), u.Name), &u)
 }
 
 var (
@@ -45,11 +41,7 @@ func (s *userRows) User(ctx context.Context, id string) (identity.User, error) {
 }
 
 func (s *userRows) user(ctx context.Context, where, key string) (identity.User, error) {
-	u, found, err := query.One(ctx, s.db, userTable.Reader(), selectUsers+where, key)
-	if err == nil && !found {
-		return u, errcode.New(errcode.NotFound, "user %s does not exist", key)
-	}
-	return u, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "user %s does not exist", key), userTable.Reader(), selectUsers+where, key)
 }
 
 // CountUsers implements identity.UserStore.

@@ -64,11 +64,7 @@ func (t *Table) PutClient(ctx context.Context, r application.Record) error {
 	if changed, err := updateClient.ExecOne(ctx, t.db, &r); err != nil || changed {
 		return err
 	}
-	inserted, err := insertClient.ExecOne(ctx, t.db, &r)
-	if err == nil && !inserted {
-		err = errcode.New(errcode.Conflict, "clientId: %s is the id of another client; use another one", r.ClientID)
-	}
-	return err
+	return insertClient.ExecElse(ctx, t.db, errcode.New(errcode.Conflict, "clientId: %s is the id of another client; use another one", r.ClientID), &r)
 }
 
 // DeleteClient implements application.Store. What people agreed to goes with it: another

@@ -62,11 +62,7 @@ var (
 
 // Artifact returns the recipe of a digest. errcode.NotFound.
 func (t *Table) Artifact(ctx context.Context, d digest.Digest) (record.Artifact, error) {
-	a, found, err := query.One(ctx, t.db, Artifacts.Reader(), selectArtifacts+"WHERE a.digest = $1", d)
-	if err == nil && !found {
-		err = errcode.New(errcode.NotFound, "no content with digest %s is known", d)
-	}
-	return a, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "no content with digest %s is known", d), Artifacts.Reader(), selectArtifacts+"WHERE a.digest = $1", d)
 }
 
 // PutArtifacts adds or replaces recipes; of several for one digest, the last

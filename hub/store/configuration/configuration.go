@@ -45,11 +45,7 @@ func (s *Table) InsertDocument(ctx context.Context, d config.Document) error {
 
 // UpdateDocument implements config.DocumentStore.
 func (s *Table) UpdateDocument(ctx context.Context, d config.Document) error {
-	changed, err := updateDocument.ExecOne(ctx, s.db, &d)
-	if err == nil && !changed {
-		err = errcode.New(errcode.NotFound, "document %s does not exist", d.ID)
-	}
-	return err
+	return updateDocument.ExecElse(ctx, s.db, errcode.New(errcode.NotFound, "document %s does not exist", d.ID), &d)
 }
 
 // DeleteDocument implements config.DocumentStore.
@@ -158,11 +154,7 @@ func (s *Table) PutValueSet(ctx context.Context, b config.ValueSetRow) error {
 
 // ValueSetByName implements config.ValueSetStore.
 func (s *Table) ValueSetByName(ctx context.Context, kind, name string) (config.ValueSetRow, error) {
-	b, found, err := query.One(ctx, s.db, valueSetTable.Reader(), selectValueSets+"WHERE b.kind = $1 AND b.name = $2", kind, name)
-	if err == nil && !found {
-		err = config.NoValueSet(kind, name)
-	}
-	return b, err
+	return query.Need(ctx, s.db, config.NoValueSet(kind, name), valueSetTable.Reader(), selectValueSets+"WHERE b.kind = $1 AND b.name = $2", kind, name)
 }
 
 // ValueSets implements config.ValueSetStore.

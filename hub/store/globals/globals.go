@@ -70,11 +70,7 @@ var (
 )
 
 func (t *Table) global(ctx context.Context, where, value string) (globals.Global, error) {
-	g, found, err := query.One(ctx, t.db, Globals.Reader(), selectGlobal+where, value)
-	if err == nil && !found {
-		return g, errcode.New(errcode.NotFound, "global service %.80q does not exist; axle globalservices list shows the existing ones", value)
-	}
-	return g, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "global service %.80q does not exist; axle globalservices list shows the existing ones", value), Globals.Reader(), selectGlobal+where, value)
 }
 
 // GlobalByName implements globals.Store.

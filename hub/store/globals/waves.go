@@ -73,11 +73,7 @@ func (t *Holds) Reports(ctx context.Context, id string, clusterIDs []string) (al
 
 // Template implements globals.WaveStore.
 func (t *Holds) Template(ctx context.Context, id string, version int64) (globals.Template, error) {
-	v, found, err := query.One(ctx, t.db, Templates.Reader(), selectTemplate, id, version)
-	if err == nil && !found {
-		err = errcode.New(errcode.Internal, "the former template of global service %s is not stored any more; apply it again", id)
-	}
-	return v, err
+	return query.Need(ctx, t.db, errcode.New(errcode.Internal, "the former template of global service %s is not stored any more; apply it again", id), Templates.Reader(), selectTemplate, id, version)
 }
 
 // EndHold implements globals.WaveStore.

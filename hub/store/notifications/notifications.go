@@ -75,11 +75,7 @@ func (t *Table) Sinks(ctx context.Context) ([]notify.Sink, error) {
 
 // SinkByName implements notify.SinkStore.
 func (t *Table) SinkByName(ctx context.Context, name string) (notify.Sink, error) {
-	s, found, err := query.One(ctx, t.db, sinkTable.Reader(), selectSinks+"WHERE n.name = $1", name)
-	if err == nil && !found {
-		return s, errcode.New(errcode.NotFound, "notification sink %.80q does not exist; axle notifications sinks list shows the existing ones", name)
-	}
-	return s, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "notification sink %.80q does not exist; axle notifications sinks list shows the existing ones", name), sinkTable.Reader(), selectSinks+"WHERE n.name = $1", name)
 }
 
 // PutSink implements notify.SinkStore.
@@ -105,11 +101,7 @@ func (t *Table) Routers(ctx context.Context) ([]notify.Router, error) {
 
 // RouterByName implements notify.RouterStore.
 func (t *Table) RouterByName(ctx context.Context, name string) (notify.Router, error) {
-	r, found, err := query.One(ctx, t.db, routerTable.Reader(), selectRouters+"WHERE n.name = $1", name)
-	if err == nil && !found {
-		return r, errcode.New(errcode.NotFound, "notification router %.80q does not exist; axle notifications routers list shows the existing ones", name)
-	}
-	return r, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "notification router %.80q does not exist; axle notifications routers list shows the existing ones", name), routerTable.Reader(), selectRouters+"WHERE n.name = $1", name)
 }
 
 // toTheEnd moves the cursor to the last event. A restored backup can be older than the

@@ -112,11 +112,7 @@ func (t *Table) CountObjects(ctx context.Context, kind, projectID string) (int64
 
 // InsertObject implements objects.Store.
 func (t *Table) InsertObject(ctx context.Context, o objects.Object) error {
-	inserted, err := insertObject.ExecOne(ctx, t.db, &o)
-	if err == nil && !inserted {
-		err = errcode.New(errcode.Conflict, "%s %s exists already; read it, and repeat the change", o.Kind, o.Name)
-	}
-	return err
+	return insertObject.ExecElse(ctx, t.db, errcode.New(errcode.Conflict, "%s %s exists already; read it, and repeat the change", o.Kind, o.Name), &o)
 }
 
 // UpdateObject implements objects.Store.

@@ -73,11 +73,7 @@ func (t *Table) InsertOperation(ctx context.Context, o operations.Operation, tar
 
 // Operation implements operations.OperationStore.
 func (t *Table) Operation(ctx context.Context, id string) (operations.Operation, error) {
-	o, found, err := query.One(ctx, t.db, operationTable.Reader(), selectOperations+"WHERE id = $1", id)
-	if err == nil && !found {
-		err = errcode.New(errcode.NotFound, "operation %.80q does not exist; axle operations list shows those of the last 30 days", id)
-	}
-	return o, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "operation %.80q does not exist; axle operations list shows those of the last 30 days", id), operationTable.Reader(), selectOperations+"WHERE id = $1", id)
 }
 
 // ListOperations implements operations.OperationStore.
@@ -142,11 +138,7 @@ func (t *Table) SettleTarget(ctx context.Context, target operations.Target) erro
 	if target.State == operations.TargetFailed {
 		column = "failed"
 	}
-	running, err := query.ExecOne(ctx, t.db, "UPDATE operations SET "+column+" = "+column+" + 1, updated_at = $2 WHERE id = $1 AND state = 'Running'", target.OperationID, target.At)
-	if err == nil && !running {
-		err = errcode.New(errcode.Conflict, "operation %s has ended", target.OperationID)
-	}
-	return err
+	return query.ExecElse(ctx, t.db, errcode.New(errcode.Conflict, "operation %s has ended", target.OperationID), "UPDATE operations SET "+column+" = "+column+" + 1, updated_at = $2 WHERE id = $1 AND state = 'Running'", target.OperationID, target.At)
 }
 
 // EndOperation implements operations.WorkStore.

@@ -58,11 +58,7 @@ func (t *Table) PutPreview(ctx context.Context, p preview.Preview, dropBefore in
 
 // Preview implements preview.Store.
 func (t *Table) Preview(ctx context.Context, serviceID string, request int64) (preview.Preview, error) {
-	p, found, err := query.One(ctx, t.db, Previews.Reader(), selectPreviews+"WHERE service_id = $1 AND request = $2", serviceID, request)
-	if err == nil && !found {
-		return p, errcode.New(errcode.NotFound, "preview %d of the service does not exist any more; request it again", request)
-	}
-	return p, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "preview %d of the service does not exist any more; request it again", request), Previews.Reader(), selectPreviews+"WHERE service_id = $1 AND request = $2", serviceID, request)
 }
 
 // Open is the statement for an agent's open previews, and Drop the one that

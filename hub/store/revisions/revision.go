@@ -150,11 +150,7 @@ func (t *Table) PutSpec(ctx context.Context, ownerID string, spec fleet.Spec, se
 
 // Revision implements fleet.RevisionStore.
 func (t *Table) Revision(ctx context.Context, serviceID string, number int64) (fleet.StoredRevision, error) {
-	r, found, err := query.One(ctx, t.db, Revisions.Reader(), selectRevisions+"WHERE r.service_id = "+ownerOf+" AND r.number = $2", serviceID, number)
-	if err == nil && !found {
-		return r, errcode.New(errcode.NotFound, "service %s has no revision %d", serviceID, number)
-	}
-	return r, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "service %s has no revision %d", serviceID, number), Revisions.Reader(), selectRevisions+"WHERE r.service_id = "+ownerOf+" AND r.number = $2", serviceID, number)
 }
 
 // PresentRevisions implements fleet.RevisionStore.

@@ -44,29 +44,17 @@ var (
 
 // InsertRollout implements fanout.RolloutStore.
 func (s *Table) InsertRollout(ctx context.Context, r fanout.Rollout) error {
-	inserted, err := insertRollout.ExecOne(ctx, s.db, &r)
-	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "a rollout of %s is running; wait for its end or abort it", r.Subject)
-	}
-	return err
+	return insertRollout.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "a rollout of %s is running; wait for its end or abort it", r.Subject), &r)
 }
 
 // UpdateRollout implements fanout.RolloutStore.
 func (s *Table) UpdateRollout(ctx context.Context, r fanout.Rollout) error {
-	changed, err := updateRollout.ExecOne(ctx, s.db, &r)
-	if err == nil && !changed {
-		return errcode.New(errcode.NotFound, "rollout %s does not exist", r.ID)
-	}
-	return err
+	return updateRollout.ExecElse(ctx, s.db, errcode.New(errcode.NotFound, "rollout %s does not exist", r.ID), &r)
 }
 
 // LatestRollout implements fanout.RolloutStore.
 func (s *Table) LatestRollout(ctx context.Context, subject string) (fanout.Rollout, error) {
-	r, found, err := query.One(ctx, s.db, rolloutTable.Reader(), selectRollouts+"WHERE subject = $1 ORDER BY created_at DESC, id DESC LIMIT 1", subject)
-	if err == nil && !found {
-		return r, errcode.New(errcode.NotFound, "%s was never rolled out", subject)
-	}
-	return r, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "%s was never rolled out", subject), rolloutTable.Reader(), selectRollouts+"WHERE subject = $1 ORDER BY created_at DESC, id DESC LIMIT 1", subject)
 }
 
 // RolloutTargets implements fanout.TargetStore.

@@ -30,11 +30,7 @@ func (t *Table) InsertWaiting(ctx context.Context, d oidc.Device, limit int) err
 	if err != nil {
 		return err
 	}
-	inserted, err := insertDevice.ExecOne(ctx, t.db, &d)
-	if err == nil && !inserted {
-		err = errcode.New(errcode.Conflict, "another device has this code; start again")
-	}
-	return err
+	return insertDevice.ExecElse(ctx, t.db, errcode.New(errcode.Conflict, "another device has this code; start again"), &d)
 }
 
 // Waiting implements oidc.DeviceStore.
@@ -48,11 +44,7 @@ func (t *Table) WaitingByCode(ctx context.Context, code string) (oidc.Device, er
 }
 
 func (t *Table) waiting(ctx context.Context, where, key string) (oidc.Device, error) {
-	d, found, err := query.One(ctx, t.db, deviceTable.Reader(), selectDevices+where, key)
-	if err == nil && !found {
-		err = errcode.New(errcode.NotFound, "no login is waiting for this code")
-	}
-	return d, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "no login is waiting for this code"), deviceTable.Reader(), selectDevices+where, key)
 }
 
 // AnswerWaiting implements oidc.DeviceStore.

@@ -99,11 +99,7 @@ func (t *Table) InsertGrant(ctx context.Context, g oidc.Grant) error {
 
 // Grant implements oidc.GrantStore.
 func (t *Table) Grant(ctx context.Context, id string) (oidc.Grant, error) {
-	g, found, err := query.One(ctx, t.db, grantTable.Reader(), selectGrants+"WHERE id = $1", id)
-	if err == nil && !found {
-		err = errcode.New(errcode.NotFound, "the login has ended")
-	}
-	return g, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "the login has ended"), grantTable.Reader(), selectGrants+"WHERE id = $1", id)
 }
 
 // ExtendGrant implements oidc.GrantStore.
@@ -132,11 +128,7 @@ func (t *Table) InsertGrantSecret(ctx context.Context, s oidc.Secret) error {
 
 // GrantSecret implements oidc.GrantStore.
 func (t *Table) GrantSecret(ctx context.Context, hash []byte) (oidc.Secret, error) {
-	s, found, err := query.One(ctx, t.db, secretTable.Reader(), selectSecrets+"WHERE hash = $1", hex.EncodeToString(hash))
-	if err == nil && !found {
-		err = errcode.New(errcode.NotFound, "the code or token is not known")
-	}
-	return s, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "the code or token is not known"), secretTable.Reader(), selectSecrets+"WHERE hash = $1", hex.EncodeToString(hash))
 }
 
 // UseGrantSecret implements oidc.GrantStore.

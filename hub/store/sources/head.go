@@ -28,11 +28,7 @@ var (
 // Head returns the head of one source. errcode.NotFound when it was never
 // evaluated.
 func (s *Table) Head(ctx context.Context, sourceID string) (gitcache.Head, error) {
-	h, found, err := query.One(ctx, s.db, headTable.Reader(), selectHeads+"WHERE source_id = $1", sourceID)
-	if err == nil && !found {
-		err = errcode.New(errcode.NotFound, "source %s has no head yet", sourceID)
-	}
-	return h, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "source %s has no head yet", sourceID), headTable.Reader(), selectHeads+"WHERE source_id = $1", sourceID)
 }
 
 // Heads returns the heads of a repository's sources, sorted by source ID.

@@ -59,11 +59,7 @@ func (s *leaseRows) Placements(ctx context.Context) ([]shard.Placement, error) {
 
 // Placement returns one placement. errcode.NotFound.
 func (s *leaseRows) Placement(ctx context.Context, repositoryID string) (shard.Placement, error) {
-	p, found, err := query.One(ctx, s.db, readPlacement(), selectPlacements+"WHERE l.repository_id = $1", repositoryID)
-	if err == nil && !found {
-		err = noRepository(repositoryID)
-	}
-	return p, err
+	return query.Need(ctx, s.db, noRepository(repositoryID), readPlacement(), selectPlacements+"WHERE l.repository_id = $1", repositoryID)
 }
 
 // Assign writes which replicas should own and follow repositories, and

@@ -106,11 +106,7 @@ func (s *Table) RepositoriesNamed(ctx context.Context, names, urls []string) (al
 
 // Repository returns one repository. errcode.NotFound.
 func (s *Table) Repository(ctx context.Context, id string) (gitcache.Repository, error) {
-	r, found, err := query.One(ctx, s.db, repositoryTable.Reader(), selectRepositories+"WHERE id = $1", id)
-	if err == nil && !found {
-		err = noRepository(id)
-	}
-	return r, err
+	return query.Need(ctx, s.db, noRepository(id), repositoryTable.Reader(), selectRepositories+"WHERE id = $1", id)
 }
 
 func noRepository(id string) error {

@@ -87,11 +87,7 @@ func (s *Table) DropSources(ctx context.Context, putBefore time.Time) (n int, er
 
 // Source returns one source. errcode.NotFound.
 func (s *Table) Source(ctx context.Context, id string) (gitcache.Source, error) {
-	src, found, err := query.One(ctx, s.db, sourceTable.Reader(), selectSources+"WHERE id = $1", id)
-	if err == nil && !found {
-		err = errcode.New(errcode.NotFound, "source %s does not exist", id)
-	}
-	return src, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "source %s does not exist", id), sourceTable.Reader(), selectSources+"WHERE id = $1", id)
 }
 
 // Sources returns the sources of a repository, sorted by ID.
