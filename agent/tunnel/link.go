@@ -38,10 +38,10 @@ const (
 // link is one served connection.
 type link struct {
 	t      *Tunnel
-	conn   *endingConn
+	conn   *wsconn.Ending
 	joined *wsconn.Joined
 	asked  asked
-	done   chan struct{} // closed when the connection is closed
+	done   <-chan struct{} // closed when the connection is closed
 	// greeted is closed by the hello; leave receives the spread of a go-away.
 	greeted chan struct{}
 	leave   chan time.Duration
@@ -50,23 +50,10 @@ type link struct {
 	ctx     context.Context
 }
 
-// endingConn reports when it is closed.
-type endingConn struct {
-	net.Conn
-	once sync.Once
-	done chan struct{}
-}
-
-// Close closes the connection.
-func (c *endingConn) Close() error {
-	c.once.Do(func() { close(c.done) })
-	return c.Conn.Close()
-}
-
 func newLink(t *Tunnel, conn net.Conn) *link {
-	done := make(chan struct{})
 	joined := wsconn.Join(conn, false)
-	l := &link{t: t, conn: &endingConn{Conn: joined, done: done}, joined: joined, done: done, greeted: make(chan struct{}), leave: make(chan time.Duration, 1)}
+	end := wsconn.NewEnding(joined)
+	l := &link{t: t, conn: end, joined: joined, done: end.Done(), greeted: make(chan struct{}), leave: make(chan time.Duration, 1)}
 	joined.Receive(unary.MaxFrame, l.receiveUnary)
 	return l
 }
@@ -103,7 +90,7 @@ func (l *link) serve(ctx context.Context) {
 		ErrorLog:       slog.NewLogLogger(l.t.config.Log.Handler(), slog.LevelDebug),
 	}
 	// It ends with the listener, which has only this connection.
-	_ = srv.Serve(&oneConn{conn: l.conn, done: l.done})
+	_ = srv.Serve(l.conn.Listener())
 	<-l.done
 	cancel()
 	_ = srv.Close()
@@ -115,29 +102,6 @@ func (l *link) serve(ctx context.Context) {
 	default:
 	}
 }
-
-// oneConn is a listener that yields one connection and then waits for its end.
-type oneConn struct {
-	conn net.Conn
-	done chan struct{}
-	once sync.Once
-}
-
-// Accept implements net.Listener.
-func (o *oneConn) Accept() (conn net.Conn, err error) {
-	o.once.Do(func() { conn = o.conn })
-	if conn != nil {
-		return conn, nil
-	}
-	<-o.done
-	return nil, net.ErrClosed
-}
-
-// Close implements net.Listener; the connection's owner closes it.
-func (o *oneConn) Close() error { return nil }
-
-// Addr implements net.Listener.
-func (o *oneConn) Addr() net.Addr { return o.conn.LocalAddr() }
 
 // Control implements agentv1.TunnelService.
 func (l *link) Control(_ context.Context, r *connect.Request[agentv1.ControlRequest]) (*connect.Response[agentv1.ControlResponse], error) {

@@ -14,23 +14,15 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// applicationActions are the rows of access for the clients of applications, whose other
-// calls are those of all kinds; applicationScopes those of scopes.
-var (
-	applicationActions = map[string]identity.Action{
-		hubv1connect.ApplicationClientsGetProcedure:    identity.ActionRead,
-		hubv1connect.ApplicationClientsRotateProcedure: identity.ActionWrite,
-		// Who logs in when is nothing for everybody who may read the project.
-		hubv1connect.ApplicationClientsListLoginsProcedure: identity.ActionWrite,
-		hubv1connect.ApplicationClientsEndLoginsProcedure:  identity.ActionWrite,
-	}
-	applicationScopes = map[string]finder{
-		hubv1connect.ApplicationClientsGetProcedure:        ofStored(described.Application),
-		hubv1connect.ApplicationClientsRotateProcedure:     ofStored(described.Application),
-		hubv1connect.ApplicationClientsListLoginsProcedure: ofStored(described.Application),
-		hubv1connect.ApplicationClientsEndLoginsProcedure:  ofStored(described.Application),
-	}
-)
+// applicationRules are those of the clients of applications, whose other calls are those of
+// all kinds.
+var applicationRules = map[string]rule{
+	hubv1connect.ApplicationClientsGetProcedure:    {identity.ActionRead, ofStored(described.Application)},
+	hubv1connect.ApplicationClientsRotateProcedure: {identity.ActionWrite, ofStored(described.Application)},
+	// Who logs in when is nothing for everybody who may read the project.
+	hubv1connect.ApplicationClientsListLoginsProcedure: {identity.ActionWrite, ofStored(described.Application)},
+	hubv1connect.ApplicationClientsEndLoginsProcedure:  {identity.ActionWrite, ofStored(described.Application)},
+}
 
 type applicationClients struct{ *Server }
 

@@ -11,34 +11,20 @@ import (
 	"github.com/axle-cd/axle/internal/routes"
 )
 
-// notificationActions are the rows of access for notifications, notificationScopes those of
-// scopes.
-var notificationActions = map[string]identity.Action{
-	hubv1connect.NotificationSinksListProcedure:         identity.ActionRead,
-	hubv1connect.NotificationSinksGetProcedure:          identity.ActionRead,
-	hubv1connect.NotificationSinksApplyProcedure:        identity.ActionWrite,
-	hubv1connect.NotificationSinksDeleteProcedure:       identity.ActionWrite,
-	hubv1connect.NotificationSinksTestProcedure:         identity.ActionWrite,
-	hubv1connect.NotificationRoutersListProcedure:       identity.ActionRead,
-	hubv1connect.NotificationRoutersGetProcedure:        identity.ActionRead,
-	hubv1connect.NotificationRoutersApplyProcedure:      identity.ActionWrite,
-	hubv1connect.NotificationRoutersDeleteProcedure:     identity.ActionWrite,
-	hubv1connect.NotificationRoutersListEventsProcedure: identity.ActionRead,
-	hubv1connect.NotificationsListProcedure:             identity.ActionSelf,
-	hubv1connect.NotificationsMarkReadProcedure:         identity.ActionSelfChange,
-}
-
-var notificationScopes = map[string]finder{
-	hubv1connect.NotificationSinksListProcedure:         anywhere,
-	hubv1connect.NotificationSinksGetProcedure:          ofSink,
-	hubv1connect.NotificationSinksApplyProcedure:        ofAppliedSink,
-	hubv1connect.NotificationSinksDeleteProcedure:       ofSink,
-	hubv1connect.NotificationSinksTestProcedure:         ofSink,
-	hubv1connect.NotificationRoutersListProcedure:       anywhere,
-	hubv1connect.NotificationRoutersGetProcedure:        ofRouter,
-	hubv1connect.NotificationRoutersApplyProcedure:      ofAppliedRouter,
-	hubv1connect.NotificationRoutersDeleteProcedure:     ofRouter,
-	hubv1connect.NotificationRoutersListEventsProcedure: anywhere,
+// notificationRules are the rules of the calls about notifications.
+var notificationRules = map[string]rule{
+	hubv1connect.NotificationSinksListProcedure:         {identity.ActionRead, anywhere},
+	hubv1connect.NotificationSinksGetProcedure:          {identity.ActionRead, ofSink},
+	hubv1connect.NotificationSinksApplyProcedure:        {identity.ActionWrite, ofAppliedSink},
+	hubv1connect.NotificationSinksDeleteProcedure:       {identity.ActionWrite, ofSink},
+	hubv1connect.NotificationSinksTestProcedure:         {identity.ActionWrite, ofSink},
+	hubv1connect.NotificationRoutersListProcedure:       {identity.ActionRead, anywhere},
+	hubv1connect.NotificationRoutersGetProcedure:        {identity.ActionRead, ofRouter},
+	hubv1connect.NotificationRoutersApplyProcedure:      {identity.ActionWrite, ofAppliedRouter},
+	hubv1connect.NotificationRoutersDeleteProcedure:     {identity.ActionWrite, ofRouter},
+	hubv1connect.NotificationRoutersListEventsProcedure: {identity.ActionRead, anywhere},
+	hubv1connect.NotificationsListProcedure:             {identity.ActionSelf, nil},
+	hubv1connect.NotificationsMarkReadProcedure:         {identity.ActionSelfChange, nil},
 }
 
 // registerNotifications adds the routes of the services of notifications.

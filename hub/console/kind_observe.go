@@ -12,33 +12,19 @@ import (
 	"github.com/axle-cd/axle/internal/routes"
 )
 
-// observeActions are the rows of access for the metrics, logs and alerts of clusters:
-// whoever may read a cluster asks, and the cluster says of which namespaces; observeScopes
-// are those of scopes.
-var (
-	observeActions = map[string]identity.Action{
-		hubv1connect.ObservabilitySourcesProcedure: identity.ActionRead,
-		hubv1connect.MetricsQueryProcedure:         identity.ActionRead,
-		hubv1connect.MetricsSeriesProcedure:        identity.ActionRead,
-		hubv1connect.MetricsLabelValuesProcedure:   identity.ActionRead,
-		hubv1connect.MetricsPanelsProcedure:        identity.ActionRead,
-		hubv1connect.ClusterAlertsListProcedure:    identity.ActionRead,
-		hubv1connect.ClusterAlertsWorstProcedure:   identity.ActionRead,
-		hubv1connect.ClusterAlertsLinksProcedure:   identity.ActionRead,
-		hubv1connect.DashboardsDrawProcedure:       identity.ActionRead,
-	}
-	observeScopes = map[string]finder{
-		hubv1connect.ObservabilitySourcesProcedure: ofUsedCluster,
-		hubv1connect.MetricsQueryProcedure:         ofUsedCluster,
-		hubv1connect.MetricsSeriesProcedure:        ofUsedCluster,
-		hubv1connect.MetricsLabelValuesProcedure:   ofUsedCluster,
-		hubv1connect.MetricsPanelsProcedure:        ofUsedCluster,
-		hubv1connect.ClusterAlertsListProcedure:    ofUsedCluster,
-		hubv1connect.ClusterAlertsWorstProcedure:   anywhere,
-		hubv1connect.ClusterAlertsLinksProcedure:   ofUsedCluster,
-		hubv1connect.DashboardsDrawProcedure:       ofUsedCluster,
-	}
-)
+// observeRules are the rules of the calls about the metrics, logs and alerts of clusters:
+// whoever may read a cluster asks, and the cluster says of which namespaces.
+var observeRules = map[string]rule{
+	hubv1connect.ObservabilitySourcesProcedure: {identity.ActionRead, ofUsedCluster},
+	hubv1connect.MetricsQueryProcedure:         {identity.ActionRead, ofUsedCluster},
+	hubv1connect.MetricsSeriesProcedure:        {identity.ActionRead, ofUsedCluster},
+	hubv1connect.MetricsLabelValuesProcedure:   {identity.ActionRead, ofUsedCluster},
+	hubv1connect.MetricsPanelsProcedure:        {identity.ActionRead, ofUsedCluster},
+	hubv1connect.ClusterAlertsListProcedure:    {identity.ActionRead, ofUsedCluster},
+	hubv1connect.ClusterAlertsWorstProcedure:   {identity.ActionRead, anywhere},
+	hubv1connect.ClusterAlertsLinksProcedure:   {identity.ActionRead, ofUsedCluster},
+	hubv1connect.DashboardsDrawProcedure:       {identity.ActionRead, ofUsedCluster},
+}
 
 func (s *Server) observe() *observeapi.API {
 	return &observeapi.API{Observer: s.config.Observer, Find: s.config.Fleet.ClusterNamed, Caller: caller}

@@ -126,10 +126,7 @@ func (s *logins) ListSessions(ctx context.Context, r *connect.Request[hubv1.List
 }
 
 func (s *logins) EndSession(ctx context.Context, r *connect.Request[hubv1.EndSessionRequest]) (*connect.Response[hubv1.EndSessionResponse], error) {
-	if err := s.config.Accounts.EndSession(ctx, caller(ctx), r.Msg.GetId()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&hubv1.EndSessionResponse{}), nil
+	return connect.NewResponse(&hubv1.EndSessionResponse{}), s.config.Accounts.EndSession(ctx, caller(ctx), r.Msg.GetId())
 }
 
 func (s *logins) EndSessions(ctx context.Context, r *connect.Request[hubv1.EndSessionsRequest]) (*connect.Response[hubv1.EndSessionsResponse], error) {
@@ -145,8 +142,5 @@ func (s *logins) EndSessions(ctx context.Context, r *connect.Request[hubv1.EndSe
 }
 
 func (s *logins) Unlink(ctx context.Context, r *connect.Request[hubv1.UnlinkRequest]) (*connect.Response[hubv1.UnlinkResponse], error) {
-	if err := s.config.Accounts.Unlink(ctx, caller(ctx), r.Msg.GetUser()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&hubv1.UnlinkResponse{}), nil
+	return connect.NewResponse(&hubv1.UnlinkResponse{}), s.config.Accounts.Unlink(ctx, caller(ctx), r.Msg.GetUser())
 }

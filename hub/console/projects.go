@@ -116,10 +116,7 @@ func (s *projects) Delete(ctx context.Context, r *connect.Request[hubv1.DeletePr
 	if err != nil {
 		return nil, err
 	}
-	if err := s.config.Fleet.DeleteProject(ctx, caller(ctx).By(), r.Msg.GetName()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&hubv1.DeleteProjectResponse{}), nil
+	return connect.NewResponse(&hubv1.DeleteProjectResponse{}), s.config.Fleet.DeleteProject(ctx, caller(ctx).By(), r.Msg.GetName())
 }
 
 func windows(all []*hubv1.SyncWindow) (out []fleet.SyncWindow) {

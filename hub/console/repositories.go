@@ -248,8 +248,5 @@ func (s *repositories) Delete(ctx context.Context, r *connect.Request[hubv1.Dele
 	if err != nil {
 		return nil, err
 	}
-	if err := s.config.Cache.DeleteRepository(ctx, have.ID); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&hubv1.DeleteRepositoryResponse{}), nil
+	return connect.NewResponse(&hubv1.DeleteRepositoryResponse{}), s.config.Cache.DeleteRepository(ctx, have.ID)
 }

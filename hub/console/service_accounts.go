@@ -37,10 +37,7 @@ func (s *serviceAccounts) Create(ctx context.Context, r *connect.Request[hubv1.C
 }
 
 func (s *serviceAccounts) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteServiceAccountRequest]) (*connect.Response[hubv1.DeleteServiceAccountResponse], error) {
-	if err := s.config.Trusts.DeleteServiceAccount(ctx, caller(ctx), r.Msg.GetName()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&hubv1.DeleteServiceAccountResponse{}), nil
+	return connect.NewResponse(&hubv1.DeleteServiceAccountResponse{}), s.config.Trusts.DeleteServiceAccount(ctx, caller(ctx), r.Msg.GetName())
 }
 
 func (s *serviceAccounts) CreateToken(ctx context.Context, r *connect.Request[hubv1.CreateServiceAccountTokenRequest]) (*connect.Response[hubv1.CreatedToken], error) {

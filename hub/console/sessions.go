@@ -95,10 +95,7 @@ func (s *tokens) CreateBootstrap(ctx context.Context, r *connect.Request[hubv1.C
 }
 
 func (s *tokens) Revoke(ctx context.Context, r *connect.Request[hubv1.RevokeTokenRequest]) (*connect.Response[hubv1.RevokeTokenResponse], error) {
-	if err := s.config.Identity.RevokeToken(ctx, caller(ctx), r.Msg.GetId()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&hubv1.RevokeTokenResponse{}), nil
+	return connect.NewResponse(&hubv1.RevokeTokenResponse{}), s.config.Identity.RevokeToken(ctx, caller(ctx), r.Msg.GetId())
 }
 
 type events struct{ *Server }
@@ -209,10 +206,7 @@ func (s *hub) Drain(ctx context.Context, r *connect.Request[hubv1.DrainRequest])
 	if s.Server.config.Drain == nil {
 		return nil, errcode.New(errcode.Invalid, "this hub has no replicas to drain")
 	}
-	if err := s.Server.config.Drain(ctx, r.Msg.GetReplica(), !r.Msg.GetUndo()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&hubv1.DrainResponse{}), nil
+	return connect.NewResponse(&hubv1.DrainResponse{}), s.Server.config.Drain(ctx, r.Msg.GetReplica(), !r.Msg.GetUndo())
 }
 
 // RotateSigningKey creates a new key for signing what agents receive.

@@ -18,38 +18,23 @@ import (
 	"github.com/axle-cd/axle/internal/routes"
 )
 
-// withActions adds the calls of topics with a file of their own, and those for kinds in the
+// withTopicRules adds the calls of topics with a file of their own, and those for kinds in the
 // table of objects: whoever may read something reads these, and their descriptions say who
-// writes them.
-func withActions(actions map[string]identity.Action) map[string]identity.Action {
-	maps.Copy(actions, notificationActions)
-	maps.Copy(actions, applicationActions)
-	maps.Copy(actions, observeActions)
+// writes them. Writing one that is in no project is about the hub as a whole.
+func withTopicRules(rules map[string]rule) map[string]rule {
+	maps.Copy(rules, notificationRules)
+	maps.Copy(rules, applicationRules)
+	maps.Copy(rules, observeRules)
 	for _, k := range described.Stored() {
-		for _, method := range []string{k.Calls.List, k.Calls.Get} {
-			actions[objectsapi.Procedure(k, method)] = identity.ActionRead
-		}
-		for _, method := range []string{k.Calls.Update, k.Calls.Delete} {
-			actions[objectsapi.Procedure(k, method)] = identity.Action(k.Storage.Write)
-		}
-	}
-	return actions
-}
-
-// withFinders adds how the objects of those calls are found. Writing one that is in no project
-// is about the hub as a whole, and has no finder.
-func withFinders(finders map[string]finder) map[string]finder {
-	maps.Copy(finders, notificationScopes)
-	maps.Copy(finders, applicationScopes)
-	maps.Copy(finders, observeScopes)
-	for _, k := range described.Stored() {
-		finders[objectsapi.Procedure(k, k.Calls.List)], finders[objectsapi.Procedure(k, k.Calls.Get)] = anywhere, anywhere
+		write := identity.Action(k.Storage.Write)
+		get, update, remove := rule{identity.ActionRead, anywhere}, rule{action: write}, rule{action: write}
 		if k.Storage.InProject {
-			finders[objectsapi.Procedure(k, k.Calls.Get)], finders[objectsapi.Procedure(k, k.Calls.Delete)] = ofStored(k), ofStored(k)
-			finders[objectsapi.Procedure(k, k.Calls.Update)] = ofAppliedStored(k)
+			get.find, update.find, remove.find = ofStored(k), ofAppliedStored(k), ofStored(k)
 		}
+		rules[objectsapi.Procedure(k, k.Calls.List)], rules[objectsapi.Procedure(k, k.Calls.Get)] = rule{identity.ActionRead, anywhere}, get
+		rules[objectsapi.Procedure(k, k.Calls.Update)], rules[objectsapi.Procedure(k, k.Calls.Delete)] = update, remove
 	}
-	return finders
+	return rules
 }
 
 // storedNamed is an action on an object that is in a project.

@@ -73,8 +73,5 @@ func (s *users) SetAdmin(ctx context.Context, r *connect.Request[hubv1.SetAdminR
 }
 
 func (s *users) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteUserRequest]) (*connect.Response[hubv1.DeleteUserResponse], error) {
-	if err := s.config.Identity.DeleteUser(ctx, caller(ctx).By(), r.Msg.GetName()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&hubv1.DeleteUserResponse{}), nil
+	return connect.NewResponse(&hubv1.DeleteUserResponse{}), s.config.Identity.DeleteUser(ctx, caller(ctx).By(), r.Msg.GetName())
 }

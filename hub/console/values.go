@@ -201,10 +201,7 @@ func (s *contexts) Update(ctx context.Context, r *connect.Request[hubv1.UpdateCo
 }
 
 func (s *contexts) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteContextRequest]) (*connect.Response[hubv1.DeleteContextResponse], error) {
-	if err := s.config.Values.DeleteValueSet(ctx, config.KindContext, r.Msg.GetName(), caller(ctx).By()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&hubv1.DeleteContextResponse{}), nil
+	return connect.NewResponse(&hubv1.DeleteContextResponse{}), s.config.Values.DeleteValueSet(ctx, config.KindContext, r.Msg.GetName(), caller(ctx).By())
 }
 
 type outputs struct{ *Server }
@@ -227,10 +224,7 @@ func (s *outputs) Put(ctx context.Context, r *connect.Request[hubv1.PutOutputsRe
 }
 
 func (s *outputs) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteOutputsRequest]) (*connect.Response[hubv1.DeleteOutputsResponse], error) {
-	if err := s.config.Values.DeleteValueSet(ctx, config.KindOutputs, r.Msg.GetName(), caller(ctx).By()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&hubv1.DeleteOutputsResponse{}), nil
+	return connect.NewResponse(&hubv1.DeleteOutputsResponse{}), s.config.Values.DeleteValueSet(ctx, config.KindOutputs, r.Msg.GetName(), caller(ctx).By())
 }
 
 type backends struct{ *Server }

@@ -11,15 +11,8 @@ import (
 
 var (
 	eventTable = rows.Of("events", func(c *rows.Columns, e *event.Entry) {
-		rows.Col(c, "id", &e.ID)
-		rows.Col(c, "at", &e.At)
-		rows.Col(c, "kind", &e.Kind)
-		rows.Col(c, "object", &e.Object)
 		rows.Col(c, "actor", &e.By)
-		rows.Col(c, "message", &e.Message)
-		rows.Col(c, "cluster", &e.Cluster)
-		rows.Col(c, "service", &e.Service)
-		rows.Col(c, "cause", &e.Cause)
+		rows.Fields(c, e)
 	})
 	selectEvents = eventTable.Select()
 	insertEvents = eventTable.All().InsertMany("")

@@ -36,18 +36,11 @@ var (
 // and services of a project.
 func projectsCounted(clusters, services string) *rows.Table[fleet.Project] {
 	return rows.Of("projects p", func(c *rows.Columns, p *fleet.Project) {
-		rows.Col(c, "id", &p.ID)
-		rows.Col(c, "name", &p.Name)
-		rows.Col(c, "description", &p.Description)
-		rows.Col(c, "created_at", &p.CreatedAt)
 		limitsColumn(c, "limits", &p.Limits)
 		limitsColumn(c, "delivered", &p.Delivered)
 		rows.Col(c, clusters, &p.Clusters)
 		rows.Col(c, services, &p.Services)
-		rows.Col(c, "managed_by_tool", &p.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &p.ManagedBy.ID)
-		rows.Col(c, "limits_managed_by_tool", &p.LimitsManagedBy.Tool)
-		rows.Col(c, "limits_managed_by_id", &p.LimitsManagedBy.ID)
+		rows.Fields(c, p)
 	})
 }
 

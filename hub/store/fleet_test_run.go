@@ -9,19 +9,9 @@ import (
 
 var (
 	testRunTable = rows.Of("test_runs", func(c *rows.Columns, r *fleet.TestRun) {
-		rows.Col(c, "service_id", &r.ServiceID)
 		rows.Col(c, "run_key", &r.Key)
-		rows.Col(c, "revision", &r.Revision)
-		rows.Col(c, "source_revision", &r.SourceRevision)
-		rows.Col(c, "tarball_digest", &r.TarballDigest)
-		rows.Col(c, "spec_digest", &r.SpecDigest)
-		rows.Col(c, "state", &r.State)
-		rows.Col(c, "message", &r.Message)
-		rows.Col(c, "started_at", &r.StartedAt)
-		rows.Col(c, "ended_at", &r.EndedAt)
-		rows.Col(c, "created_at", &r.CreatedAt)
-		rows.Col(c, "reported_at", &r.ReportedAt)
 		rows.JSON(c, "tests", &r.Tests)
+		rows.Fields(c, r)
 	})
 	selectTestRuns = testRunTable.Select()
 	putTestRun     = testRunTable.All().Keep("created_at").Upsert("service_id", "run_key")

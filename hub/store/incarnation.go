@@ -23,14 +23,7 @@ import (
 const lossTolerated = 10 * time.Minute
 
 var (
-	incarnationTable = rows.Of("incarnations", func(c *rows.Columns, i *event.Incarnation) {
-		rows.Col(c, "id", &i.ID)
-		rows.Micros(c, "started_at", &i.StartedAt)
-		rows.Col(c, "parent_id", &i.ParentID)
-		rows.Col(c, "parent_kept_sequence", &i.ParentKeptSequence)
-		rows.Micros(c, "parent_kept_at", &i.ParentKeptAt)
-		rows.Col(c, "confirmed", &i.Confirmed)
-	})
+	incarnationTable  = rows.Of("incarnations", rows.Fields[event.Incarnation])
 	selectIncarnation = incarnationTable.Select() + "ORDER BY id DESC LIMIT 1"
 	insertIncarnation = incarnationTable.All().Insert("")
 )

@@ -23,19 +23,13 @@ type member struct {
 
 var (
 	replicaTable = rows.Of("replicas", func(c *rows.Columns, r *member) {
-		rows.Col(c, "name", &r.Name)
-		rows.Col(c, "url", &r.URL)
-		rows.Col(c, "version", &r.Version)
 		rows.Col(c, "seen_at", &r.seen)
 		rows.Col(c, "draining_until", &r.draining)
-		rows.Micros(c, "started_at", &r.StartedAt)
-		rows.Col(c, "leaving", &r.Leaving)
 		rows.Col(c, "incarnation", &r.Position.Incarnation)
 		rows.Col(c, "sequence", &r.Position.Sequence)
 		rows.Duration(c, "feed_age", &r.FeedAge)
-		rows.Col(c, "disk_free", &r.DiskFree)
-		rows.Col(c, "disk_total", &r.DiskTotal)
 		rows.Col(c, "{now}", &r.now)
+		rows.FieldsBut(c, r, &r.Replica.SeenAt, &r.Replica.DrainingUntil, &r.Replica.Alive, &r.Replica.Present)
 	})
 	selectReplicas = replicaTable.Select()
 	heartbeat      = heartbeatUntil("0")

@@ -90,47 +90,10 @@ func (s *peerServer) serve(conn net.Conn) {
 			SendPingTimeout: s.t.config.PingAfter, PingTimeout: s.t.config.AnswerWithin,
 		},
 	}
-	end := &endingConn{Conn: conn, done: make(chan struct{})}
 	// It ends when the connection does.
-	_ = srv.Serve(&oneConn{conn: end, done: end.done})
+	_ = srv.Serve(wsconn.NewEnding(conn).Listener())
 	_ = srv.Close()
 }
-
-// endingConn signals when it is closed.
-type endingConn struct {
-	net.Conn
-	once sync.Once
-	done chan struct{}
-}
-
-// Close implements net.Conn.
-func (c *endingConn) Close() error {
-	c.once.Do(func() { close(c.done) })
-	return c.Conn.Close()
-}
-
-// oneConn is a listener that returns one connection and then waits for its end.
-type oneConn struct {
-	conn net.Conn
-	done chan struct{}
-	once sync.Once
-}
-
-// Accept implements net.Listener.
-func (o *oneConn) Accept() (conn net.Conn, err error) {
-	o.once.Do(func() { conn = o.conn })
-	if conn != nil {
-		return conn, nil
-	}
-	<-o.done
-	return nil, net.ErrClosed
-}
-
-// Close implements net.Listener.
-func (o *oneConn) Close() error { return nil }
-
-// Addr implements net.Listener.
-func (o *oneConn) Addr() net.Addr { return o.conn.LocalAddr() }
 
 func (s *peerServer) close() {
 	s.mu.Lock()

@@ -17,11 +17,9 @@ import (
 // benchApply is one run of the bench-apply command.
 type benchApply struct {
 	config apply.Config
-	out    string
-	name   string
 	alone  bool
 	flux   bool
-	progress
+	measurement
 }
 
 func applyCommand() *cobra.Command {
@@ -33,19 +31,11 @@ func applyCommand() *cobra.Command {
 objects, idles, checks all services, upgrades one field of each service and
 heals deleted objects. Then Flux's engine does the same on the same API server.
 It is called as kustomize-controller calls it. With --flux-controllers, Flux's
-whole controllers run as well.
-
-The command prints a table. Its last line is one JSON object. With --name it
-records the result.`,
+whole controllers run as well.`,
 		Example: `  dev bench-apply --services 100
   dev bench-apply --services 2000 --crds 250 --name 2000-crds
   dev bench-apply --chatty 200 --alone
   dev bench-apply --services 10 --flux-controllers`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			b.started = time.Now()
-			return b.run(c.Context())
-		},
 	}
 	f := c.Flags()
 	f.IntVar(&b.config.Services, "services", 500, "number of services, of 4 objects each")
@@ -58,9 +48,7 @@ records the result.`,
 	f.DurationVar(&b.config.Limit, "limit", 10*time.Minute, "time limit of each phase")
 	f.BoolVar(&b.alone, "alone", false, "leave out Flux's engine")
 	f.BoolVar(&b.flux, "flux-controllers", false, "also run Flux's source-controller and kustomize-controller; the first build takes some minutes")
-	f.StringVar(&b.name, "name", "", "record the result under this name")
-	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
-	return c
+	return b.measures(c, b.run)
 }
 
 func (b *benchApply) run(ctx context.Context) error {

@@ -14,9 +14,7 @@ import (
 type benchFanout struct {
 	config fanout.Config
 	agents bool
-	out    string
-	name   string
-	progress
+	measurement
 }
 
 func fanoutCommand() *cobra.Command {
@@ -27,24 +25,14 @@ func fanoutCommand() *cobra.Command {
 		Long: `Start a hub on Postgres and simulated agents, make a global service on all of
 their clusters, edit it, and commit to its source. Measure what the hub and the
 database take until each cluster's service has its revision, and when the last
-agent has applied it.
-
-The command prints a table. Its last line is one JSON object. With --name it
-records the result.`,
+agent has applied it.`,
 		Example: "  dev bench-fanout --clusters 200",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			b.started = time.Now()
-			return b.run(c.Context())
-		},
 	}
 	f := c.Flags()
 	f.IntVar(&b.config.Clusters, "clusters", 1000, "number of clusters")
 	f.DurationVar(&b.config.Interval, "poll", 2*time.Minute, "interval of the agents' polls")
 	f.BoolVar(&b.agents, "agents", true, "simulate the agents; with =false only the hub's own work is measured")
-	f.StringVar(&b.name, "name", "", "record the result under this name")
-	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
-	return c
+	return b.measures(c, b.run)
 }
 
 func (b *benchFanout) run(ctx context.Context) error {
@@ -55,7 +43,7 @@ func (b *benchFanout) run(ctx context.Context) error {
 	if b.config.Progress = b.say; b.agents {
 		b.config.Player = self
 	}
-	return fanoutSubject.measure(ctx, b.out, b.name, b.started, func(ctx context.Context) (fanout.Result, error) { return fanout.Measure(ctx, b.config) })
+	return fanoutSubject.measure(ctx, &b.measurement, func(ctx context.Context) (fanout.Result, error) { return fanout.Measure(ctx, b.config) })
 }
 
 var fanoutSubject = &subject[fanout.Result]{

@@ -23,12 +23,10 @@ import (
 // benchFleet is one run of the bench-fleet command.
 type benchFleet struct {
 	config  fleet.Config
-	out     string
-	name    string
 	touch   string
 	commits string
 	page    bool
-	progress
+	measurement
 	commit string // that is measured
 }
 
@@ -39,18 +37,7 @@ func fleetCommand() *cobra.Command {
 		Short: "Measure a hub under a simulated fleet",
 		Long: `Start real hub processes, and processes that simulate a fleet of agents over the
 real protocol. Each cluster keeps one TLS connection, verifies every digest and
-reports each change.
-
-The command prints a table. Its last line is one JSON object. With --name it
-records the result.`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if b.page {
-				return (&bench{out: b.out}).index()
-			}
-			b.started = time.Now()
-			return b.run(c.Context())
-		},
+reports each change.`,
 	}
 	f := c.Flags()
 	f.IntVar(&b.config.Clusters, "clusters", 1100, "number of clusters")
@@ -68,10 +55,13 @@ records the result.`,
 	f.StringVar(&b.config.HubProgram, "hub", "", "axle-hub binary to measure (default: built from this tree)")
 	flagvalue.List(f, &b.config.HubFlags, "hub-flag", "one more flag for axle-hub; may be repeated")
 	f.StringVar(&b.config.Dir, "dir", "", "folder in which data and logs are kept")
-	f.StringVar(&b.name, "name", "", "record the result under this name")
 	f.BoolVar(&b.page, "page", false, "measure nothing; write the page from the records again")
-	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
-	return c
+	return b.measures(c, func(ctx context.Context) error {
+		if b.page {
+			return (&bench{out: b.out}).index()
+		}
+		return b.run(ctx)
+	})
 }
 
 // fleetPlayerCommand is what bench-fleet starts.

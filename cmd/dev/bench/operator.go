@@ -13,9 +13,7 @@ import (
 // benchOperator is one run of the bench-operator command.
 type benchOperator struct {
 	config operator.Config
-	out    string
-	name   string
-	progress
+	measurement
 }
 
 func operatorCommand() *cobra.Command {
@@ -25,23 +23,13 @@ func operatorCommand() *cobra.Command {
 		Short: "Measure the operator with thousands of custom resources",
 		Long: `Start an API server, a hub and simulated agents, create custom resources, and
 start the operator. Measure what it takes until all are in the hub, what one
-edit costs, and what the operator does while nothing changes.
-
-The command prints a table. Its last line is one JSON object. With --name it
-records the result.`,
+edit costs, and what the operator does while nothing changes.`,
 		Example: "  dev bench-operator --crs 500",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			b.started = time.Now()
-			return b.run(c.Context())
-		},
 	}
 	f := c.Flags()
 	f.IntVar(&b.config.Resources, "crs", 5000, "number of custom resources")
 	f.DurationVar(&b.config.Idle, "idle", 2*time.Minute, "time for which the idle operator is measured")
-	f.StringVar(&b.name, "name", "", "record the result under this name")
-	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
-	return c
+	return b.measures(c, b.run)
 }
 
 func (b *benchOperator) run(ctx context.Context) error {
@@ -50,7 +38,7 @@ func (b *benchOperator) run(ctx context.Context) error {
 		return err
 	}
 	b.config.Player, b.config.Progress = self, b.say
-	return operatorSubject.measure(ctx, b.out, b.name, b.started, func(ctx context.Context) (operator.Result, error) { return operator.Measure(ctx, b.config) })
+	return operatorSubject.measure(ctx, &b.measurement, func(ctx context.Context) (operator.Result, error) { return operator.Measure(ctx, b.config) })
 }
 
 var operatorSubject = &subject[operator.Result]{

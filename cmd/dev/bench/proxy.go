@@ -21,9 +21,7 @@ import (
 type benchProxy struct {
 	config proxy.Config
 	alone  bool
-	out    string
-	name   string
-	progress
+	measurement
 }
 
 func proxyCommand() *cobra.Command {
@@ -38,15 +36,7 @@ read nothing.
 
 Then send the same GETs and bodies through other tunnels (test/peers/tunnel).
 Then kill a hub that has a thousand idle agents, and open 200 watches on each of
-50 clusters of another hub.
-
-The command prints a table. Its last line is one JSON object. With --name it
-records the result.`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			b.started = time.Now()
-			return b.run(c.Context())
-		},
+50 clusters of another hub.`,
 	}
 	f := c.Flags()
 	f.IntVar(&b.config.Requests, "requests", 500, "number of timed requests of each kind")
@@ -54,9 +44,7 @@ records the result.`,
 	f.IntVar(&b.config.Agents, "agents", 1000, "number of idle agents; 0 leaves them out")
 	f.IntVar(&b.config.WatchesOver, "watches-over", 50, "number of clusters with 200 watches each; 0 leaves them out")
 	f.BoolVar(&b.alone, "alone", false, "leave out the other tunnels")
-	f.StringVar(&b.name, "name", "", "record the result under this name")
-	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
-	return c
+	return b.measures(c, b.run)
 }
 
 func (b *benchProxy) run(ctx context.Context) error {

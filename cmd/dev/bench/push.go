@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,9 +12,7 @@ import (
 // benchPush is one run of the bench-push command.
 type benchPush struct {
 	config push.Config
-	out    string
-	name   string
-	progress
+	measurement
 }
 
 func pushCommand() *cobra.Command {
@@ -26,23 +23,13 @@ func pushCommand() *cobra.Command {
 		Long: `Start API servers with their agents, a hub and a Git server as processes, and
 simulate more agents. Each push is timed from the delivery of the webhook until
 each API server tells its watchers about the change. No cluster and no
-repository is polled, so every change arrives by webhook and hint.
-
-The command prints a table. Its last line is one JSON object. With --name it
-records the result.`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			b.started = time.Now()
-			return b.run(c.Context())
-		},
+repository is polled, so every change arrives by webhook and hint.`,
 	}
 	f := c.Flags()
 	f.IntVar(&b.config.Pushes, "pushes", 100, "number of timed pushes")
 	f.IntVar(&b.config.Clusters, "clusters", 3, "number of API servers, each with an agent")
 	f.IntVar(&b.config.Agents, "agents", 100, "number of simulated agents; 0 leaves them out")
-	f.StringVar(&b.name, "name", "", "record the result under this name")
-	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
-	return c
+	return b.measures(c, b.run)
 }
 
 func (b *benchPush) run(ctx context.Context) error {
@@ -51,7 +38,7 @@ func (b *benchPush) run(ctx context.Context) error {
 		return err
 	}
 	b.config.Player, b.config.Progress = self, b.say
-	return pushSubject.measure(ctx, b.out, b.name, b.started, func(ctx context.Context) (push.Result, error) { return push.Measure(ctx, b.config) })
+	return pushSubject.measure(ctx, &b.measurement, func(ctx context.Context) (push.Result, error) { return push.Measure(ctx, b.config) })
 }
 
 var pushSubject = &subject[push.Result]{

@@ -34,8 +34,8 @@ type subject[T any] struct {
 }
 
 // measure runs it, keeps the result if it has a name, and prints it.
-func (s *subject[T]) measure(ctx context.Context, out, name string, started time.Time, measure func(context.Context) (T, error)) error {
-	if err := recordable(ctx, name); err != nil {
+func (s *subject[T]) measure(ctx context.Context, m *measurement, measure func(context.Context) (T, error)) error {
+	if err := recordable(ctx, m.name); err != nil {
 		return err
 	}
 	commit := revision(ctx)
@@ -43,9 +43,9 @@ func (s *subject[T]) measure(ctx context.Context, out, name string, started time
 	if err != nil {
 		return err
 	}
-	r := &run[T]{Name: name, Date: started.UTC().Format(time.RFC3339), Commit: commit, Machine: thisMachine(), Result: found}
-	if name != "" {
-		if err := errors.Join(writeRecord(filepath.Join(out, s.folder), name, r), (&bench{out: out}).index()); err != nil {
+	r := &run[T]{Name: m.name, Date: m.started.UTC().Format(time.RFC3339), Commit: commit, Machine: thisMachine(), Result: found}
+	if m.name != "" {
+		if err := errors.Join(writeRecord(filepath.Join(m.out, s.folder), m.name, r), (&bench{out: m.out}).index()); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,9 +12,7 @@ import (
 // benchTemplates is one run of the bench-capi command.
 type benchTemplates struct {
 	config templates.Config
-	out    string
-	name   string
-	progress
+	measurement
 }
 
 func templatesCommand() *cobra.Command {
@@ -25,23 +22,17 @@ func templatesCommand() *cobra.Command {
 		Short: "Measure clusters that are made from a template",
 		Long: `Start a management cluster with the core manager of Cluster API, an agent and a hub,
 make clusters from the template of the test bed at once, and destroy them. Measure the
-time until each has an agent of its own, and the processor time for one cluster.
-
-The command prints a table. Its last line is one JSON object. With --name it
-records the result.`,
+time until each has an agent of its own, and the processor time for one cluster.`,
 		Example: "  dev bench-capi --clusters 3",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			b.started = time.Now()
-			b.config.Progress = b.say
-			return templatesSubject.measure(c.Context(), b.out, b.name, b.started, func(ctx context.Context) (templates.Result, error) { return templates.Measure(ctx, b.config) })
-		},
 	}
 	f := c.Flags()
 	f.IntVar(&b.config.Clusters, "clusters", 10, "number of clusters that are made at once")
-	f.StringVar(&b.name, "name", "", "record the result under this name")
-	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
-	return c
+	return b.measures(c, b.run)
+}
+
+func (b *benchTemplates) run(ctx context.Context) error {
+	b.config.Progress = b.say
+	return templatesSubject.measure(ctx, &b.measurement, func(ctx context.Context) (templates.Result, error) { return templates.Measure(ctx, b.config) })
 }
 
 var templatesSubject = &subject[templates.Result]{

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,9 +12,7 @@ import (
 // benchTerraform is one run of the bench-terraform command.
 type benchTerraform struct {
 	config terraform.Config
-	out    string
-	name   string
-	progress
+	measurement
 }
 
 func terraformCommand() *cobra.Command {
@@ -24,23 +21,17 @@ func terraformCommand() *cobra.Command {
 		Use:   "bench-terraform",
 		Short: "Measure the Terraform provider with hundreds of services",
 		Long: `Start a hub, apply services on 5 clusters with the real terraform, plan again, and
-destroy all. Measure time, CPU of the hub, and calls of the hub.
-
-The command prints a table. Its last line is one JSON object. With --name it
-records the result.`,
+destroy all. Measure time, CPU of the hub, and calls of the hub.`,
 		Example: "  dev bench-terraform --resources 100",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			b.started = time.Now()
-			b.config.Progress = b.say
-			return terraformSubject.measure(c.Context(), b.out, b.name, b.started, func(ctx context.Context) (terraform.Result, error) { return terraform.Measure(ctx, b.config) })
-		},
 	}
 	f := c.Flags()
 	f.IntVar(&b.config.Resources, "resources", 500, "number of services")
-	f.StringVar(&b.name, "name", "", "record the result under this name")
-	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
-	return c
+	return b.measures(c, b.run)
+}
+
+func (b *benchTerraform) run(ctx context.Context) error {
+	b.config.Progress = b.say
+	return terraformSubject.measure(ctx, &b.measurement, func(ctx context.Context) (terraform.Result, error) { return terraform.Measure(ctx, b.config) })
 }
 
 var terraformSubject = &subject[terraform.Result]{

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,10 +17,8 @@ import (
 // benchUI is one run of the bench-ui command.
 type benchUI struct {
 	config stack.Config
-	out    string
-	name   string
 	only   string
-	progress
+	measurement
 }
 
 // The parts of bench-ui.
@@ -89,18 +86,12 @@ clusters, then graphs and live logs of a real cluster with its Prometheus.
 The command prints a table for each part. The last line of each is one JSON object.
 With --name it records the results.`,
 		Example: "  dev bench-ui --clusters 300 --services 3000\n  dev bench-ui --only observe",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			b.started = time.Now()
-			return b.run(c.Context())
-		},
 	}
 	f := c.Flags()
 	f.IntVar(&b.config.Clusters, "clusters", 0, "number of clusters (default 10,000)")
 	f.IntVar(&b.config.Services, "services", 0, "number of services (default 10 per cluster)")
 	f.StringVar(&b.only, "only", "", "measure one part: "+uiList+" or "+uiObserve)
-	f.StringVar(&b.name, "name", "", "record the result under this name")
-	f.StringVar(&b.out, "out", recordsFolder, "folder of the records")
+	b.flags(c, b.run)
 	return c
 }
 
@@ -112,7 +103,7 @@ func (b *benchUI) run(ctx context.Context) error {
 		return fmt.Errorf("--only: %q is no part; there are %s and %s", b.only, uiList, uiObserve)
 	}
 	if b.only != uiObserve {
-		if err := uiSubject.measure(ctx, b.out, b.name, b.started, func(ctx context.Context) (found uiResult, err error) {
+		if err := uiSubject.measure(ctx, &b.measurement, func(ctx context.Context) (found uiResult, err error) {
 			return found, b.play(ctx, b.config, "bench.mjs", &found)
 		}); err != nil {
 			return err
@@ -121,7 +112,7 @@ func (b *benchUI) run(ctx context.Context) error {
 	if b.only == uiList {
 		return nil
 	}
-	return observeSubject.measure(ctx, b.out, b.name, b.started, func(ctx context.Context) (found observeResult, err error) {
+	return observeSubject.measure(ctx, &b.measurement, func(ctx context.Context) (found observeResult, err error) {
 		return found, b.play(ctx, stack.Config{Profile: stack.Real, Progress: b.say}, "bench-observe.mjs", &found)
 	})
 }

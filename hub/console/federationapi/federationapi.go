@@ -85,10 +85,7 @@ func (s *API) Create(ctx context.Context, r *connect.Request[hubv1.CreateTrustRe
 
 // Delete implements hubv1connect.FederationHandler.
 func (s *API) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteTrustRequest]) (*connect.Response[hubv1.DeleteTrustResponse], error) {
-	if err := s.Trusts.DeleteTrust(ctx, s.Caller(ctx), r.Msg.GetName()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&hubv1.DeleteTrustResponse{}), nil
+	return connect.NewResponse(&hubv1.DeleteTrustResponse{}), s.Trusts.DeleteTrust(ctx, s.Caller(ctx), r.Msg.GetName())
 }
 
 // Exchange implements hubv1connect.FederationHandler.

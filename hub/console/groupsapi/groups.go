@@ -73,10 +73,7 @@ func (s *API) Create(ctx context.Context, r *connect.Request[hubv1.CreateGroupRe
 
 // Delete implements hubv1connect.GroupsHandler.
 func (s *API) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteGroupRequest]) (*connect.Response[hubv1.DeleteGroupResponse], error) {
-	if err := s.Identity.DeleteGroup(ctx, s.By(ctx), r.Msg.GetName()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&hubv1.DeleteGroupResponse{}), nil
+	return connect.NewResponse(&hubv1.DeleteGroupResponse{}), s.Identity.DeleteGroup(ctx, s.By(ctx), r.Msg.GetName())
 }
 
 // AddMember implements hubv1connect.GroupsHandler.

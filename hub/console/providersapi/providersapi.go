@@ -117,8 +117,5 @@ func (s *API) Update(ctx context.Context, r *connect.Request[hubv1.UpdateProvide
 
 // Delete implements hubv1connect.ProvidersHandler.
 func (s *API) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteProviderRequest]) (*connect.Response[hubv1.DeleteProviderResponse], error) {
-	if err := s.Accounts.DeleteProvider(ctx, s.Caller(ctx), r.Msg.GetName()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&hubv1.DeleteProviderResponse{}), nil
+	return connect.NewResponse(&hubv1.DeleteProviderResponse{}), s.Accounts.DeleteProvider(ctx, s.Caller(ctx), r.Msg.GetName())
 }

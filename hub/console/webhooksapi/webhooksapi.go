@@ -87,8 +87,5 @@ func (s *API) Create(ctx context.Context, r *connect.Request[hubv1.CreateWebhook
 
 // Delete implements hubv1connect.WebhooksHandler.
 func (s *API) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteWebhookRequest]) (*connect.Response[hubv1.DeleteWebhookResponse], error) {
-	if err := s.Webhooks.DeleteWebhook(ctx, r.Msg.GetName()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&hubv1.DeleteWebhookResponse{}), nil
+	return connect.NewResponse(&hubv1.DeleteWebhookResponse{}), s.Webhooks.DeleteWebhook(ctx, r.Msg.GetName())
 }

@@ -52,11 +52,7 @@ func (s *accessRows) People(ctx context.Context, userIDs []string) ([]identity.P
 
 // UpdateUser implements identity.UserStore.
 func (s *accessRows) UpdateUser(ctx context.Context, u identity.User) error {
-	changed, err := updateUser.ExecOne(ctx, s.db, &u)
-	if err == nil && !changed {
-		return errcode.New(errcode.NotFound, "user %s does not exist", u.ID)
-	}
-	return err
+	return updateUser.ExecElse(ctx, s.db, errcode.New(errcode.NotFound, "user %s does not exist", u.ID), &u)
 }
 
 // DeleteUser implements identity.UserStore.
@@ -92,41 +88,21 @@ func (s *accessRows) CountAdmins(ctx context.Context) (int, error) {
 
 var (
 	groupTable = rows.Of("user_groups", func(c *rows.Columns, g *identity.Group) {
-		rows.Col(c, "id", &g.ID)
-		rows.Col(c, "name", &g.Name)
-		rows.Col(c, "description", &g.Description)
-		rows.Col(c, "created_at", &g.CreatedAt)
-		rows.Col(c, "managed_by_tool", &g.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &g.ManagedBy.ID)
 		rows.Col(c, "(SELECT count(DISTINCT m.user_id) FROM group_members m WHERE m.group_id = user_groups.id)", &g.Members)
+		rows.Fields(c, g)
 	})
 	selectGroups = groupTable.Select()
 	insertGroup  = groupTable.All().Insert("ON CONFLICT DO NOTHING")
 	manageGroup  = groupTable.Only("id", "managed_by_tool", "managed_by_id").Update("id")
 
-	memberTable = rows.Of("group_members", func(c *rows.Columns, m *identity.Member) {
-		rows.Col(c, "group_id", &m.GroupID)
-		rows.Col(c, "user_id", &m.UserID)
-		rows.Col(c, "source", &m.Source)
-		rows.Col(c, "managed_by_tool", &m.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &m.ManagedBy.ID)
-	})
+	memberTable   = rows.Of("group_members", rows.Fields[identity.Member])
 	selectMembers = memberTable.Select()
 	insertMember  = memberTable.All().Insert("ON CONFLICT DO NOTHING")
 
 	bindingTable = rows.Of("bindings b", func(c *rows.Columns, b *identity.Binding) {
-		rows.Col(c, "id", &b.ID)
-		rows.Col(c, "subject_kind", &b.SubjectKind)
-		rows.Col(c, "subject_id", &b.SubjectID)
 		rows.Col(c, "COALESCE(u.name, g.name, '')", &b.Subject)
-		rows.Col(c, "action", &b.Action)
-		rows.Col(c, "level", &b.Level)
-		rows.Col(c, "object_id", &b.ObjectID)
 		rows.Col(c, "COALESCE(p.name, c.name, sc.name || '/' || s.name, '')", &b.Object)
-		rows.Col(c, "created_at", &b.CreatedAt)
-		rows.Col(c, "created_by", &b.CreatedBy)
-		rows.Col(c, "managed_by_tool", &b.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &b.ManagedBy.ID)
+		rows.Fields(c, b)
 	})
 	selectBindings = bindingTable.Select() + `LEFT JOIN users u ON u.id = b.subject_id LEFT JOIN user_groups g ON g.id = b.subject_id
 	LEFT JOIN projects p ON b.level = 'project' AND p.id = b.object_id
@@ -145,20 +121,12 @@ func (s *accessRows) Groups(ctx context.Context, groupIDs []string) ([]identity.
 
 // GroupByName implements identity.GroupStore.
 func (s *accessRows) GroupByName(ctx context.Context, name string) (identity.Group, error) {
-	g, found, err := query.One(ctx, s.db, groupTable.Reader(), selectGroups+"WHERE name = $1", name)
-	if err == nil && !found {
-		return g, errcode.New(errcode.NotFound, "group %.80q does not exist; axle groups list shows the existing ones", name)
-	}
-	return g, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "group %.80q does not exist; axle groups list shows the existing ones", name), groupTable.Reader(), selectGroups+"WHERE name = $1", name)
 }
 
 // InsertGroup implements identity.GroupStore.
 func (s *accessRows) InsertGroup(ctx context.Context, g identity.Group) error {
-	inserted, err := insertGroup.ExecOne(ctx, s.db, &g)
-	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "group %q exists already", g.Name)
-	}
-	return err
+	return insertGroup.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "group %q exists already", g.Name), &g)
 }
 
 // ManageGroup implements identity.GroupStore.

@@ -13,15 +13,9 @@ import (
 
 var (
 	agentKeyTable = rows.Of("agent_keys", func(c *rows.Columns, k *agentkey.Key) {
-		rows.Col(c, "cluster_id", &k.ClusterID)
-		rows.Col(c, "cluster_name", &k.ClusterName)
 		rows.Hex(c, "public_key", &k.PublicKey)
-		rows.Col(c, "cluster_uid", &k.ClusterUID)
-		rows.Col(c, "token_id", &k.TokenID)
-		rows.Col(c, "boot_id", &k.BootID)
 		rows.JSON(c, "past_boots", &k.PastBoots)
-		rows.Col(c, "registered_at", &k.RegisteredAt)
-		rows.Col(c, "conflict_at", &k.ConflictAt)
+		rows.Fields(c, k)
 	})
 	selectAgentKeys = agentKeyTable.Select()
 	putAgentKey     = agentKeyTable.All().Upsert("cluster_id")
@@ -38,11 +32,7 @@ func (s *agentKeyRows) AgentKeyByPublicKey(ctx context.Context, publicKey []byte
 }
 
 func (s *agentKeyRows) agentKey(ctx context.Context, where, key string) (agentkey.Key, error) {
-	k, found, err := query.One(ctx, s.db, agentKeyTable.Reader(), selectAgentKeys+where, key)
-	if err == nil && !found {
-		return k, errcode.New(errcode.NotFound, "no agent is registered under %.80s", key)
-	}
-	return k, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "no agent is registered under %.80s", key), agentKeyTable.Reader(), selectAgentKeys+where, key)
 }
 
 // PutAgentKey implements agentkey.KeyStore.
@@ -65,9 +55,5 @@ func (s *agentKeyRows) UseNonce(ctx context.Context, nonce []byte, at, forget in
 	if _, err := s.db.Exec(ctx, "DELETE FROM renew_nonces WHERE used_at < $1", forget); err != nil {
 		return err
 	}
-	fresh, err := query.ExecOne(ctx, s.db, "INSERT INTO renew_nonces (nonce, used_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", hex.EncodeToString(nonce), at)
-	if err == nil && !fresh {
-		return errcode.New(errcode.Conflict, "the nonce was used before")
-	}
-	return err
+	return query.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "the nonce was used before"), "INSERT INTO renew_nonces (nonce, used_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", hex.EncodeToString(nonce), at)
 }

@@ -11,21 +11,11 @@ import (
 
 var (
 	trustTable = rows.Of("trusts t", func(c *rows.Columns, t *federation.Trust) {
-		rows.Col(c, "id", &t.ID)
-		rows.Col(c, "name", &t.Name)
-		rows.Col(c, "issuer", &t.Issuer)
-		rows.Col(c, "audience", &t.Audience)
 		rows.Sparse(c, "claims", &t.Claims, "null")
-		rows.Col(c, "account_id", &t.AccountID)
 		rows.Col(c, "COALESCE(u.name, '')", &t.Account)
 		rows.Sparse(c, "scopes", &t.Scopes, "null")
-		rows.Col(c, "lifetime", &t.Lifetime)
 		rows.Col(c, "ca_pem", &t.CAPEM)
-		rows.Col(c, "created_at", &t.CreatedAt)
-		rows.Col(c, "created_by", &t.CreatedBy)
-		rows.Col(c, "last_used_at", &t.LastUsedAt)
-		rows.Col(c, "managed_by_tool", &t.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &t.ManagedBy.ID)
+		rows.Fields(c, t)
 	})
 	selectTrusts = trustTable.Select() + "LEFT JOIN users u ON u.id = t.account_id "
 	insertTrust  = trustTable.All().Insert("ON CONFLICT DO NOTHING")
@@ -33,11 +23,7 @@ var (
 
 // InsertTrust implements federation.TrustStore.
 func (s *trustRows) InsertTrust(ctx context.Context, t federation.Trust) error {
-	inserted, err := insertTrust.ExecOne(ctx, s.db, &t)
-	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "trust %s exists", t.Name)
-	}
-	return err
+	return insertTrust.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "trust %s exists", t.Name), &t)
 }
 
 // DeleteTrust implements federation.TrustStore.
@@ -59,9 +45,5 @@ func (s *trustRows) IsClient(ctx context.Context, id string) (bool, error) {
 
 // TouchTrust implements federation.TrustStore.
 func (s *trustRows) TouchTrust(ctx context.Context, id string, at int64) error {
-	known, err := query.ExecOne(ctx, s.db, "UPDATE trusts SET last_used_at = $2 WHERE id = $1", id, at)
-	if err == nil && !known {
-		return errcode.New(errcode.NotFound, "the trust was deleted")
-	}
-	return err
+	return query.ExecElse(ctx, s.db, errcode.New(errcode.NotFound, "the trust was deleted"), "UPDATE trusts SET last_used_at = $2 WHERE id = $1", id, at)
 }

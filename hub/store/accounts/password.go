@@ -10,24 +10,11 @@ import (
 )
 
 var (
-	passwordTable = rows.Of("login_passwords", func(c *rows.Columns, p *account.StoredPassword) {
-		rows.Col(c, "user_id", &p.UserID)
-		rows.Col(c, "hash", &p.Hash)
-		rows.Col(c, "changed_at", &p.ChangedAt)
-		rows.Col(c, "sealed_totp", &p.SealedTOTP)
-		rows.Col(c, "totp_step", &p.TOTPStep)
-	})
+	passwordTable   = rows.Of("login_passwords", rows.Fields[account.StoredPassword])
 	selectPasswords = passwordTable.Select()
 	putPassword     = passwordTable.All().Upsert("user_id")
 
-	passkeyTable = rows.Of("login_passkeys", func(c *rows.Columns, k *account.Passkey) {
-		rows.Col(c, "id", &k.ID)
-		rows.Col(c, "user_id", &k.UserID)
-		rows.Col(c, "name", &k.Name)
-		rows.Col(c, "credential", &k.Credential)
-		rows.Col(c, "created_at", &k.CreatedAt)
-		rows.Col(c, "last_used_at", &k.LastUsedAt)
-	})
+	passkeyTable   = rows.Of("login_passkeys", rows.Fields[account.Passkey])
 	selectPasskeys = passkeyTable.Select()
 	insertPasskey  = passkeyTable.All().Insert("ON CONFLICT DO NOTHING")
 	updatePasskey  = passkeyTable.Only("id", "credential", "last_used_at").Update("id")
@@ -35,11 +22,7 @@ var (
 
 // Password implements account.PasswordStore.
 func (s *passwordRows) Password(ctx context.Context, userID string) (account.StoredPassword, error) {
-	p, found, err := query.One(ctx, s.db, passwordTable.Reader(), selectPasswords+"WHERE user_id = $1", userID)
-	if err == nil && !found {
-		return p, errcode.New(errcode.NotFound, "the user has no password here")
-	}
-	return p, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "the user has no password here"), passwordTable.Reader(), selectPasswords+"WHERE user_id = $1", userID)
 }
 
 // PutPassword implements account.PasswordStore.
@@ -60,11 +43,7 @@ func (s *passwordRows) Passkeys(ctx context.Context, userID string) ([]account.P
 
 // InsertPasskey implements account.PasskeyStore.
 func (s *passwordRows) InsertPasskey(ctx context.Context, k account.Passkey) error {
-	inserted, err := insertPasskey.ExecOne(ctx, s.db, &k)
-	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "this passkey is known already")
-	}
-	return err
+	return insertPasskey.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "this passkey is known already"), &k)
 }
 
 // UpdatePasskey implements account.PasskeyStore.

@@ -11,62 +11,33 @@ import (
 
 var (
 	providerTable = rows.Of("login_providers", func(c *rows.Columns, p *account.StoredProvider) {
-		rows.Col(c, "id", &p.ID)
-		rows.Col(c, "name", &p.Name)
-		rows.Col(c, "title", &p.Title)
-		rows.Col(c, "issuer", &p.Issuer)
-		rows.Col(c, "client_id", &p.ClientID)
-		rows.Col(c, "sealed", &p.Sealed)
 		rows.JSON(c, "scopes", &p.Scopes)
-		rows.Col(c, "groups_claim", &p.GroupsClaim)
 		rows.JSON(c, "groups", &p.Groups)
 		rows.JSON(c, "email_domains", &p.EmailDomains)
-		rows.Col(c, "allow_unverified", &p.AllowUnverified)
 		rows.Col(c, "ca_pem", &p.CAPEM)
-		rows.Col(c, "created_at", &p.CreatedAt)
-		rows.Col(c, "managed_by_tool", &p.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &p.ManagedBy.ID)
+		rows.Fields(c, p)
 	})
 	selectProviders = providerTable.Select()
 	insertProvider  = providerTable.All().Insert("ON CONFLICT DO NOTHING")
 	updateProvider  = providerTable.Except("name", "created_at").Update("id")
 
-	trialTable = rows.Of("login_trials", func(c *rows.Columns, t *account.StoredTrial) {
-		rows.Col(c, "user_id", &t.UserID)
-		rows.Col(c, "id", &t.ID)
-		rows.Col(c, "sealed", &t.Sealed)
-		rows.Col(c, "expires_at", &t.ExpiresAt)
-	})
+	trialTable   = rows.Of("login_trials", rows.Fields[account.StoredTrial])
 	selectTrials = trialTable.Select()
 	putTrial     = trialTable.All().Upsert("user_id")
 
-	subjectTable = rows.Of("login_subjects", func(c *rows.Columns, x *account.Subject) {
-		rows.Col(c, "provider_id", &x.ProviderID)
-		rows.Col(c, "subject", &x.Subject)
-		rows.Col(c, "user_id", &x.UserID)
-		rows.Col(c, "email", &x.Email)
-		rows.Col(c, "last_login_at", &x.LastLoginAt)
-	})
+	subjectTable   = rows.Of("login_subjects", rows.Fields[account.Subject])
 	selectSubjects = subjectTable.Select()
 	putSubject     = subjectTable.All().Upsert("provider_id", "subject")
 )
 
 // InsertProvider implements account.ProviderStore.
 func (s *providerRows) InsertProvider(ctx context.Context, p account.StoredProvider) error {
-	inserted, err := insertProvider.ExecOne(ctx, s.db, &p)
-	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "login provider %s exists", p.Name)
-	}
-	return err
+	return insertProvider.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "login provider %s exists", p.Name), &p)
 }
 
 // UpdateProvider implements account.ProviderStore.
 func (s *providerRows) UpdateProvider(ctx context.Context, p account.StoredProvider) error {
-	changed, err := updateProvider.ExecOne(ctx, s.db, &p)
-	if err == nil && !changed {
-		return noProvider(p.Name)
-	}
-	return err
+	return updateProvider.ExecElse(ctx, s.db, noProvider(p.Name), &p)
 }
 
 func noProvider(name string) error {
@@ -90,11 +61,7 @@ func (s *providerRows) DeleteProvider(ctx context.Context, p account.Provider) e
 
 // ProviderByName implements account.ProviderStore.
 func (s *providerRows) ProviderByName(ctx context.Context, name string) (account.StoredProvider, error) {
-	p, found, err := query.One(ctx, s.db, providerTable.Reader(), selectProviders+"WHERE name = $1", name)
-	if err == nil && !found {
-		return p, noProvider(name)
-	}
-	return p, err
+	return query.Need(ctx, s.db, noProvider(name), providerTable.Reader(), selectProviders+"WHERE name = $1", name)
 }
 
 // Providers implements account.ProviderStore.
@@ -104,11 +71,7 @@ func (s *providerRows) Providers(ctx context.Context) ([]account.StoredProvider,
 
 // Subject implements account.SubjectStore.
 func (s *providerRows) Subject(ctx context.Context, providerID, subject string) (account.Subject, error) {
-	x, found, err := query.One(ctx, s.db, subjectTable.Reader(), selectSubjects+"WHERE provider_id = $1 AND subject = $2", providerID, subject)
-	if err == nil && !found {
-		return x, errcode.New(errcode.NotFound, "no user has logged in with this subject yet")
-	}
-	return x, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "no user has logged in with this subject yet"), subjectTable.Reader(), selectSubjects+"WHERE provider_id = $1 AND subject = $2", providerID, subject)
 }
 
 // SubjectsOf implements account.SubjectStore.
@@ -141,9 +104,5 @@ func (s *providerRows) PutTrial(ctx context.Context, t account.StoredTrial) erro
 
 // Trial implements account.TrialStore.
 func (s *providerRows) Trial(ctx context.Context, userID string) (account.StoredTrial, error) {
-	t, found, err := query.One(ctx, s.db, trialTable.Reader(), selectTrials+"WHERE user_id = $1", userID)
-	if err == nil && !found {
-		return t, errcode.New(errcode.NotFound, "nobody tries a login provider here")
-	}
-	return t, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "nobody tries a login provider here"), trialTable.Reader(), selectTrials+"WHERE user_id = $1", userID)
 }

@@ -12,33 +12,15 @@ import (
 )
 
 var (
-	sessionTable = rows.Of("login_sessions", func(c *rows.Columns, x *account.StoredSession) {
-		rows.Col(c, "token_id", &x.TokenID)
-		rows.Col(c, "user_id", &x.UserID)
-		rows.Col(c, "method", &x.Method)
-		rows.Col(c, "provider_id", &x.ProviderID)
-		rows.Col(c, "source", &x.Source)
-		rows.Col(c, "agent", &x.Agent)
-		rows.Col(c, "sealed", &x.Sealed)
-		rows.Col(c, "proved_at", &x.ProvedAt)
-	})
+	sessionTable   = rows.Of("login_sessions", rows.Fields[account.StoredSession])
 	selectSessions = sessionTable.Select()
 	putSession     = sessionTable.All().Insert("ON CONFLICT (token_id) DO UPDATE SET proved_at = excluded.proved_at")
 
 	deviceTable = rows.Of("login_devices", func(c *rows.Columns, d *account.Device) {
 		rows.Hex(c, "hash", &d.Hash)
-		rows.Col(c, "user_code", &d.UserCode)
-		rows.Col(c, "client", &d.Client)
-		rows.Col(c, "source", &d.Source)
 		rows.JSON(c, "scopes", &d.Scopes)
-		rows.Col(c, "lifetime", &d.Lifetime)
-		rows.Col(c, "user_id", &d.UserID)
-		rows.Col(c, "user_token", &d.UserToken)
-		rows.Col(c, "denied", &d.Denied)
-		rows.Col(c, "polled_at", &d.PolledAt)
 		rows.Col(c, "pause", &d.Interval)
-		rows.Col(c, "created_at", &d.CreatedAt)
-		rows.Col(c, "expires_at", &d.ExpiresAt)
+		rows.Fields(c, d)
 	})
 	selectDevices = deviceTable.Select()
 	insertDevice  = deviceTable.All().Insert("ON CONFLICT DO NOTHING")
@@ -53,11 +35,7 @@ func (s *sessionRows) PutSession(ctx context.Context, x account.StoredSession) e
 
 // Session implements account.SessionStore.
 func (s *sessionRows) Session(ctx context.Context, tokenID string) (account.StoredSession, error) {
-	x, found, err := query.One(ctx, s.db, sessionTable.Reader(), selectSessions+"WHERE token_id = $1", tokenID)
-	if err == nil && !found {
-		return x, errcode.New(errcode.NotFound, "session %s does not exist", tokenID)
-	}
-	return x, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "session %s does not exist", tokenID), sessionTable.Reader(), selectSessions+"WHERE token_id = $1", tokenID)
 }
 
 // ProvedAt implements identity.ProofStore.
@@ -103,20 +81,12 @@ func (s *sessionRows) DropSessions(ctx context.Context, now int64) error {
 
 // UseOnce implements account.MarkStore.
 func (s *sessionRows) UseOnce(ctx context.Context, name string, expires int64) error {
-	noted, err := query.ExecOne(ctx, s.db, "INSERT INTO login_used (name, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, expires)
-	if err == nil && !noted {
-		return errcode.New(errcode.Conflict, "this was used before")
-	}
-	return err
+	return query.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "this was used before"), "INSERT INTO login_used (name, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, expires)
 }
 
 // InsertDevice implements account.DeviceStore.
 func (s *sessionRows) InsertDevice(ctx context.Context, d account.Device) error {
-	inserted, err := insertDevice.ExecOne(ctx, s.db, &d)
-	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "another login has this code; start again")
-	}
-	return err
+	return insertDevice.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "another login has this code; start again"), &d)
 }
 
 // Device implements account.DeviceStore.
@@ -130,11 +100,7 @@ func (s *sessionRows) DeviceByUserCode(ctx context.Context, code string) (accoun
 }
 
 func (s *sessionRows) device(ctx context.Context, where, key string) (account.Device, error) {
-	d, found, err := query.One(ctx, s.db, deviceTable.Reader(), selectDevices+where, key)
-	if err == nil && !found {
-		return d, errcode.New(errcode.NotFound, "no login is waiting for this code")
-	}
-	return d, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "no login is waiting for this code"), deviceTable.Reader(), selectDevices+where, key)
 }
 
 // UpdateDevice implements account.DeviceStore.

@@ -14,23 +14,13 @@ var (
 	// The owner's kind and rights are read from the user, so that a token never
 	// keeps rights that its owner lost.
 	tokenTable = rows.Of("tokens t", func(c *rows.Columns, t *identity.Token) {
-		rows.Col(c, "id", &t.ID)
-		rows.Col(c, "kind", &t.Kind)
 		rows.Hex(c, "hash", &t.Hash)
-		rows.Col(c, "name", &t.Name)
-		rows.Col(c, "owner_id", &t.OwnerID)
-		rows.Col(c, "owner_name", &t.OwnerName)
 		rows.Sparse(c, "scopes", &t.Scopes, "null")
-		rows.Col(c, "created_at", &t.CreatedAt)
-		rows.Col(c, "expires_at", &t.ExpiresAt)
-		rows.Col(c, "last_used_at", &t.LastUsedAt)
-		rows.Col(c, "cluster_id", &t.ClusterID)
-		rows.Col(c, "cluster_name", &t.ClusterName)
 		rows.Sparse(c, "bootstrap", &t.Bootstrap, "null")
-		rows.Col(c, "ends_with", &t.EndsWith)
 		rows.Sparse(c, "origin", &t.Origin, "null")
 		rows.Col(c, "COALESCE(u.kind, '')", &t.OwnerKind)
 		rows.Col(c, "COALESCE(u.admin, 0)", &t.OwnerAdmin)
+		rows.Fields(c, t)
 	})
 	selectTokens = tokenTable.Select() + "LEFT JOIN users u ON u.id = t.owner_id "
 	insertToken  = tokenTable.All().Insert("")
@@ -45,11 +35,7 @@ func (s *tokenRows) InsertToken(ctx context.Context, t identity.Token) error {
 
 // UpdateToken implements identity.TokenStore.
 func (s *tokenRows) UpdateToken(ctx context.Context, t identity.Token) error {
-	changed, err := updateToken.ExecOne(ctx, s.db, &t)
-	if err == nil && !changed {
-		return noToken(t.ID)
-	}
-	return err
+	return updateToken.ExecElse(ctx, s.db, noToken(t.ID), &t)
 }
 
 func noToken(id string) error { return errcode.New(errcode.NotFound, "token %s does not exist", id) }
@@ -70,20 +56,12 @@ func (s *tokenRows) DeleteExpiredTokens(ctx context.Context, before int64) error
 
 // Token implements identity.TokenStore.
 func (s *tokenRows) Token(ctx context.Context, id string) (identity.Token, error) {
-	t, found, err := query.One(ctx, s.db, tokenTable.Reader(), selectTokens+"WHERE t.id = $1", id)
-	if err == nil && !found {
-		return t, noToken(id)
-	}
-	return t, err
+	return query.Need(ctx, s.db, noToken(id), tokenTable.Reader(), selectTokens+"WHERE t.id = $1", id)
 }
 
 // TokenByHash implements identity.TokenReader.
 func (s *tokenRows) TokenByHash(ctx context.Context, hash []byte) (identity.Token, error) {
-	t, found, err := query.One(ctx, s.db, tokenTable.Reader(), selectTokens+"WHERE t.hash = $1", hex.EncodeToString(hash))
-	if err == nil && !found {
-		return t, errcode.New(errcode.NotFound, "the token does not exist")
-	}
-	return t, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "the token does not exist"), tokenTable.Reader(), selectTokens+"WHERE t.hash = $1", hex.EncodeToString(hash))
 }
 
 // TokensByID implements identity.TokenReader.

@@ -14,25 +14,11 @@ import (
 
 // InsertUser implements identity.UserStore.
 func (s *userRows) InsertUser(ctx context.Context, u identity.User) error {
-	inserted, err := insertUser.ExecOne(ctx, s.db, &u)
-	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "%s %s exists", strings.ReplaceAll(string(u.Kind), "_", " "), u.Name)
-	}
-	return err
+	return insertUser.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "%s %s exists", strings.ReplaceAll(string(u.Kind), "_", " "), u.Name), &u)
 }
 
 var (
-	userTable = rows.Of("users", func(c *rows.Columns, u *identity.User) {
-		rows.Col(c, "id", &u.ID)
-		rows.Col(c, "kind", &u.Kind)
-		rows.Col(c, "name", &u.Name)
-		rows.Col(c, "admin", &u.Admin)
-		rows.Col(c, "created_at", &u.CreatedAt)
-		rows.Col(c, "managed_by_tool", &u.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &u.ManagedBy.ID)
-		rows.Col(c, "admin_managed_by_tool", &u.AdminManagedBy.Tool)
-		rows.Col(c, "admin_managed_by_id", &u.AdminManagedBy.ID)
-	})
+	userTable   = rows.Of("users", rows.Fields[identity.User])
 	selectUsers = userTable.Select()
 	insertUser  = userTable.All().Insert("ON CONFLICT DO NOTHING")
 	updateUser  = userTable.Except("kind", "name", "created_at").Update("id")
@@ -55,11 +41,7 @@ func (s *userRows) User(ctx context.Context, id string) (identity.User, error) {
 }
 
 func (s *userRows) user(ctx context.Context, where, key string) (identity.User, error) {
-	u, found, err := query.One(ctx, s.db, userTable.Reader(), selectUsers+where, key)
-	if err == nil && !found {
-		return u, errcode.New(errcode.NotFound, "user %s does not exist", key)
-	}
-	return u, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "user %s does not exist", key), userTable.Reader(), selectUsers+where, key)
 }
 
 // CountUsers implements identity.UserStore.
@@ -80,12 +62,8 @@ func (s *userRows) RetiredSigningKeys(ctx context.Context, since int64) ([]agent
 
 var (
 	signingKeyTable = rows.Of("signing_keys", func(c *rows.Columns, k *agentkey.StoredSigningKey) {
-		rows.Col(c, "id", &k.ID)
 		rows.Hex(c, "public_key", &k.PublicKey)
-		rows.Col(c, "sealed", &k.Sealed)
-		rows.Col(c, "created_at", &k.CreatedAt)
-		rows.Col(c, "signs_from", &k.SignsFrom)
-		rows.Col(c, "retired_at", &k.RetiredAt)
+		rows.Fields(c, k)
 	})
 	selectSigningKeys = signingKeyTable.Select()
 	insertSigningKey  = signingKeyTable.All().Insert("")

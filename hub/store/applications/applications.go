@@ -22,27 +22,14 @@ func New(db query.DB) *Table { return &Table{db} }
 var Queries = map[rows.Definition]string{clientTable: selectClients, secretTable: selectSecrets}
 
 var (
-	clientTable = rows.Of("application_clients", func(c *rows.Columns, r *application.Record) {
-		rows.Col(c, "application_id", &r.ApplicationID)
-		rows.Col(c, "client_id", &r.ClientID)
-		rows.Col(c, "service_id", &r.ServiceID)
-		rows.Col(c, "wanted", &r.Wanted)
-		rows.Col(c, "delivered", &r.Delivered)
-		rows.Col(c, "failure", &r.Failure)
-	})
+	clientTable   = rows.Of("application_clients", rows.Fields[application.Record])
 	selectClients = clientTable.Select()
 	insertClient  = clientTable.All().Insert("ON CONFLICT DO NOTHING")
 	updateClient  = clientTable.Except("client_id").Update("application_id")
 
 	secretTable = rows.Of("application_secrets", func(c *rows.Columns, s *application.Secret) {
-		rows.Col(c, "id", &s.ID)
-		rows.Col(c, "application_id", &s.ApplicationID)
-		rows.Col(c, "hash", &s.Hash)
-		rows.Col(c, "sealed", &s.Sealed)
-		rows.Col(c, "created_at", &s.CreatedAt)
-		rows.Col(c, "former_at", &s.FormerAt)
 		rows.Duration(c, "overlap", &s.Overlap)
-		rows.Col(c, "ends_at", &s.EndsAt)
+		rows.Fields(c, s)
 	})
 	selectSecrets = secretTable.Select()
 	putSecret     = secretTable.All().Upsert("id")
@@ -77,11 +64,7 @@ func (t *Table) PutClient(ctx context.Context, r application.Record) error {
 	if changed, err := updateClient.ExecOne(ctx, t.db, &r); err != nil || changed {
 		return err
 	}
-	inserted, err := insertClient.ExecOne(ctx, t.db, &r)
-	if err == nil && !inserted {
-		err = errcode.New(errcode.Conflict, "clientId: %s is the id of another client; use another one", r.ClientID)
-	}
-	return err
+	return insertClient.ExecElse(ctx, t.db, errcode.New(errcode.Conflict, "clientId: %s is the id of another client; use another one", r.ClientID), &r)
 }
 
 // DeleteClient implements application.Store. What people agreed to goes with it: another

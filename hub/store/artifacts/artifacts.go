@@ -51,14 +51,10 @@ func (t *Table) dayAgo() int64 { return clock.Micros(t.clock.Now().Add(-supersed
 // Artifacts are the rows of recipes.
 var (
 	Artifacts = rows.Of("artifacts a", func(c *rows.Columns, a *record.Artifact) {
-		rows.Col(c, "digest", &a.Digest)
 		rows.JSON(c, "recipe", &a.Recipe)
-		rows.Col(c, "size", &a.Size)
-		rows.Col(c, "files", &a.Files)
-		rows.Col(c, "bytes", &a.Bytes)
-		rows.Micros(c, "created_at", &a.CreatedAt)
 		rows.Col(c, "repository_id", &a.Recipe.RepositoryID)
 		rows.Col(c, "commit_id", &a.Recipe.Commit)
+		rows.Fields(c, a)
 	}).Unread("repository_id", "commit_id")
 	selectArtifacts = Artifacts.Select()
 	putArtifacts    = Artifacts.All().Keep("created_at").Set("created_at", "{now}").UpsertMany("digest")
@@ -66,11 +62,7 @@ var (
 
 // Artifact returns the recipe of a digest. errcode.NotFound.
 func (t *Table) Artifact(ctx context.Context, d digest.Digest) (record.Artifact, error) {
-	a, found, err := query.One(ctx, t.db, Artifacts.Reader(), selectArtifacts+"WHERE a.digest = $1", d)
-	if err == nil && !found {
-		err = errcode.New(errcode.NotFound, "no content with digest %s is known", d)
-	}
-	return a, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "no content with digest %s is known", d), Artifacts.Reader(), selectArtifacts+"WHERE a.digest = $1", d)
 }
 
 // PutArtifacts adds or replaces recipes; of several for one digest, the last

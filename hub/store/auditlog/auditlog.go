@@ -45,16 +45,10 @@ const auditInsert = 50
 var (
 	auditTable = rows.Of("audit", func(c *rows.Columns, r *audit.Row) {
 		rows.Col(c, "seq", &r.Sequence)
-		rows.Col(c, "at", &r.Columns.At)
-		rows.Col(c, "actor", &r.Columns.Actor)
-		rows.Col(c, "cluster_id", &r.Columns.ClusterID)
-		rows.Col(c, "action", &r.Columns.Action)
-		rows.Col(c, "kind", &r.Columns.Kind)
-		rows.Col(c, "name", &r.Columns.Name)
-		rows.Col(c, "result", &r.Columns.Result)
 		rows.Text(c, "record", &r.Record)
 		rows.Col(c, "prev", &r.Previous)
-		rows.Col(c, "hash", &r.Hash)
+		rows.Fields(c, &r.Columns)
+		rows.Fields(c, r)
 	})
 	selectAudit  = auditTable.Select()
 	auditRow     = auditTable.All().Statement("INSERT INTO audit ({columns}) VALUES ")
@@ -62,13 +56,9 @@ var (
 
 	checkpointTable = rows.Of("audit_checkpoints", func(c *rows.Columns, v *hashchain.Checkpoint) {
 		rows.Col(c, "seq", &v.Sequence)
-		rows.Col(c, "kind", &v.Kind)
-		rows.Col(c, "hash", &v.Hash)
-		rows.Col(c, "at", &v.At)
-		rows.Col(c, "newest", &v.Newest)
-		rows.Col(c, "key_id", &v.KeyID)
 		// The verifier finds a damaged signature.
 		rows.LooseHex(c, "signature", &v.Signature)
+		rows.Fields(c, v)
 	})
 	selectCheckpoints = checkpointTable.Select()
 	insertCheckpoint  = checkpointTable.All().Insert("ON CONFLICT DO NOTHING")

@@ -24,33 +24,14 @@ func New(db query.DB) *Table { return &Table{db} }
 var Queries = map[rows.Definition]string{documentTable: selectDocuments, valueSetTable: selectValueSets}
 
 var (
-	documentTable = rows.Of("config_documents", func(c *rows.Columns, d *config.Document) {
-		rows.Col(c, "id", &d.ID)
-		rows.Col(c, "backend", &d.Backend)
-		rows.Col(c, "parts", &d.Parts)
-		rows.Col(c, "shared", &d.Shared)
-		rows.Col(c, "ready", &d.Ready)
-		rows.Col(c, "copied_to", &d.CopiedTo)
-		rows.Col(c, "copied_parts", &d.CopiedParts)
-		rows.Col(c, "stale_in", &d.StaleIn)
-		rows.Col(c, "stale_parts", &d.StaleParts)
-		rows.Col(c, "created_at", &d.CreatedAt)
-	})
+	documentTable   = rows.Of("config_documents", rows.Fields[config.Document])
 	selectDocuments = documentTable.Select()
 	insertDocument  = documentTable.All().Insert("")
 	updateDocument  = documentTable.Except("created_at").Update("id")
 
 	valueSetTable = rows.Of("bags b", func(c *rows.Columns, b *config.ValueSetRow) {
-		rows.Col(c, "kind", &b.Kind)
-		rows.Col(c, "name", &b.Name)
-		rows.Col(c, "project_id", &b.ProjectID)
 		rows.Col(c, "COALESCE(p.name, '')", &b.Project)
-		rows.Col(c, "document", &b.Document)
-		rows.Col(c, "version", &b.Version)
-		rows.Col(c, "updated_at", &b.UpdatedAt)
-		rows.Col(c, "updated_by", &b.UpdatedBy)
-		rows.Col(c, "managed_by_tool", &b.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &b.ManagedBy.ID)
+		rows.FieldsBut(c, b, &b.Services)
 	})
 	selectValueSets = valueSetTable.Select() + "LEFT JOIN projects p ON p.id = b.project_id "
 	putValueSet     = valueSetTable.All().Upsert("kind", "name")
@@ -64,11 +45,7 @@ func (s *Table) InsertDocument(ctx context.Context, d config.Document) error {
 
 // UpdateDocument implements config.DocumentStore.
 func (s *Table) UpdateDocument(ctx context.Context, d config.Document) error {
-	changed, err := updateDocument.ExecOne(ctx, s.db, &d)
-	if err == nil && !changed {
-		err = errcode.New(errcode.NotFound, "document %s does not exist", d.ID)
-	}
-	return err
+	return updateDocument.ExecElse(ctx, s.db, errcode.New(errcode.NotFound, "document %s does not exist", d.ID), &d)
 }
 
 // DeleteDocument implements config.DocumentStore.
@@ -177,11 +154,7 @@ func (s *Table) PutValueSet(ctx context.Context, b config.ValueSetRow) error {
 
 // ValueSetByName implements config.ValueSetStore.
 func (s *Table) ValueSetByName(ctx context.Context, kind, name string) (config.ValueSetRow, error) {
-	b, found, err := query.One(ctx, s.db, valueSetTable.Reader(), selectValueSets+"WHERE b.kind = $1 AND b.name = $2", kind, name)
-	if err == nil && !found {
-		err = config.NoValueSet(kind, name)
-	}
-	return b, err
+	return query.Need(ctx, s.db, config.NoValueSet(kind, name), valueSetTable.Reader(), selectValueSets+"WHERE b.kind = $1 AND b.name = $2", kind, name)
 }
 
 // ValueSets implements config.ValueSetStore.

@@ -53,30 +53,14 @@ var (
 // Globals are the rows of global services.
 var (
 	Globals = rows.Of("global_services g", func(c *rows.Columns, g *globals.Global) {
-		rows.Col(c, "id", &g.ID)
-		rows.Col(c, "name", &g.Name)
-		rows.Col(c, "project_id", &g.ProjectID)
 		rows.Col(c, "COALESCE(p.name, '')", &g.Project)
 		rows.JSON(c, "selectors", &g.Selectors)
-		rows.Col(c, "cascade", &g.Cascade)
-		rows.Col(c, "reparent", &g.Reparent)
-		rows.Col(c, "interval", &g.Interval)
-		rows.Col(c, "context", &g.Context)
-		rows.Col(c, "spec_version", &g.SpecVersion)
 		rows.Sparse(c, "plan", &g.Plan, "null")
 		rows.Col(c, "held_version", &g.Held)
-		rows.Col(c, "held_context", &g.HeldContext)
-		rows.Col(c, "version", &g.Version)
-		rows.Col(c, "deleting", &g.Deleting)
-		rows.Col(c, "managed_by_tool", &g.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &g.ManagedBy.ID)
-		rows.Col(c, "declared_by", &g.DeclaredBy)
-		rows.Col(c, "created_at", &g.CreatedAt)
-		rows.Col(c, "updated_at", &g.UpdatedAt)
-		rows.Col(c, "namespace", &g.Namespace)
 		rows.JSON(c, "COALESCE(d.spec, '')", &g.Spec)
 		rows.Col(c, "COALESCE(d.secrets, '')", &g.Secrets)
 		rows.List(c, "COALESCE(d.repositories, '')", &g.Repositories)
+		rows.Fields(c, g)
 	})
 	selectGlobal = Globals.Select() + "LEFT JOIN projects p ON p.id = g.project_id LEFT JOIN specs d ON d.owner_id = g.id AND d.version = g.spec_version "
 	// A list has no templates.
@@ -86,11 +70,7 @@ var (
 )
 
 func (t *Table) global(ctx context.Context, where, value string) (globals.Global, error) {
-	g, found, err := query.One(ctx, t.db, Globals.Reader(), selectGlobal+where, value)
-	if err == nil && !found {
-		return g, errcode.New(errcode.NotFound, "global service %.80q does not exist; axle globalservices list shows the existing ones", value)
-	}
-	return g, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "global service %.80q does not exist; axle globalservices list shows the existing ones", value), Globals.Reader(), selectGlobal+where, value)
 }
 
 // GlobalByName implements globals.Store.

@@ -12,18 +12,8 @@ import (
 var (
 	// Candidates is what is read of the services of a name.
 	Candidates = rows.Of("services s", func(c *rows.Columns, v *globals.Candidate) {
-		rows.Col(c, "id", &v.ID)
-		rows.Col(c, "cluster_id", &v.ClusterID)
-		rows.Col(c, "project_id", &v.ProjectID)
-		rows.Col(c, "owner_id", &v.OwnerID)
-		rows.Col(c, "managed_by_tool", &v.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &v.ManagedBy.ID)
-		rows.Col(c, "parent_id", &v.ParentID)
-		rows.Col(c, "source_id", &v.SourceID)
-		rows.Col(c, "spec_version", &v.SpecVersion)
-		rows.Col(c, "deleting", &v.Deleting)
-		rows.Col(c, "repository_id", &v.RepositoryID)
 		rows.List(c, "places", &v.Places)
+		rows.Fields(c, v)
 	})
 	// SelectCandidates is completed with the clusters and the name.
 	SelectCandidates = Candidates.Select()

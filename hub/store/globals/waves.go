@@ -18,19 +18,17 @@ const (
 var (
 	// Reports are what a rollout reads of targets.
 	Reports = rows.Of("services s", func(c *rows.Columns, v *globals.Report) {
-		rows.Col(c, "cluster_id", &v.ClusterID)
 		rows.Col(c, "COALESCE(c.name, '')", &v.Cluster)
 		rows.Col(c, "COALESCE(c.project_id, '')", &v.ProjectID)
 		rows.Col(c, "COALESCE(p.name, '')", &v.Project)
 		rows.Col(c, "COALESCE(c.poll_interval, 0)", &v.PollInterval)
 		rows.Col(c, "CASE WHEN c.registered_at > 0 THEN 1 ELSE 0 END", &v.Registered)
-		rows.Col(c, "owner_id", &v.OwnerID)
-		rows.Col(c, "spec_version", &v.SpecVersion)
 		rows.Col(c, "CASE WHEN s.pinned_revision > 0 OR s.paused <> 0 THEN 1 ELSE 0 END", &v.Held)
 		rows.Col(c, "CASE WHEN t.tarball_digest = o.digest AND t.spec_digest = s.spec_digest AND s.undelivered = 0 THEN 1 ELSE 0 END", &v.Current)
 		rows.Col(c, "COALESCE(t.sync, '')", &v.Sync)
 		rows.Col(c, "COALESCE(t.health, '')", &v.Health)
 		rows.Col(c, "COALESCE(t.message, '')", &v.Message)
+		rows.Fields(c, v)
 	})
 	// SelectReports is completed with the targets.
 	SelectReports = Reports.Select() + `LEFT JOIN clusters c ON c.id = s.cluster_id LEFT JOIN projects p ON p.id = c.project_id LEFT JOIN statuses t ON t.service_id = s.id
@@ -75,11 +73,7 @@ func (t *Holds) Reports(ctx context.Context, id string, clusterIDs []string) (al
 
 // Template implements globals.WaveStore.
 func (t *Holds) Template(ctx context.Context, id string, version int64) (globals.Template, error) {
-	v, found, err := query.One(ctx, t.db, Templates.Reader(), selectTemplate, id, version)
-	if err == nil && !found {
-		err = errcode.New(errcode.Internal, "the former template of global service %s is not stored any more; apply it again", id)
-	}
-	return v, err
+	return query.Need(ctx, t.db, errcode.New(errcode.Internal, "the former template of global service %s is not stored any more; apply it again", id), Templates.Reader(), selectTemplate, id, version)
 }
 
 // EndHold implements globals.WaveStore.

@@ -84,20 +84,15 @@ var (
 	selectClusters = Clusters.Select() + "LEFT JOIN projects p ON p.id = c.project_id "
 
 	Repositories = rows.Of("repositories r", func(c *rows.Columns, v *repository) {
-		rows.Col(c, "id", &v.ID)
-		rows.Col(c, "name", &v.Name)
-		rows.Col(c, "url", &v.URL)
-		rows.Col(c, "project_id", &v.ProjectID)
-		rows.Col(c, "failed_since", &v.FailedSince)
 		rows.Col(c, "health_message", &v.Message)
 		rows.JSON(c, "options", &v.options)
+		rows.FieldsBut(c, v, &v.Repository.Internal)
 	})
 	selectRepositories = Repositories.Select()
 
 	Projects = rows.Of("projects p", func(c *rows.Columns, v *index.Project) {
-		rows.Col(c, "id", &v.ID)
-		rows.Col(c, "name", &v.Name)
 		rows.Sparse(c, "limits", &v.Limits, "{}")
+		rows.Fields(c, v)
 	})
 	selectProjects = Projects.Select()
 )

@@ -39,62 +39,30 @@ const waits = "FROM notification_messages m WHERE m.sink_id = n.id AND m.state I
 
 var (
 	sinkTable = rows.Of("notification_sinks n", func(c *rows.Columns, s *notify.Sink) {
-		rows.Col(c, "id", &s.ID)
-		rows.Col(c, "name", &s.Name)
-		rows.Col(c, "project_id", &s.ProjectID)
 		rows.Col(c, "COALESCE(p.name, '')", &s.Project)
-		rows.Col(c, "type", &s.Type)
-		rows.Col(c, "host", &s.Host)
-		rows.Col(c, "target", &s.Target)
 		rows.Flag(c, "signed", &s.Signed)
-		rows.Col(c, "priority", &s.Priority)
 		rows.List(c, "users", &s.Users)
 		rows.List(c, "user_groups", &s.UserGroups)
-		rows.Col(c, "managed_by_tool", &s.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &s.ManagedBy.ID)
-		rows.Col(c, "declared_by", &s.DeclaredBy)
-		rows.Col(c, "created_at", &s.CreatedAt)
-		rows.Col(c, "updated_at", &s.UpdatedAt)
-		rows.Col(c, "sent", &s.Sent)
-		rows.Col(c, "sent_at", &s.SentAt)
-		rows.Col(c, "failed", &s.Failed)
-		rows.Col(c, "dropped", &s.Dropped)
-		rows.Col(c, "error", &s.Error)
-		rows.Col(c, "error_at", &s.ErrorAt)
 		rows.Col(c, "(SELECT count(*) "+waits+")", &s.Waiting)
 		rows.Col(c, "(SELECT COALESCE(min(m.created_at), 0) "+waits+")", &s.OldestAt)
+		rows.Fields(c, s)
 	})
 	selectSinks = sinkTable.Select() + "LEFT JOIN projects p ON p.id = n.project_id "
 	putSink     = sinkTable.All().Keep("name", "created_at", "sent", "sent_at", "failed", "dropped", "error", "error_at").Upsert("id")
 
 	routerTable = rows.Of("notification_routers n", func(c *rows.Columns, r *notify.Router) {
-		rows.Col(c, "id", &r.ID)
-		rows.Col(c, "name", &r.Name)
-		rows.Col(c, "project_id", &r.ProjectID)
 		rows.Col(c, "COALESCE(p.name, '')", &r.Project)
 		rows.List(c, "events", &r.Events)
 		rows.List(c, "filters", &r.Filters)
 		rows.List(c, "sinks", &r.Sinks)
-		rows.Col(c, "managed_by_tool", &r.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &r.ManagedBy.ID)
-		rows.Col(c, "declared_by", &r.DeclaredBy)
-		rows.Col(c, "created_at", &r.CreatedAt)
-		rows.Col(c, "updated_at", &r.UpdatedAt)
+		rows.Fields(c, r)
 	})
 	selectRouters = routerTable.Select() + "LEFT JOIN projects p ON p.id = n.project_id "
 	putRouter     = routerTable.All().Keep("name", "created_at").Upsert("id")
 
 	messageTable = rows.Of("notification_messages", func(c *rows.Columns, m *notify.Message) {
-		rows.Col(c, "id", &m.ID)
-		rows.Col(c, "sink_id", &m.SinkID)
-		rows.Col(c, "topic", &m.Topic)
 		rows.JSON(c, "body", &m.Body)
-		rows.Col(c, "state", &m.State)
-		rows.Col(c, "due_at", &m.DueAt)
-		rows.Col(c, "attempts", &m.Attempts)
-		rows.Col(c, "error", &m.Error)
-		rows.Col(c, "created_at", &m.CreatedAt)
-		rows.Col(c, "sent_at", &m.SentAt)
+		rows.Fields(c, m)
 	})
 	selectMessages = messageTable.Select()
 	putMessage     = messageTable.All().Upsert("id")
@@ -107,11 +75,7 @@ func (t *Table) Sinks(ctx context.Context) ([]notify.Sink, error) {
 
 // SinkByName implements notify.SinkStore.
 func (t *Table) SinkByName(ctx context.Context, name string) (notify.Sink, error) {
-	s, found, err := query.One(ctx, t.db, sinkTable.Reader(), selectSinks+"WHERE n.name = $1", name)
-	if err == nil && !found {
-		return s, errcode.New(errcode.NotFound, "notification sink %.80q does not exist; axle notifications sinks list shows the existing ones", name)
-	}
-	return s, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "notification sink %.80q does not exist; axle notifications sinks list shows the existing ones", name), sinkTable.Reader(), selectSinks+"WHERE n.name = $1", name)
 }
 
 // PutSink implements notify.SinkStore.
@@ -137,11 +101,7 @@ func (t *Table) Routers(ctx context.Context) ([]notify.Router, error) {
 
 // RouterByName implements notify.RouterStore.
 func (t *Table) RouterByName(ctx context.Context, name string) (notify.Router, error) {
-	r, found, err := query.One(ctx, t.db, routerTable.Reader(), selectRouters+"WHERE n.name = $1", name)
-	if err == nil && !found {
-		return r, errcode.New(errcode.NotFound, "notification router %.80q does not exist; axle notifications routers list shows the existing ones", name)
-	}
-	return r, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "notification router %.80q does not exist; axle notifications routers list shows the existing ones", name), routerTable.Reader(), selectRouters+"WHERE n.name = $1", name)
 }
 
 // toTheEnd moves the cursor to the last event. A restored backup can be older than the

@@ -31,32 +31,16 @@ var Queries = map[rows.Definition]string{objectTable: selectObjects, referenceTa
 
 var (
 	objectTable = rows.Of("objects", func(c *rows.Columns, o *objects.Object) {
-		rows.Col(c, "id", &o.ID)
-		rows.Col(c, "kind", &o.Kind)
-		rows.Col(c, "name", &o.Name)
 		rows.Text(c, "spec", &o.Spec)
-		rows.Col(c, "revision", &o.Revision)
-		rows.Col(c, "managed_by_tool", &o.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &o.ManagedBy.ID)
-		rows.Col(c, "declared_by", &o.DeclaredBy)
-		rows.Col(c, "created_at", &o.CreatedAt)
-		rows.Col(c, "updated_at", &o.UpdatedAt)
 		rows.Text(c, "pinned", &o.Pinned)
-		rows.Col(c, "project_id", &o.ProjectID)
+		rows.Fields(c, o)
 	})
 	selectObjects = objectTable.Select()
 	insertObject  = objectTable.All().Insert("ON CONFLICT DO NOTHING")
 	updateObject  = objectTable.Except("kind", "name", "created_at", "project_id").Statement("UPDATE objects SET spec = {spec}, revision = {revision}, managed_by_tool = {managed_by_tool}, " +
 		"managed_by_id = {managed_by_id}, declared_by = {declared_by}, updated_at = {updated_at}, pinned = {pinned} WHERE id = {id} AND revision = {revision} - 1")
 
-	referenceTable = rows.Of("object_references", func(c *rows.Columns, r *objects.Reference) {
-		rows.Col(c, "object_id", &r.ObjectID)
-		rows.Col(c, "field", &r.Field)
-		rows.Col(c, "position", &r.Position)
-		rows.Col(c, "target_kind", &r.TargetKind)
-		rows.Col(c, "target_id", &r.TargetID)
-		rows.Col(c, "name", &r.Name)
-	})
+	referenceTable   = rows.Of("object_references", rows.Fields[objects.Reference])
 	selectReferences = referenceTable.Select()
 	insertReferences = referenceTable.All().InsertMany("")
 )
@@ -128,11 +112,7 @@ func (t *Table) CountObjects(ctx context.Context, kind, projectID string) (int64
 
 // InsertObject implements objects.Store.
 func (t *Table) InsertObject(ctx context.Context, o objects.Object) error {
-	inserted, err := insertObject.ExecOne(ctx, t.db, &o)
-	if err == nil && !inserted {
-		err = errcode.New(errcode.Conflict, "%s %s exists already; read it, and repeat the change", o.Kind, o.Name)
-	}
-	return err
+	return insertObject.ExecElse(ctx, t.db, errcode.New(errcode.Conflict, "%s %s exists already; read it, and repeat the change", o.Kind, o.Name), &o)
 }
 
 // UpdateObject implements objects.Store.

@@ -31,36 +31,15 @@ var Queries = map[rows.Definition]string{operationTable: selectOperations, targe
 
 var (
 	operationTable = rows.Of("operations", func(c *rows.Columns, o *operations.Operation) {
-		rows.Col(c, "id", &o.ID)
-		rows.Col(c, "action", &o.Action)
-		rows.Col(c, "state", &o.State)
 		rows.Col(c, "actor", &o.By)
-		rows.Col(c, "actor_id", &o.ActorID)
-		rows.Col(c, "token_id", &o.TokenID)
-		rows.Col(c, "reason", &o.Reason)
-		rows.Col(c, "selection", &o.Selection)
-		rows.Col(c, "total", &o.Total)
-		rows.Col(c, "done", &o.Done)
-		rows.Col(c, "failed", &o.Failed)
-		rows.Col(c, "created_at", &o.CreatedAt)
-		rows.Col(c, "updated_at", &o.UpdatedAt)
-		rows.Col(c, "ended_at", &o.EndedAt)
+		rows.Fields(c, o)
 	})
 	selectOperations = operationTable.Select()
 	insertOperation  = operationTable.All().Insert("")
 	endOperation     = operationTable.Only("id", "state", "updated_at", "ended_at").Statement(
 		"UPDATE operations SET state = {state}, updated_at = {updated_at}, ended_at = {ended_at} WHERE id = {id} AND state = 'Running'")
 
-	targetTable = rows.Of("operation_targets", func(c *rows.Columns, t *operations.Target) {
-		rows.Col(c, "operation_id", &t.OperationID)
-		rows.Col(c, "position", &t.Position)
-		rows.Col(c, "service_id", &t.ServiceID)
-		rows.Col(c, "cluster", &t.Cluster)
-		rows.Col(c, "service", &t.Service)
-		rows.Col(c, "state", &t.State)
-		rows.Col(c, "message", &t.Message)
-		rows.Col(c, "at", &t.At)
-	})
+	targetTable   = rows.Of("operation_targets", rows.Fields[operations.Target])
 	selectTargets = targetTable.Select()
 	insertTargets = targetTable.All().Set("rank", "1").InsertMany("")
 	settleTarget  = targetTable.Only("operation_id", "position", "state", "message", "at").Statement(
@@ -94,11 +73,7 @@ func (t *Table) InsertOperation(ctx context.Context, o operations.Operation, tar
 
 // Operation implements operations.OperationStore.
 func (t *Table) Operation(ctx context.Context, id string) (operations.Operation, error) {
-	o, found, err := query.One(ctx, t.db, operationTable.Reader(), selectOperations+"WHERE id = $1", id)
-	if err == nil && !found {
-		err = errcode.New(errcode.NotFound, "operation %.80q does not exist; axle operations list shows those of the last 30 days", id)
-	}
-	return o, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "operation %.80q does not exist; axle operations list shows those of the last 30 days", id), operationTable.Reader(), selectOperations+"WHERE id = $1", id)
 }
 
 // ListOperations implements operations.OperationStore.
@@ -163,11 +138,7 @@ func (t *Table) SettleTarget(ctx context.Context, target operations.Target) erro
 	if target.State == operations.TargetFailed {
 		column = "failed"
 	}
-	running, err := query.ExecOne(ctx, t.db, "UPDATE operations SET "+column+" = "+column+" + 1, updated_at = $2 WHERE id = $1 AND state = 'Running'", target.OperationID, target.At)
-	if err == nil && !running {
-		err = errcode.New(errcode.Conflict, "operation %s has ended", target.OperationID)
-	}
-	return err
+	return query.ExecElse(ctx, t.db, errcode.New(errcode.Conflict, "operation %s has ended", target.OperationID), "UPDATE operations SET "+column+" = "+column+" + 1, updated_at = $2 WHERE id = $1 AND state = 'Running'", target.OperationID, target.At)
 }
 
 // EndOperation implements operations.WorkStore.

@@ -28,19 +28,11 @@ func New(db query.DB) *Table { return &Table{db} }
 // Previews and Diffs are the rows.
 var (
 	Previews = rows.Of("previews", func(c *rows.Columns, p *preview.Preview) {
-		rows.Col(c, "service_id", &p.ServiceID)
-		rows.Col(c, "cluster_id", &p.ClusterID)
-		rows.Col(c, "request", &p.Request)
 		rows.Col(c, "actor", &p.By)
-		rows.Col(c, "created_at", &p.CreatedAt)
-		rows.Col(c, "revision", &p.Revision)
 		rows.List(c, "parts", &p.Parts)
-		rows.Col(c, "files_digest", &p.FilesDigest)
 		rows.Base64(c, "files", &p.Files)
-		rows.Col(c, "answered", &p.Answered)
-		rows.Col(c, "made_at", &p.MadeAt)
-		rows.Col(c, "error", &p.Error)
 		rows.Base64(c, "differences", &p.Differences)
+		rows.Fields(c, p)
 	}).Unread("files")
 	selectPreviews = Previews.Select()
 	insertPreview  = Previews.Except("answered", "made_at", "error", "differences").Insert("")
@@ -48,14 +40,8 @@ var (
 			Set("answered", "1").Set("files", "''").Update("cluster_id", "service_id", "request")
 
 	Diffs = rows.Of("diffs", func(c *rows.Columns, d *fleet.Diff) {
-		rows.Col(c, "service_id", &d.ServiceID)
-		rows.Col(c, "request", &d.Request)
-		rows.Col(c, "revision", &d.Revision)
-		rows.Col(c, "source_revision", &d.SourceRevision)
-		rows.Col(c, "made_at", &d.MadeAt)
-		rows.Col(c, "reported_at", &d.ReportedAt)
-		rows.Col(c, "error", &d.Error)
 		rows.Base64(c, "differences", &d.Differences)
+		rows.Fields(c, d)
 	})
 	selectDiffs = Diffs.Select()
 	putDiff     = Diffs.All().Upsert("service_id")
@@ -72,11 +58,7 @@ func (t *Table) PutPreview(ctx context.Context, p preview.Preview, dropBefore in
 
 // Preview implements preview.Store.
 func (t *Table) Preview(ctx context.Context, serviceID string, request int64) (preview.Preview, error) {
-	p, found, err := query.One(ctx, t.db, Previews.Reader(), selectPreviews+"WHERE service_id = $1 AND request = $2", serviceID, request)
-	if err == nil && !found {
-		return p, errcode.New(errcode.NotFound, "preview %d of the service does not exist any more; request it again", request)
-	}
-	return p, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "preview %d of the service does not exist any more; request it again", request), Previews.Reader(), selectPreviews+"WHERE service_id = $1 AND request = $2", serviceID, request)
 }
 
 // Open is the statement for an agent's open previews, and Drop the one that

@@ -64,6 +64,15 @@ func One[T any](ctx context.Context, db DB, take func(Scan) (T, error), statemen
 	return one, found && err == nil, err
 }
 
+// Need reads the first row, and returns missing when there is none.
+func Need[T any](ctx context.Context, db DB, missing error, take func(Scan) (T, error), statement string, args ...any) (T, error) {
+	one, found, err := One(ctx, db, take, statement, args...)
+	if err == nil && !found {
+		err = missing
+	}
+	return one, err
+}
+
 // Stream calls fn with each value that take reads. It must not use the database.
 func Stream[T any](ctx context.Context, db DB, take func(Scan) (T, error), fn func(T) error, statement string, args ...any) error {
 	return db.Each(ctx, statement, args, func(row Scan) error {
@@ -79,6 +88,15 @@ func Stream[T any](ctx context.Context, db DB, take func(Scan) (T, error), fn fu
 func ExecOne(ctx context.Context, db DB, statement string, args ...any) (bool, error) {
 	n, err := db.Exec(ctx, statement, args...)
 	return n == 1, err
+}
+
+// ExecElse runs a statement that must change one row, and returns otherwise when it did not.
+func ExecElse(ctx context.Context, db DB, otherwise error, statement string, args ...any) error {
+	changed, err := ExecOne(ctx, db, statement, args...)
+	if err == nil && !changed {
+		err = otherwise
+	}
+	return err
 }
 
 // Value scans a row of one column.

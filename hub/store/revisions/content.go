@@ -35,17 +35,9 @@ type Content struct {
 // Contents are the rows of contents.
 var (
 	Contents = rows.Of("contents", func(c *rows.Columns, v *Content) {
-		rows.Col(c, "id", &v.ID)
-		rows.Col(c, "repository_id", &v.Made.Content.RepositoryID)
-		rows.Col(c, "source_revision", &v.Made.Content.SourceRevision)
-		rows.Col(c, "digest", &v.Made.Content.Digest)
-		rows.Col(c, "entry", &v.Made.Content.Entry)
-		rows.Col(c, "size", &v.Made.Content.Size)
-		rows.Col(c, "message", &v.Made.Content.Message)
-		rows.Col(c, "author", &v.Made.Content.Author)
-		rows.Col(c, "committed_at", &v.Made.Content.CommittedAt)
 		rows.List(c, "parts", &v.Parts)
-		rows.Col(c, "created_at", &v.CreatedAt)
+		rows.Fields(c, &v.Made.Content)
+		rows.Fields(c, v)
 	})
 	insertContents = Contents.All().InsertMany("ON CONFLICT DO NOTHING")
 )

@@ -45,7 +45,6 @@ const ownerOf = "COALESCE((SELECT NULLIF(s.owner_id, '') FROM services s WHERE s
 func revisionsOf(service string) *rows.Table[fleet.StoredRevision] {
 	return rows.Of("revisions r", func(c *rows.Columns, r *fleet.StoredRevision) {
 		rows.Col(c, service, &r.ServiceID)
-		rows.Col(c, "number", &r.Number)
 		rows.Col(c, "o.repository_id", &r.RepositoryID)
 		rows.Col(c, "o.source_revision", &r.SourceRevision)
 		rows.Col(c, "o.digest", &r.Digest)
@@ -54,14 +53,11 @@ func revisionsOf(service string) *rows.Table[fleet.StoredRevision] {
 		rows.Col(c, "o.message", &r.Message)
 		rows.Col(c, "o.author", &r.Author)
 		rows.Col(c, "o.committed_at", &r.CommittedAt)
-		rows.Col(c, "spec_digest", &r.SpecDigest)
-		rows.Col(c, "cause", &r.Cause)
 		rows.Col(c, "actor", &r.By)
-		rows.Col(c, "reason", &r.Reason)
-		rows.Col(c, "created_at", &r.CreatedAt)
 		rows.JSON(c, "COALESCE(d.spec, '')", &r.Spec)
 		rows.Col(c, "COALESCE(d.secrets, '')", &r.Secrets)
 		rows.List(c, "o.parts", &r.Parts)
+		rows.FieldsBut(c, r, &r.Revision.Current, &r.OwnerID)
 	}).Then(madeBy)
 }
 
@@ -154,11 +150,7 @@ func (t *Table) PutSpec(ctx context.Context, ownerID string, spec fleet.Spec, se
 
 // Revision implements fleet.RevisionStore.
 func (t *Table) Revision(ctx context.Context, serviceID string, number int64) (fleet.StoredRevision, error) {
-	r, found, err := query.One(ctx, t.db, Revisions.Reader(), selectRevisions+"WHERE r.service_id = "+ownerOf+" AND r.number = $2", serviceID, number)
-	if err == nil && !found {
-		return r, errcode.New(errcode.NotFound, "service %s has no revision %d", serviceID, number)
-	}
-	return r, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "service %s has no revision %d", serviceID, number), Revisions.Reader(), selectRevisions+"WHERE r.service_id = "+ownerOf+" AND r.number = $2", serviceID, number)
 }
 
 // PresentRevisions implements fleet.RevisionStore.

@@ -27,23 +27,9 @@ var Queries = map[rows.Definition]string{rolloutTable: selectRollouts, targetTab
 
 var (
 	rolloutTable = rows.Of("rollouts", func(c *rows.Columns, r *fanout.Rollout) {
-		rows.Col(c, "id", &r.ID)
-		rows.Col(c, "subject", &r.Subject)
-		rows.Col(c, "version", &r.Version)
-		rows.Col(c, "payload", &r.Payload)
-		rows.Col(c, "previous", &r.Previous)
-		rows.Col(c, "previous_payload", &r.PreviousPayload)
 		rows.JSON(c, "plan", &r.Plan)
-		rows.Col(c, "phase", &r.Phase)
-		rows.Col(c, "wave", &r.Wave)
-		rows.Col(c, "wave_at", &r.WaveAt)
-		rows.Col(c, "accepted", &r.Accepted)
-		rows.Col(c, "message", &r.Message)
 		rows.Col(c, "actor", &r.By)
-		rows.Col(c, "created_at", &r.CreatedAt)
-		rows.Col(c, "updated_at", &r.UpdatedAt)
-		rows.Col(c, "managed_by_tool", &r.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &r.ManagedBy.ID)
+		rows.Fields(c, r)
 	})
 	selectRollouts = rolloutTable.Select()
 	// insertRollout adds one unless another of the same subject is running.
@@ -51,46 +37,24 @@ var (
 		WHERE NOT EXISTS (SELECT 1 FROM rollouts WHERE subject = {subject} AND phase IN ('Progressing', 'Paused', 'Stopped', 'Aborting'))`)
 	updateRollout = rolloutTable.Only("id", "phase", "wave", "wave_at", "accepted", "message", "updated_at", "managed_by_tool", "managed_by_id").Update("id")
 
-	targetTable = rows.Of("rollout_targets", func(c *rows.Columns, t *fanout.Target) {
-		rows.Col(c, "rollout_id", &t.RolloutID)
-		rows.Col(c, "cluster_id", &t.ClusterID)
-		rows.Col(c, "wave", &t.Wave)
-		rows.Col(c, "state", &t.State)
-		rows.Col(c, "placed_at", &t.PlacedAt)
-		rows.Col(c, "good_since", &t.GoodSince)
-		rows.Col(c, "message", &t.Message)
-		rows.Col(c, "excuse", &t.Excuse)
-		rows.Col(c, "relapses", &t.Relapses)
-	})
+	targetTable   = rows.Of("rollout_targets", rows.Fields[fanout.Target])
 	selectTargets = targetTable.Select()
 	putTargets    = targetTable.All().UpsertMany("rollout_id", "cluster_id")
 )
 
 // InsertRollout implements fanout.RolloutStore.
 func (s *Table) InsertRollout(ctx context.Context, r fanout.Rollout) error {
-	inserted, err := insertRollout.ExecOne(ctx, s.db, &r)
-	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "a rollout of %s is running; wait for its end or abort it", r.Subject)
-	}
-	return err
+	return insertRollout.ExecElse(ctx, s.db, errcode.New(errcode.Conflict, "a rollout of %s is running; wait for its end or abort it", r.Subject), &r)
 }
 
 // UpdateRollout implements fanout.RolloutStore.
 func (s *Table) UpdateRollout(ctx context.Context, r fanout.Rollout) error {
-	changed, err := updateRollout.ExecOne(ctx, s.db, &r)
-	if err == nil && !changed {
-		return errcode.New(errcode.NotFound, "rollout %s does not exist", r.ID)
-	}
-	return err
+	return updateRollout.ExecElse(ctx, s.db, errcode.New(errcode.NotFound, "rollout %s does not exist", r.ID), &r)
 }
 
 // LatestRollout implements fanout.RolloutStore.
 func (s *Table) LatestRollout(ctx context.Context, subject string) (fanout.Rollout, error) {
-	r, found, err := query.One(ctx, s.db, rolloutTable.Reader(), selectRollouts+"WHERE subject = $1 ORDER BY created_at DESC, id DESC LIMIT 1", subject)
-	if err == nil && !found {
-		return r, errcode.New(errcode.NotFound, "%s was never rolled out", subject)
-	}
-	return r, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "%s was never rolled out", subject), rolloutTable.Reader(), selectRollouts+"WHERE subject = $1 ORDER BY created_at DESC, id DESC LIMIT 1", subject)
 }
 
 // RolloutTargets implements fanout.TargetStore.

@@ -18,6 +18,10 @@ type Columns struct {
 	into   []any
 	args   []any
 	listed []Column
+	// named are the fields of each call of Fields, in order; call is the next one. The
+	// first run of a definition finds them.
+	named *[][]named
+	call  int
 }
 
 // purpose is why a definition runs.
@@ -85,8 +89,10 @@ type scalar[F Scalar] struct{ to *F }
 
 func (f scalar[F]) arg() any     { return *f.to }
 func (f scalar[F]) pointer() any { return f.to }
-func (f scalar[F]) kind() string {
-	if reflect.TypeFor[F]().Kind() == reflect.String {
+func (f scalar[F]) kind() string { return kindOf(reflect.TypeFor[F]()) }
+
+func kindOf(t reflect.Type) string {
+	if t.Kind() == reflect.String {
 		return text
 	}
 	return whole

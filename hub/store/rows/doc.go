@@ -1,15 +1,16 @@
 // Package rows maps rows of the hub's database to values and back by column
-// names. A definition names each column of a table once, beside its field, and
-// every SELECT, INSERT and UPDATE of the table is generated from it. hub/store and
-// the packages below it define their tables with it.
+// names. A definition names a column, beside its field, where it has another name than
+// the field or an encoding; Fields adds the other fields. Every SELECT, INSERT and
+// UPDATE of the table is generated from it. hub/store and the packages below it define
+// their tables with it.
 //
 //	var users = rows.Of("users", func(c *rows.Columns, u *identity.User) {
-//		rows.Col(c, "id", &u.ID)
-//		rows.Col(c, "name", &u.Name)
+//		rows.Hex(c, "hash", &u.Hash)
+//		rows.Fields(c, u)
 //	})
-//	users.Select() + "WHERE name = $1"         SELECT id, name FROM users WHERE name = $1
+//	users.Select() + "WHERE name = $1"         SELECT hash, id, name FROM users WHERE name = $1
 //	users.Reader()                             scans those columns into a User
-//	users.All().Insert("ON CONFLICT …")        INSERT INTO users (id, name) VALUES ($1, $2) …
+//	users.All().Insert("ON CONFLICT …")        INSERT INTO users (hash, id, name) VALUES ($1, $2, $3) …
 //	users.Only("id", "name").Update("id")      UPDATE users SET name = $2 WHERE id = $1
 //
 // It creates no schema, knows no relations between tables and generates no WHERE
@@ -19,8 +20,8 @@
 //
 // Invariants: a column is named in one place, and its position in none. A column
 // is TEXT or BIGINT, so a field of another type does not compile without an
-// encoding (JSON, List, Hex, Micros, …). A name that a table does not have panics
-// when the program starts. NULL is an error except in JSON, where it is the zero
+// encoding (JSON, List, Hex, Micros, …), or panics in Fields, as does a name that a
+// table does not have, when the program starts. NULL is an error except in JSON, where it is the zero
 // value; a joined column gives the value for NULL with COALESCE. Reading a row
 // allocates only what its values need.
 package rows

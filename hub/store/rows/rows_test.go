@@ -371,3 +371,88 @@ func TestReadingAllocatesNoMoreThanByHand(t *testing.T) {
 		t.Errorf("a page of 20 allocates %.0f times, by hand %.0f", byName, byHand)
 	}
 }
+
+type manager struct{ Tool, ID string }
+
+type lid struct {
+	Colour string
+	Count  int
+}
+
+// crate has fields whose columns have their names.
+type crate struct {
+	lid
+	ID        string
+	ClusterID string
+	TOTPStep  int64
+	ManagedBy manager
+	MadeAt    time.Time
+	Tags      []string
+	Cached    bool
+	weight    int64
+}
+
+func crateColumns(c *rows.Columns, v *crate) {
+	rows.List(c, "tags", &v.Tags)
+	rows.Col(c, "amount", &v.Count)
+	rows.Col(c, "kilos", &v.weight)
+	rows.FieldsBut(c, v, &v.Cached)
+}
+
+func TestFieldsHaveColumnsOfTheirNames(t *testing.T) {
+	table := rows.Of("crates", crateColumns)
+	if got, want := table.Names(), "tags, amount, kilos, colour, id, cluster_id, totp_step, managed_by_tool, managed_by_id, made_at"; got != want {
+		t.Errorf("the columns are %s; want %s", got, want)
+	}
+	stored := crate{
+		lid: lid{"red", 3}, ID: "c1", ClusterID: "k1", TOTPStep: 7, ManagedBy: manager{"terraform", "t1"},
+		MadeAt: time.UnixMicro(5).UTC(), Tags: []string{"a"}, Cached: true, weight: 9,
+	}
+	db := newDatabase(t)
+	if _, err := db.ExecContext(t.Context(), `CREATE TABLE crates (tags TEXT, amount BIGINT, kilos BIGINT, colour TEXT, id TEXT, cluster_id TEXT,
+		totp_step BIGINT, managed_by_tool TEXT, managed_by_id TEXT, made_at BIGINT)`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.All().Insert("").Exec(t.Context(), db, &stored); err != nil {
+		t.Fatal(err)
+	}
+	read, err := query.All(t.Context(), db, table.Reader(), table.Select())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored.Cached = false
+	if len(read) != 1 || !cmp.Equal(read[0], stored, cmp.AllowUnexported(crate{}, lid{})) {
+		t.Errorf("%+v was stored and %+v read", stored, read)
+	}
+	if _, err := table.Only("id", "made_at").Update("id").Exec(t.Context(), db, &crate{ID: "c1", MadeAt: time.UnixMicro(8)}); err != nil {
+		t.Fatal(err)
+	}
+	read, err = query.All(t.Context(), db, table.Reader(), table.Select())
+	if stored.MadeAt = time.UnixMicro(8).UTC(); err != nil || !cmp.Equal(read[0], stored, cmp.AllowUnexported(crate{}, lid{})) {
+		t.Errorf("after an update of one column %+v was read: %v", read, err)
+	}
+}
+
+func TestFieldsWithoutAnEncodingStopTheStart(t *testing.T) {
+	for name, define := range map[string]func(){
+		"bytes":      func() { rows.Of("t", rows.Fields[struct{ Body []byte }]) },
+		"list":       func() { rows.Of("t", rows.Fields[struct{ Tags []string }]) },
+		"duration":   func() { rows.Of("t", rows.Fields[struct{ Age time.Duration }]) },
+		"unexported": func() { rows.Of("t", rows.Fields[struct{ id string }]) },
+		"twice": func() {
+			rows.Of("t", func(c *rows.Columns, v *struct{ A, ID string }) {
+				rows.Col(c, "id", &v.A)
+				rows.Fields(c, v)
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("the program starts")
+				}
+			}()
+			define()
+		})
+	}
+}

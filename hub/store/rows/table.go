@@ -27,7 +27,11 @@ type Definition interface {
 // others. define adds the columns of *v to c and must not keep either.
 func Of[T any](table string, define func(c *Columns, v *T)) *Table[T] {
 	name, alias, _ := strings.Cut(table, " ")
-	t := &Table[T]{name: name, alias: alias, define: define}
+	fields := &[][]named{}
+	t := &Table[T]{name: name, alias: alias, define: func(c *Columns, v *T) {
+		c.named = fields
+		define(c, v)
+	}}
 	_, t.columns = t.Describe()
 	t.read = make([]bool, len(t.columns))
 	for i, c := range t.columns {

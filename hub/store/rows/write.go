@@ -192,6 +192,16 @@ func (s Statement[T]) ExecOne(ctx context.Context, db query.DB, v *T, further ..
 	return n == 1, err
 }
 
+// ExecElse is Exec for a statement that must change one row, and returns otherwise when it
+// did not.
+func (s Statement[T]) ExecElse(ctx context.Context, db query.DB, otherwise error, v *T, further ...any) error {
+	changed, err := s.ExecOne(ctx, db, v, further...)
+	if err == nil && !changed {
+		err = otherwise
+	}
+	return err
+}
+
 // Many writes values of T, 500 per statement.
 type Many[T any] struct {
 	head, tail string

@@ -13,14 +13,8 @@ import (
 var (
 	deviceTable = rows.Of("oidc_devices", func(c *rows.Columns, d *oidc.Device) {
 		rows.Hex(c, "hash", &d.Hash)
-		rows.Col(c, "user_code", &d.UserCode)
-		rows.Col(c, "client_id", &d.ClientID)
 		rows.List(c, "scopes", &d.Scopes)
-		rows.Col(c, "grant_id", &d.GrantID)
-		rows.Col(c, "denied", &d.Denied)
-		rows.Col(c, "polled_at", &d.PolledAt)
-		rows.Col(c, "created_at", &d.CreatedAt)
-		rows.Col(c, "expires_at", &d.ExpiresAt)
+		rows.Fields(c, d)
 	})
 	selectDevices = deviceTable.Select()
 	insertDevice  = deviceTable.All().Insert("ON CONFLICT DO NOTHING")
@@ -36,11 +30,7 @@ func (t *Table) InsertWaiting(ctx context.Context, d oidc.Device, limit int) err
 	if err != nil {
 		return err
 	}
-	inserted, err := insertDevice.ExecOne(ctx, t.db, &d)
-	if err == nil && !inserted {
-		err = errcode.New(errcode.Conflict, "another device has this code; start again")
-	}
-	return err
+	return insertDevice.ExecElse(ctx, t.db, errcode.New(errcode.Conflict, "another device has this code; start again"), &d)
 }
 
 // Waiting implements oidc.DeviceStore.
@@ -54,11 +44,7 @@ func (t *Table) WaitingByCode(ctx context.Context, code string) (oidc.Device, er
 }
 
 func (t *Table) waiting(ctx context.Context, where, key string) (oidc.Device, error) {
-	d, found, err := query.One(ctx, t.db, deviceTable.Reader(), selectDevices+where, key)
-	if err == nil && !found {
-		err = errcode.New(errcode.NotFound, "no login is waiting for this code")
-	}
-	return d, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "no login is waiting for this code"), deviceTable.Reader(), selectDevices+where, key)
 }
 
 // AnswerWaiting implements oidc.DeviceStore.

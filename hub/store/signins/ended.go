@@ -9,15 +9,7 @@ import (
 )
 
 var (
-	logoutTable = rows.Of("oidc_logouts", func(c *rows.Columns, l *oidc.Logout) {
-		rows.Col(c, "id", &l.ID)
-		rows.Col(c, "client_id", &l.ClientID)
-		rows.Col(c, "user_id", &l.UserID)
-		rows.Col(c, "session_id", &l.SessionID)
-		rows.Col(c, "attempts", &l.Attempts)
-		rows.Col(c, "due_at", &l.DueAt)
-		rows.Col(c, "created_at", &l.CreatedAt)
-	})
+	logoutTable   = rows.Of("oidc_logouts", rows.Fields[oidc.Logout])
 	selectLogouts = logoutTable.Select()
 	insertLogout  = logoutTable.All().Insert("")
 	delayLogout   = logoutTable.Only("id", "attempts", "due_at").Update("id")

@@ -33,55 +33,29 @@ func New(db query.DB) *Table { return &Table{db} }
 var Queries = map[rows.Definition]string{keyTable: selectKeys, grantTable: selectGrants, secretTable: selectSecrets, consentTable: selectConsents, logoutTable: selectLogouts, deviceTable: selectDevices}
 
 var (
-	keyTable = rows.Of("oidc_keys", func(c *rows.Columns, k *oidc.StoredKey) {
-		rows.Col(c, "id", &k.ID)
-		rows.Col(c, "algorithm", &k.Algorithm)
-		rows.Col(c, "public", &k.Public)
-		rows.Col(c, "sealed", &k.Sealed)
-		rows.Col(c, "created_at", &k.CreatedAt)
-		rows.Col(c, "signs_from", &k.SignsFrom)
-		rows.Col(c, "ends_at", &k.EndsAt)
-	})
+	keyTable   = rows.Of("oidc_keys", rows.Fields[oidc.StoredKey])
 	selectKeys = keyTable.Select()
 	insertKey  = keyTable.All().Insert("")
 
 	grantTable = rows.Of("oidc_grants", func(c *rows.Columns, g *oidc.Grant) {
-		rows.Col(c, "id", &g.ID)
-		rows.Col(c, "client_id", &g.ClientID)
-		rows.Col(c, "user_id", &g.UserID)
-		rows.Col(c, "session_id", &g.SessionID)
-		rows.Col(c, "token_id", &g.TokenID)
 		rows.List(c, "scopes", &g.Scopes)
-		rows.Col(c, "nonce", &g.Nonce)
-		rows.Col(c, "redirect", &g.Redirect)
-		rows.Col(c, "challenge", &g.Challenge)
-		rows.Col(c, "auth_at", &g.AuthAt)
 		rows.List(c, "methods", &g.Methods)
-		rows.Col(c, "class", &g.Class)
-		rows.Col(c, "created_at", &g.CreatedAt)
-		rows.Col(c, "ends_at", &g.EndsAt)
+		rows.Fields(c, g)
 	})
 	selectGrants = grantTable.Select()
 	insertGrant  = grantTable.All().Insert("")
 
 	secretTable = rows.Of("oidc_secrets", func(c *rows.Columns, s *oidc.Secret) {
 		rows.Hex(c, "hash", &s.Hash)
-		rows.Col(c, "kind", &s.Kind)
-		rows.Col(c, "grant_id", &s.GrantID)
 		rows.List(c, "scopes", &s.Scopes)
-		rows.Col(c, "created_at", &s.CreatedAt)
-		rows.Col(c, "expires_at", &s.ExpiresAt)
-		rows.Col(c, "used_at", &s.UsedAt)
+		rows.Fields(c, s)
 	})
 	selectSecrets = secretTable.Select()
 	insertSecret  = secretTable.All().Insert("ON CONFLICT DO NOTHING")
 
 	consentTable = rows.Of("oidc_consents", func(c *rows.Columns, n *oidc.Consent) {
-		rows.Col(c, "user_id", &n.UserID)
-		rows.Col(c, "client_id", &n.ClientID)
 		rows.List(c, "scopes", &n.Scopes)
-		rows.Col(c, "given_at", &n.GivenAt)
-		rows.Col(c, "last_at", &n.LastAt)
+		rows.Fields(c, n)
 	})
 	selectConsents = consentTable.Select()
 	putConsent     = consentTable.All().Insert("ON CONFLICT (user_id, client_id) DO UPDATE SET scopes = excluded.scopes, given_at = excluded.given_at")
@@ -125,11 +99,7 @@ func (t *Table) InsertGrant(ctx context.Context, g oidc.Grant) error {
 
 // Grant implements oidc.GrantStore.
 func (t *Table) Grant(ctx context.Context, id string) (oidc.Grant, error) {
-	g, found, err := query.One(ctx, t.db, grantTable.Reader(), selectGrants+"WHERE id = $1", id)
-	if err == nil && !found {
-		err = errcode.New(errcode.NotFound, "the login has ended")
-	}
-	return g, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "the login has ended"), grantTable.Reader(), selectGrants+"WHERE id = $1", id)
 }
 
 // ExtendGrant implements oidc.GrantStore.
@@ -158,11 +128,7 @@ func (t *Table) InsertGrantSecret(ctx context.Context, s oidc.Secret) error {
 
 // GrantSecret implements oidc.GrantStore.
 func (t *Table) GrantSecret(ctx context.Context, hash []byte) (oidc.Secret, error) {
-	s, found, err := query.One(ctx, t.db, secretTable.Reader(), selectSecrets+"WHERE hash = $1", hex.EncodeToString(hash))
-	if err == nil && !found {
-		err = errcode.New(errcode.NotFound, "the code or token is not known")
-	}
-	return s, err
+	return query.Need(ctx, t.db, errcode.New(errcode.NotFound, "the code or token is not known"), secretTable.Reader(), selectSecrets+"WHERE hash = $1", hex.EncodeToString(hash))
 }
 
 // UseGrantSecret implements oidc.GrantStore.

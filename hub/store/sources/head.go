@@ -15,23 +15,8 @@ const headsAtOnce = 500
 
 var (
 	headTable = rows.Of("heads", func(c *rows.Columns, h *gitcache.Head) {
-		rows.Col(c, "source_id", &h.SourceID)
-		rows.Col(c, "repository_id", &h.RepositoryID)
-		rows.Col(c, "revision", &h.Revision)
-		rows.Col(c, "message", &h.Message)
-		rows.Col(c, "author", &h.Author)
-		rows.Micros(c, "committed_at", &h.CommittedAt)
-		rows.Col(c, "digest", &h.Digest)
-		rows.Col(c, "size", &h.Size)
-		rows.Col(c, "entry", &h.Entry)
 		rows.Col(c, "change_key", &h.Key)
-		rows.Col(c, "epoch", &h.Epoch)
-		rows.Col(c, "fetch_seq", &h.FetchSeq)
-		rows.Micros(c, "fetched_at", &h.FetchedAt)
-		rows.Col(c, "error", &h.Error)
-		rows.Col(c, "error_code", &h.ErrorCode)
-		rows.Micros(c, "error_since", &h.ErrorSince)
-		rows.Micros(c, "updated_at", &h.UpdatedAt)
+		rows.Fields(c, h)
 	})
 	selectHeads = headTable.Select()
 	headColumns = headTable.All().Keep("repository_id").Set("updated_at", "{now}")
@@ -43,11 +28,7 @@ var (
 // Head returns the head of one source. errcode.NotFound when it was never
 // evaluated.
 func (s *Table) Head(ctx context.Context, sourceID string) (gitcache.Head, error) {
-	h, found, err := query.One(ctx, s.db, headTable.Reader(), selectHeads+"WHERE source_id = $1", sourceID)
-	if err == nil && !found {
-		err = errcode.New(errcode.NotFound, "source %s has no head yet", sourceID)
-	}
-	return h, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "source %s has no head yet", sourceID), headTable.Reader(), selectHeads+"WHERE source_id = $1", sourceID)
 }
 
 // Heads returns the heads of a repository's sources, sorted by source ID.

@@ -19,20 +19,14 @@ type placed struct {
 
 var (
 	placementTable = rows.Of("repository_leases l", func(c *rows.Columns, p *placed) {
-		rows.Col(c, "repository_id", &p.RepositoryID)
 		rows.Col(c, "r.bytes", &p.Bytes)
 		rows.Col(c, "replica", &p.Owner)
 		rows.Col(c, "COALESCE(p.url, '')", &p.OwnerURL)
-		rows.Col(c, "epoch", &p.Epoch)
 		rows.Col(c, "expires_at", &p.expires)
-		rows.Micros(c, "acquired_at", &p.AcquiredAt)
-		rows.Col(c, "preferred", &p.Preferred)
-		rows.Col(c, "follower", &p.Follower)
 		rows.Col(c, "moved_at", &p.moved)
-		rows.Micros(c, "followed_at", &p.FollowedAt)
-		rows.Micros(c, "fetch_started_at", &p.FetchStartedAt)
 		rows.Col(c, "r.created_at", &p.created)
 		rows.Col(c, "{now}", &p.now)
+		rows.FieldsBut(c, p, &p.Placement.Held, &p.Placement.FreeFor, &p.Placement.MovedAgo, &p.Placement.Age)
 	}).Then((*placed).derive)
 	selectPlacements = placementTable.Select() + "JOIN repositories r ON r.id = l.repository_id LEFT JOIN replicas p ON p.name = l.replica "
 )
@@ -65,11 +59,7 @@ func (s *leaseRows) Placements(ctx context.Context) ([]shard.Placement, error) {
 
 // Placement returns one placement. errcode.NotFound.
 func (s *leaseRows) Placement(ctx context.Context, repositoryID string) (shard.Placement, error) {
-	p, found, err := query.One(ctx, s.db, readPlacement(), selectPlacements+"WHERE l.repository_id = $1", repositoryID)
-	if err == nil && !found {
-		err = noRepository(repositoryID)
-	}
-	return p, err
+	return query.Need(ctx, s.db, noRepository(repositoryID), readPlacement(), selectPlacements+"WHERE l.repository_id = $1", repositoryID)
 }
 
 // Assign writes which replicas should own and follow repositories, and

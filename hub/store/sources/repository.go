@@ -23,26 +23,13 @@ import (
 
 var (
 	repositoryTable = rows.Of("repositories", func(c *rows.Columns, r *gitcache.Repository) {
-		rows.Col(c, "id", &r.ID)
-		rows.Col(c, "name", &r.Name)
-		rows.Col(c, "project_id", &r.ProjectID)
-		rows.Col(c, "kind", &r.Kind)
-		rows.Col(c, "url", &r.URL)
 		rows.Col(c, "CASE WHEN normal_of = url THEN written_url ELSE '' END", &r.Written)
-		rows.Col(c, "auth", &r.Auth)
 		rows.Sparse(c, "options", &r.Options, "{}")
-		rows.Micros(c, "created_at", &r.CreatedAt)
-		rows.Micros(c, "updated_at", &r.UpdatedAt)
-		rows.Col(c, "generation", &r.Generation)
 		rows.Col(c, "health", &r.Health.State)
 		rows.Col(c, "health_message", &r.Health.Message)
-		rows.Micros(c, "checked_at", &r.Health.CheckedAt)
-		rows.Micros(c, "fetched_at", &r.Health.FetchedAt)
-		rows.Micros(c, "failed_since", &r.Health.FailedSince)
 		rows.Micros(c, "next_check_at", &r.Health.NextAt)
-		rows.Col(c, "bytes", &r.Health.Bytes)
-		rows.Col(c, "managed_by_tool", &r.ManagedBy.Tool)
-		rows.Col(c, "managed_by_id", &r.ManagedBy.ID)
+		rows.Fields(c, &r.Health)
+		rows.Fields(c, r)
 	})
 	selectRepositories = repositoryTable.Select()
 	// insertRepository also gets the result of spellings and the sealed credentials.
@@ -119,11 +106,7 @@ func (s *Table) RepositoriesNamed(ctx context.Context, names, urls []string) (al
 
 // Repository returns one repository. errcode.NotFound.
 func (s *Table) Repository(ctx context.Context, id string) (gitcache.Repository, error) {
-	r, found, err := query.One(ctx, s.db, repositoryTable.Reader(), selectRepositories+"WHERE id = $1", id)
-	if err == nil && !found {
-		err = noRepository(id)
-	}
-	return r, err
+	return query.Need(ctx, s.db, noRepository(id), repositoryTable.Reader(), selectRepositories+"WHERE id = $1", id)
 }
 
 func noRepository(id string) error {

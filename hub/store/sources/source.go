@@ -15,12 +15,9 @@ import (
 
 var (
 	sourceTable = rows.Of("sources", func(c *rows.Columns, s *gitcache.Source) {
-		rows.Col(c, "id", &s.ID)
-		rows.Col(c, "repository_id", &s.RepositoryID)
-		rows.Col(c, "ref", &s.Ref)
-		rows.Col(c, "folder", &s.Folder)
 		rows.JSON(c, "files", &s.Files)
 		rows.Sparse(c, "options", &s.Options, "{}")
+		rows.Fields(c, s)
 	})
 	selectSources = sourceTable.Select()
 	insertSource  = sourceTable.All().Set("put_at", "{now}").Insert("ON CONFLICT DO NOTHING")
@@ -90,11 +87,7 @@ func (s *Table) DropSources(ctx context.Context, putBefore time.Time) (n int, er
 
 // Source returns one source. errcode.NotFound.
 func (s *Table) Source(ctx context.Context, id string) (gitcache.Source, error) {
-	src, found, err := query.One(ctx, s.db, sourceTable.Reader(), selectSources+"WHERE id = $1", id)
-	if err == nil && !found {
-		err = errcode.New(errcode.NotFound, "source %s does not exist", id)
-	}
-	return src, err
+	return query.Need(ctx, s.db, errcode.New(errcode.NotFound, "source %s does not exist", id), sourceTable.Reader(), selectSources+"WHERE id = $1", id)
 }
 
 // Sources returns the sources of a repository, sorted by ID.

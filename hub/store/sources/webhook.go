@@ -12,12 +12,12 @@ import (
 )
 
 var (
-	webhookTable   = rows.Of("webhooks", webhookColumns)
+	webhookTable   = rows.Of("webhooks", rows.Fields[gitcache.Webhook])
 	selectWebhooks = webhookTable.Select()
 
 	secretWebhookTable = rows.Of("webhooks", func(c *rows.Columns, w *secretWebhook) {
-		webhookColumns(c, &w.Webhook)
 		rows.Col(c, "secret", &w.sealed)
+		rows.Fields(c, w)
 	})
 	selectSecretWebhooks = secretWebhookTable.Select()
 	changeWebhook        = secretWebhookTable.Only("id", "secret", "managed_by_tool", "managed_by_id").Update("id")
@@ -28,18 +28,6 @@ var (
 type secretWebhook struct {
 	gitcache.Webhook
 	sealed string
-}
-
-func webhookColumns(c *rows.Columns, w *gitcache.Webhook) {
-	rows.Col(c, "id", &w.ID)
-	rows.Col(c, "name", &w.Name)
-	rows.Col(c, "provider", &w.Provider)
-	rows.Col(c, "repository_id", &w.RepositoryID)
-	rows.Micros(c, "created_at", &w.CreatedAt)
-	rows.Micros(c, "delivered_at", &w.DeliveredAt)
-	rows.Col(c, "outcome", &w.Outcome)
-	rows.Col(c, "managed_by_tool", &w.ManagedBy.Tool)
-	rows.Col(c, "managed_by_id", &w.ManagedBy.ID)
 }
 
 // Webhooks returns all webhooks, sorted by name.
