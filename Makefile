@@ -21,9 +21,11 @@ NODWARF := -ldflags=-w
 PLAIN := GOFLAGS="$${GOFLAGS:-} -trimpath" CGO_ENABLED=0
 # Most of what process tests do is wait: a package more than there are processors keeps these busy.
 ABREAST := -p=$(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+# Compilers with less garbage collection.
+ROOMY := -toolexec=$(CURDIR)/test/roomy.sh
 # Runs a step of the tests, measures it, and runs a failed test once more (ADR 124).
 SUITE := bin/suite
-RACED = $(ABREAST) -race -vet=off $(UNWATCHED) $(NODWARF) -timeout=20m $(if $(RUN),-run='$(RUN)')
+RACED = $(ROOMY) $(ABREAST) -race -vet=off $(UNWATCHED) $(NODWARF) -timeout=20m $(if $(RUN),-run='$(RUN)')
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1mmake %-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST) | sed -e "$$(test -t 1 || echo 's/\x1b\[[0-9;]*m//g')"
@@ -43,11 +45,11 @@ test: suite ## everything that must hold (RUN=Name runs one test by name); ends 
 	$(if $(RUN),,@echo "== the console")
 	$(if $(RUN),,$(SUITE) console -- ./web/check.sh)
 	@echo "== vet"
-	$(PLAIN) $(SUITE) vet -- go vet -tags=soak ./...
+	$(PLAIN) $(SUITE) vet -- go vet $(ROOMY) -tags=soak ./...
 	@echo "== tests under the race detector"
 	packages=$$($(PACKAGES) raced); $(SUITE) race -- go test $(RACED) $$packages
 	@echo "== the other tests"
-	packages=$$($(PACKAGES) plain); $(PLAIN) $(SUITE) plain -- go test $(ABREAST) -vet=off $(NODWARF) -timeout=60m -parallel=4 $(if $(RUN),-run='$(RUN)') $$packages
+	packages=$$($(PACKAGES) plain); $(PLAIN) $(SUITE) plain -- go test $(ROOMY) $(ABREAST) -vet=off $(NODWARF) -timeout=60m -parallel=4 $(if $(RUN),-run='$(RUN)') $$packages
 	@$(SUITE) table --short
 
 quick: suite ## the loop while you work, below 2 minutes: gofmt, archtest, vet, the tests that start nothing, the console's logic that changed
@@ -64,7 +66,7 @@ race-all: deps kubedev capidev stores web ## all packages under the race detecto
 	$(if $(RUN),,@test -z "$$(git status --porcelain)" && git rev-parse HEAD > test/race-passed.txt || echo "not recorded: the checkout has changes")
 
 programs: web ## build what tests start, with its variants, into bin/test/ (what did not change keeps its time)
-	@go run ./cmd/dev/programs
+	@GOFLAGS="$${GOFLAGS:-} '$(ROOMY)'" go run ./cmd/dev/programs
 
 build: web ## build the programs into bin/
 	@mkdir -p bin

@@ -10,6 +10,8 @@ set -eu
 . "$(dirname "$0")/compile.sh"
 
 if [ $# -eq 0 ]; then
+	# As the builds of Cluster API and the stores, whose packages are partly the same.
+	export CGO_ENABLED=0
 	set -- "$(dirname "$0")/kubedev" etcd kube-apiserver kube-controller-manager kube-scheduler kwok
 fi
 src=$(cd "$1" && pwd)
@@ -18,7 +20,7 @@ begin "${src##*/}" "$src" "$1"
 stamp k8s.io/kubernetes k8s.io/component-base/version
 total=$(go list -deps . | wc -l)
 echo "$name: building $* as one binary ($total packages, $jobs at a time, about 10 minutes from nothing on two processors)"
-compile "$total" go build -v -trimpath -ldflags "$flags" -p "$jobs" -o "$work/$name" .
+compile "$total" go build -toolexec "$roomy" -v -trimpath -ldflags "$flags" -p "$jobs" -o "$work/$name" .
 for program; do
 	ln -s "$name" "$work/$program"
 done

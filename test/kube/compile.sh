@@ -7,9 +7,11 @@
 #   $dir    where the finished build belongs
 #   $work   a folder to build into
 #   $jobs   how many compilers may run
+#   $roomy  for go's -toolexec
 begin() {
 	name=$1
 	cache=${AXLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/axle}/$name
+	roomy=$(cd "$(dirname "$0")/.." && pwd)/roomy.sh
 	cd "$2"
 	dir=$cache/$(LC_ALL=C; export LC_ALL; cat go.mod go.sum *.go | sha256sum | cut -c1-16)
 	! ready "$3" || exit 0
@@ -21,10 +23,10 @@ begin() {
 	fi
 	! ready "$3" || exit 0
 
-	# Each compiler takes up to 1 GB and the linker 2.5 GB: as many at a time as
+	# Each compiler takes up to 1.5 GB and the linker 2.5 GB: as many at a time as
 	# there are processors, but no more than memory allows.
 	jobs=$(nproc)
-	memory=$(awk '/^MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)
+	memory=$(awk '/^MemAvailable/ {print int($2 / 1572864)}' /proc/meminfo)
 	[ "$jobs" -le "$memory" ] || jobs=$memory
 	[ "$jobs" -ge 1 ] || jobs=1
 
