@@ -55,7 +55,7 @@ var right = map[string]string{
 	"ActionAdmin":      "`admin`",
 }
 
-var accessLine = regexp.MustCompile(`(?m)^\s+hubv1connect\.(\w+)Procedure:\s+(?:identity\.)?(\w+),`)
+var accessLine = regexp.MustCompile(`(?m)^\s+hubv1connect\.(\w+)Procedure:\s+\{(?:identity\.)?(\w+),`)
 
 // rights returns the right of each call, by Service and Call as one word.
 func rights(root string) (map[string]string, error) {
@@ -70,9 +70,11 @@ func rights(root string) (map[string]string, error) {
 			return nil, err
 		}
 		for _, m := range accessLine.FindAllStringSubmatch(string(text), -1) {
-			if words, ok := right[m[2]]; ok { // the rows of scopes have the same form
-				found[m[1]] = words
+			words, ok := right[m[2]]
+			if !ok {
+				return nil, fmt.Errorf("%s: the right %s of %s has no words here", file, m[2], m[1])
 			}
+			found[m[1]] = words
 		}
 	}
 	for _, k := range object.Stored() {
