@@ -233,10 +233,3 @@ func (s *stage) write(name, text string) string {
 	s.must(os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
-
-// logged reports whether the hub's log holds a text.
-func (s *stage) logged(text string) bool {
-	data, err := os.ReadFile(s.Hub.Log)
-	s.must(err)
-	return strings.Contains(string(data), text)
-}
