@@ -20,9 +20,10 @@ NODWARF := -ldflags=-w
 # The other tests are compiled as the programs are, so that no package is compiled twice.
 PLAIN := GOFLAGS="$${GOFLAGS:-} -trimpath" CGO_ENABLED=0
 # Most of what process tests do is wait: a package more than there are processors keeps these busy.
-ABREAST := -p=$(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+# Where they are limited, Go knows by how much.
+ABREAST := $(if $(shell grep -sv max /sys/fs/cgroup/cpu.max),,-p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 1))
 # Compilers with less garbage collection.
-ROOMY := -toolexec=$(CURDIR)/test/roomy.sh
+ROOMY := -toolexec="'$(CURDIR)/test/roomy.sh'"
 # Runs a step of the tests, measures it, and runs a failed test once more (ADR 124).
 SUITE := bin/suite
 RACED = $(ROOMY) $(ABREAST) -race -vet=off $(UNWATCHED) $(NODWARF) -timeout=20m $(if $(RUN),-run='$(RUN)')
@@ -66,7 +67,7 @@ race-all: deps kubedev capidev stores web ## all packages under the race detecto
 	$(if $(RUN),,@test -z "$$(git status --porcelain)" && git rev-parse HEAD > test/race-passed.txt || echo "not recorded: the checkout has changes")
 
 programs: web ## build what tests start, with its variants, into bin/test/ (what did not change keeps its time)
-	@GOFLAGS="$${GOFLAGS:-} '$(ROOMY)'" go run ./cmd/dev/programs
+	@GOFLAGS="$${GOFLAGS:-} \"-toolexec='$(CURDIR)/test/roomy.sh'\"" go run ./cmd/dev/programs
 
 build: web ## build the programs into bin/
 	@mkdir -p bin

@@ -311,6 +311,7 @@ func TestRendersGiveWayToTheAgent(t *testing.T) {
 	}
 	// Of the agent only the threads of its children are lowered, which end with them. The runtime ends
 	// no first thread, which runs nothing more.
+	runner.Close()
 	eventually.For(t, 10*time.Second, "threads of children that ended are gone", func() error {
 		tasks, err := filepath.Glob("/proc/self/task/*/stat")
 		lowered := 0

@@ -31,7 +31,7 @@ const (
 // open marks calls that need no identity.
 const open identity.Action = "open"
 
-// rule says who may make a call: the action, and how the object that it is about is found.
+// rule is who may make a call: the action, and how the object that it is about is found.
 // A call without a finder is about the hub as a whole, which only bindings of the whole hub
 // cover.
 type rule struct {

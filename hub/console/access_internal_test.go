@@ -60,15 +60,10 @@ func TestEveryCallSaysWhoMayMakeIt(t *testing.T) {
 			}
 		case action == identity.ActionAdmin || action == identity.ActionSelf || action == identity.ActionSelfChange:
 			if placed {
-				t.Errorf("%s is for %s wherever it is about, and scope.go has it", procedure, action)
+				t.Errorf("%s is for %s wherever it is about, and its row has a finder", procedure, action)
 			}
 		case !placed && !named(procedure, hubWide):
-			t.Errorf("%s is not in scope.go: say how the place that it is about is found", procedure)
-		}
-	}
-	for procedure := range scopes {
-		if _, ok := access[procedure]; !ok {
-			t.Errorf("%s is in scope.go but not in access.go", procedure)
+			t.Errorf("the row of %s has no finder: say how the place that it is about is found", procedure)
 		}
 	}
 }

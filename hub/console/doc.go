@@ -11,9 +11,9 @@
 //   - writes the position of the change into the answer.
 //
 // A position that a person sends never begins a new incarnation. access.go
-// lists the action of each call, and scope.go how its object is found. A call
-// that is missing in access.go is refused, and one that is missing in scope.go
-// is about the whole hub, so a new call cannot be open by mistake. Lists ask
+// has a row for each call: its action, and how its object is found. A call without
+// a row is refused, and one whose row finds no object is about the whole hub, so a
+// new call cannot be open by mistake. Lists ask
 // for the caller's reach (sight). Callers see only the messages of coded
 // errors; any other error is logged once, here, and the caller gets "internal
 // error".

@@ -65,7 +65,7 @@ var harmless = []struct {
 	calls, fields []string
 	why           string
 }{
-	{nil, []string{"ref.cluster", "ref.name", "cluster", "objects.cluster"}, "names what the call is about, whose place scope.go finds; the call's own row plays it"},
+	{nil, []string{"ref.cluster", "ref.name", "cluster", "objects.cluster"}, "names what the call is about, whose place its row finds; the call's own row plays it"},
 	{nil, []string{"name", "id", "context.name", "outputs.name"}, "the same, or the name of what is made, which is one for the hub: a taken one is refused"},
 	{[]string{"Clusters/List", "Repositories/List", "Services/List"}, []string{"project", "tags", "sync", "health", "freshness", "brief"}, "leaves out of what one may see; a project that is not to be seen is not there"},
 	{[]string{"Fleet/"}, []string{"project", "group_by", "filter.*", "sort", "offset", "facets", "query", "before"}, "leaves out of what one may see, or orders it; a project or cluster that is not to be seen is not there"},

@@ -19,7 +19,7 @@ import (
 var applicationRules = map[string]rule{
 	hubv1connect.ApplicationClientsGetProcedure:    {identity.ActionRead, ofStored(described.Application)},
 	hubv1connect.ApplicationClientsRotateProcedure: {identity.ActionWrite, ofStored(described.Application)},
-	// Who logs in when is nothing for everybody who may read the project.
+	// Readers of the project need not see the times of people's logins.
 	hubv1connect.ApplicationClientsListLoginsProcedure: {identity.ActionWrite, ofStored(described.Application)},
 	hubv1connect.ApplicationClientsEndLoginsProcedure:  {identity.ActionWrite, ofStored(described.Application)},
 }

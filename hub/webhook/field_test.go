@@ -1,12 +1,15 @@
 package webhook_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,11 +17,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/webhook"
+	"github.com/axle-cd/axle/internal/eventually"
 )
 
 // deliveries are one file of test/field/webhooks.
@@ -183,5 +188,36 @@ func TestStrangersBodiesAreNotRead(t *testing.T) {
 				t.Errorf("%d %s after %d bytes", w.Code, w.Body, endless.read)
 			}
 		})
+	}
+}
+
+// A stranger who sends a part of a body and then nothing has the answer at once: whoever waits
+// there counts in no bound.
+func TestAStrangerIsAnsweredBeforeTheBody(t *testing.T) {
+	s, err := webhook.New(webhook.Config{Hooks: hosted{hook: gitcache.Webhook{ID: "wh", Provider: gitcache.GitLab}}, Repositories: hosted{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle(webhook.Pattern, s)
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	// A delivery may take 10 s.
+	if err := conn.SetDeadline(time.Now().Add(eventually.Loaded(2 * time.Second))); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "POST %s%s/wh HTTP/1.1\r\nHost: x\r\nX-Gitlab-Token: guessed\r\nContent-Length: 1000\r\n\r\n{", webhook.Prefix, gitcache.GitLab)
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("no answer before the body has come: %v", err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("it is answered %s", answer.Status)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 	"github.com/axle-cd/axle/internal/pool"
+	"github.com/axle-cd/axle/internal/routes"
 )
 
 // Pattern is the route of deliveries, below Prefix.
@@ -200,6 +201,8 @@ func (s *Server) verified(ctx context.Context, w http.ResponseWriter, r *http.Re
 	}
 	matches, err := proof(provider, secret, r.Header)
 	if err != nil {
+		// The rest of a body would be waited for, beside all bounds.
+		routes.LeaveBody(w, r)
 		return hook, nil, err
 	}
 	raw, release, err := s.body(ctx, w, r, hook.ID)

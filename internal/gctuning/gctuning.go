@@ -1,7 +1,7 @@
 // Package gctuning collects a program's garbage earlier than Go does by default:
 // a program that holds much and allocates little would else hold the same again
 // in garbage all day. The hub and the agent call it once, at their start; their short
-// commands collect later instead.
+// commands collect later instead, and so do test binaries with a Postgres (test/pg).
 //
 // It sets GOGC's percentage, and once a busy time is over it gives back what
 // that left: Go collects by allocation, so that an agent which installed 100

@@ -48,15 +48,19 @@ const (
 	// tries bounds how often an API server that is busy is asked for a page.
 	tries = 5
 	// longest is the longest pause that is waited for.
-	longest = 30 * time.Second
+	longest = 10 * time.Second
 )
 
 // open asks for a page, and again while the API server is busy and names the time of the next try:
 // half a list is none. Those that it refused at one moment do not come back at one moment. What it
-// answered last is returned when the context would end before the next try.
+// answered last is returned when the context ends before the next answer.
 func open(ctx context.Context, r *rest.Request) (io.ReadCloser, error) {
+	var refused error
 	for try := 1; ; try++ {
 		body, err := r.MaxRetries(0).Stream(ctx)
+		if err != nil && refused != nil && ctx.Err() != nil {
+			return nil, refused
+		}
 		var refusal apierrors.APIStatus
 		seconds, later := apierrors.SuggestsClientDelay(err)
 		busy := later && errors.As(err, &refusal) && (refusal.Status().Code == http.StatusTooManyRequests || refusal.Status().Code >= 500)
@@ -68,6 +72,7 @@ func open(ctx context.Context, r *rest.Request) (io.ReadCloser, error) {
 		if end, limited := ctx.Deadline(); limited && time.Until(end) <= pause || jitter.Wait(ctx, pause) != nil {
 			return nil, err
 		}
+		refused = err
 	}
 }
 

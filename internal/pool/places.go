@@ -141,7 +141,7 @@ func (p *Places) Next(callers []Caller) (Caller, *Held) {
 		_, there := by[party]
 		return !there && len(p.waiting[party]) == 0
 	})
-	for _, party := range p.order() {
+	for party := range p.order {
 		if c, there := by[party]; there && p.fits(c, 1) == "" {
 			p.last(party)
 			return c, p.give(c, 1)
@@ -152,11 +152,16 @@ func (p *Places) Next(callers []Caller) (Caller, *Held) {
 
 // order is that of turns, with those first who have no place: nobody gets a second one while
 // somebody waits for the first. Two who always have work would fill three places by it, each time
-// that one of them ends before its next one begins. The caller holds mu.
-func (p *Places) order() []string {
-	order := slices.Clone(p.turns)
-	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(min(p.held(a), 1), min(p.held(b), 1)) })
-	return order
+// that one of them ends before its next one begins. A second place waits as long as that takes.
+// The caller holds mu, and changes nothing before the last one.
+func (p *Places) order(yield func(party string) bool) {
+	for _, with := range []bool{false, true} {
+		for _, party := range p.turns {
+			if (p.held(party) > 0) == with && !yield(party) {
+				return
+			}
+		}
+	}
 }
 
 // held is how many places a party has. The caller holds mu.
@@ -317,7 +322,7 @@ func (p *Places) last(party string) {
 // next is the first who waits and can have a place, nil for nobody. Of a project that can
 // have none, nobody else is asked: thousands may wait. The caller holds mu.
 func (p *Places) next() *waiter {
-	for _, party := range p.order() {
+	for party := range p.order {
 		for _, w := range p.waiting[party] {
 			switch p.fits(w.caller, 1) {
 			case "":

@@ -43,13 +43,13 @@ func (p *Play) delayed(dear string) string {
 	if err != nil {
 		p.fail("%w", err)
 	}
-	var all []string
-	for n := range 20 {
-		all = append(all, strings.ReplaceAll(dear, "NUMBER", strconv.Itoa(n)))
-	}
-	p.apply(strings.Join(all, "\n---\n"))
 	var after time.Duration
 	for n := range 3 { // a machine that stood still is no dear object
+		var all []string
+		for m := range 20 {
+			all = append(all, strings.ReplaceAll(dear, "NUMBER", strconv.Itoa(20*n+m)))
+		}
+		p.apply(strings.Join(all, "\n---\n"))
 		if after, err = p.rendered("other", fmt.Sprintf("after-%d", n), before+watched); err == nil {
 			return ""
 		}

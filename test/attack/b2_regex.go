@@ -25,9 +25,10 @@ var dearQuery = Attack{
 			"Dashboards/Draw": fmt.Sprintf(`{"cluster": %q, "dashboard": {"graphs": [%s%s]}}`, edge, strings.Repeat(graph+", ", 15), graph),
 		} {
 			a, took := answer{}, 2*dearFor
-			for range 3 { // a machine that stood still is no dear expression
+			for n := range 3 { // a machine that stood still is no dear expression
+				other := strings.ReplaceAll(request, "x{", string(rune('x'+n))+"{")
 				began := time.Now()
-				a = reader.call(procedure, "%s", request)
+				a = reader.call(procedure, "%s", other)
 				if took = min(took, time.Since(began)); took <= dearFor {
 					break
 				}

@@ -50,11 +50,11 @@ var dearRouters = Attack{
 				break // refused as too dear
 			}
 		}
-		for n := range 10 {
-			p.newCluster(fmt.Sprintf("a-cluster-with-quite-a-long-name-%d", n), "lab", "")
-		}
 		var after time.Duration
-		for _, project := range others { // a machine that stood still is no dear router
+		for n, project := range others { // a machine that stood still is no dear router
+			for m := range 10 {
+				p.newCluster(fmt.Sprintf("a-cluster-with-quite-a-long-name-%d-%d", n, m), "lab", "")
+			}
 			if after, err = told(project, "of-"+project, before+watched); err == nil {
 				return ""
 			}

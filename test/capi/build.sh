@@ -23,6 +23,6 @@ grep -q '^Host: "127.0.0.1"' "$work/source/core/main.go" || { echo "$name: the a
 cp go.mod go.sum "$work"
 go mod edit -replace $core="$work/source" "$work/go.mod"
 
-compile "$total" env CGO_ENABLED=0 go build -toolexec "$roomy" -modfile="$work/go.mod" -v -trimpath -ldflags "$flags" -p "$jobs" -o "$work/manager" $core/core
+compile "$total" env CGO_ENABLED=0 go build -toolexec "'$roomy'" -modfile="$work/go.mod" -v -trimpath -ldflags "$flags" -p "$jobs" -o "$work/manager" $core/core
 rm -r "$work/source" "$work/go.mod" "$work/go.sum"
 finish

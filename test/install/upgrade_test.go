@@ -133,8 +133,8 @@ func (b *bed) fleet(size int) (ca []byte, fleet *scale.Fleet) {
 	return ca, fleet
 }
 
-// interrupted does something to the one hub: it answers again within a minute, and then
-// every agent. It returns the longest time without an answer.
+// interrupted does something to the one hub: it answers again within a minute of a machine
+// with free processors, and then every agent. It returns the longest time without an answer.
 func (b *bed) interrupted(what string, ca []byte, fleet *scale.Fleet, do func()) time.Duration {
 	b.t.Helper()
 	end := b.watch(ca)

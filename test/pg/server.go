@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,7 +126,8 @@ func sweep() {
 }
 
 // initialise makes the data folder, a copy of the one that initdb made the first time:
-// that takes a tenth of initdb's processor time, and each test binary needs one.
+// that takes a tenth of initdb's processor time, and each test binary needs one. Where
+// nothing can be kept, initdb runs each time.
 func (s *Server) initialise(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -139,12 +139,14 @@ func (s *Server) initialise(ctx context.Context) error {
 	// tests notice code that relies on byte order without requesting it.
 	cmd := exec.CommandContext(ctx, initdb, "--username", "axle", "--auth", "trust", "--encoding", "UTF8",
 		"--locale", "C.UTF-8", "--locale-provider", "icu", "--icu-locale", "en-US", "--no-sync", "--no-instructions")
-	kept, err := s.kept(cmd.Args)
-	if err != nil {
-		return err
-	}
+	kept := s.kept(cmd.Args)
 	if _, err := os.Stat(kept); err == nil {
-		return copyFolder(ctx, kept, s.data())
+		if copyFolder(ctx, kept, s.data()) == nil {
+			return nil
+		}
+		if err := os.RemoveAll(s.data()); err != nil {
+			return err
+		}
 	}
 	cmd.Args = append(cmd.Args, "--pgdata", s.data())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
@@ -152,29 +154,46 @@ func (s *Server) initialise(ctx context.Context) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w:\n%s", err, out)
 	}
-	return s.keep(ctx, kept)
+	_ = s.keep(ctx, kept) // or the next one runs initdb, too
+	return nil
 }
 
-// kept is where the data folder of a command of initdb is kept, by the program, its user and its arguments.
-func (s *Server) kept(command []string) (string, error) {
+// kept is where the data folder of a command of initdb is kept, by the program, its user and
+// its arguments; nowhere if there is no cache.
+func (s *Server) kept(command []string) string {
+	cache := os.Getenv("AXLE_CACHE")
+	if cache == "" {
+		of, err := os.UserCacheDir()
+		if err != nil {
+			return ""
+		}
+		cache = filepath.Join(of, "axle")
+	}
 	info, err := os.Stat(command[0])
 	if err != nil {
-		return "", err
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
+		return ""
 	}
 	key := sha256.Sum256(fmt.Append(nil, command, info.Size(), info.ModTime().UnixNano(), s.as))
-	return filepath.Join(cache, "axle", fmt.Sprintf("%s%x", prefix, key[:8])), nil
+	return filepath.Join(cache, "pg", fmt.Sprintf("%x", key[:8]))
 }
 
 // keep copies the data folder to where others find it whole or not at all.
 func (s *Server) keep(ctx context.Context, kept string) error {
-	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+	if kept == "" {
+		return nil
+	}
+	cache := filepath.Dir(kept)
+	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(kept), prefix+"new-*")
+	const making = "new-"
+	left, _ := filepath.Glob(filepath.Join(cache, making+"*")) // of those that were killed
+	for _, dir := range left {
+		if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) > 10*time.Minute {
+			_ = os.RemoveAll(dir)
+		}
+	}
+	dir, err := os.MkdirTemp(cache, making)
 	if err != nil {
 		return err
 	}
@@ -183,10 +202,11 @@ func (s *Server) keep(ctx context.Context, kept string) error {
 	if err := copyFolder(ctx, s.data(), made); err != nil {
 		return err
 	}
-	if err := os.Rename(made, kept); err != nil && !errors.Is(err, fs.ErrExist) { // another process was first
-		return err
+	// After a power cut, a folder that was not written would be copied for ever.
+	if out, err := exec.CommandContext(ctx, "sync", "-f", made).CombinedOutput(); err != nil {
+		return fmt.Errorf("sync %s: %w:\n%s", made, err, out)
 	}
-	return nil
+	return os.Rename(made, kept) // fails where another process was first
 }
 
 // copyFolder keeps owners and modes, which Postgres checks.

@@ -76,11 +76,11 @@ func TestFilledDatabasesAreApart(t *testing.T) {
 
 // TestInitdbRunsOnce compares what initdb draws for each cluster that it makes.
 func TestInitdbRunsOnce(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("AXLE_CACHE", t.TempDir())
 	var identifiers [3]uint64
 	for i := range identifiers {
 		if i == 2 { // nothing is kept any more
-			t.Setenv("XDG_CACHE_HOME", t.TempDir())
+			t.Setenv("AXLE_CACHE", t.TempDir())
 		}
 		s, err := pg.Start(t.Context())
 		if err != nil {

@@ -1,5 +1,5 @@
 // Runs files of tests one after the other in this process and one Chromium: both take 0.7 CPU-s to start. All are imported
-// first; each is a suite, so that its hooks run before and after its own tests. Who logs in does so anew in each file.
+// first; each is a suite, so that its hooks run before and after its own tests. Logins begin anew in each file.
 //
 //     AXLE_STACK=... node test/all.mjs test/small/*.test.mjs
 import { resolve } from 'node:path';

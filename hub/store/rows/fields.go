@@ -19,6 +19,9 @@ func Fields[T any](c *Columns, v *T) { FieldsBut(c, v) }
 func FieldsBut[T any](c *Columns, v *T, without ...any) {
 	base := reflect.ValueOf(v).Elem()
 	if c.call == len(*c.named) {
+		if c.does != lists {
+			wrong("of "+base.Type().String(), "has another call of Fields than the first time")
+		}
 		*c.named = append(*c.named, c.unnamed(base, nil, "", without))
 	}
 	for _, f := range (*c.named)[c.call] {
@@ -32,7 +35,7 @@ func FieldsBut[T any](c *Columns, v *T, without ...any) {
 	c.call++
 }
 
-// scalar adds what Col adds, of a field whose type is known at run time alone.
+// scalar adds what Col adds, of a field whose type is known only at run time.
 func (c *Columns) scalar(name string, field reflect.Value) {
 	picked := c.does == lists || c.picked[c.at]
 	c.at++

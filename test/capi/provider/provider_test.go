@@ -248,7 +248,7 @@ func (b *bed) watchAddress() (ended func()) {
 	return func() {
 		b.Helper()
 		// A client notices by itself after 45 s that nothing answers.
-		for limit := time.After(10 * time.Second); ; {
+		for limit := time.After(eventually.Loaded(10 * time.Second)); ; {
 			select {
 			case _, more := <-open.ResultChan():
 				if more {
