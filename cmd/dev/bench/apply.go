@@ -217,7 +217,8 @@ last of the four times that a started agent reads what the API server serves: 3 
 
 Not shown: charts, because helm-controller does not run; notification-controller;
 the installation of Flux itself; Flux's leader election, which is off; an API server
-with other users, or without the GOGC=200 that those of the test bed have since 2026-11-30; healing in Flux, which happens at its interval. When a person asks
+with other users, or without the GOGC=200 that those of the test bed have since
+2026-11-30; healing in Flux, which happens at its interval. When a person asks
 for a pass, ours neither writes nor renders, because nothing can have changed.
 Compare Flux's pass with the rows "rendered again" and "started again".
 `)
