@@ -177,10 +177,11 @@ func (c *Credentials) owned(ctx context.Context, ownerID string) ([]Token, error
 // Remember makes a token that was inserted or updated valid on this replica at once.
 func (c *Credentials) Remember(t Token) { c.directory.tokens.put(t) }
 
-// Forget makes this replica refuse deleted tokens at once.
+// Forget makes this replica refuse deleted tokens at once and for good: the feed's read of a
+// token that was made a moment before may end after its deletion.
 func (c *Credentials) Forget(tokens ...Token) {
 	for _, t := range tokens {
-		c.directory.tokens.remove(t.ID)
+		c.directory.tokens.forget(t.ID)
 	}
 }
 

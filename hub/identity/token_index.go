@@ -12,13 +12,16 @@ type tokenIndex struct {
 	mu     sync.RWMutex
 	byHash map[[sha256.Size]byte]Token
 	byID   map[string][sha256.Size]byte
+	// forgotten are the ids of tokens that this replica deleted since the last sweep, and before
+	// that since the one before. A read that began before the deletion brings none of them back.
+	forgotten, before map[string]struct{}
 	// loaded is set once Rebuild has run; goodAt is when the database last answered.
 	loaded bool
 	goodAt int64
 }
 
 func newTokenIndex() *tokenIndex {
-	return &tokenIndex{byHash: map[[sha256.Size]byte]Token{}, byID: map[string][sha256.Size]byte{}}
+	return &tokenIndex{byHash: map[[sha256.Size]byte]Token{}, byID: map[string][sha256.Size]byte{}, forgotten: map[string]struct{}{}}
 }
 
 func (x *tokenIndex) get(hash [sha256.Size]byte) (t Token, found, loaded bool, goodAt int64) {
@@ -35,6 +38,9 @@ func (x *tokenIndex) put(t Token) {
 }
 
 func (x *tokenIndex) putLocked(t Token) {
+	if x.isForgotten(t.ID) {
+		return
+	}
 	var hash [sha256.Size]byte
 	copy(hash[:], t.Hash)
 	if known, ok := x.byHash[hash]; ok && t.LastUsedAt < known.LastUsedAt {
@@ -47,9 +53,29 @@ func (x *tokenIndex) putLocked(t Token) {
 	x.byHash[hash], x.byID[t.ID] = t, hash
 }
 
+func (x *tokenIndex) isForgotten(id string) bool {
+	_, now := x.forgotten[id]
+	_, earlier := x.before[id]
+	return now || earlier
+}
+
+// forget is remove for good.
+func (x *tokenIndex) forget(ids ...string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, id := range ids {
+		x.forgotten[id] = struct{}{}
+	}
+	x.removeLocked(ids)
+}
+
 func (x *tokenIndex) remove(ids ...string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.removeLocked(ids)
+}
+
+func (x *tokenIndex) removeLocked(ids []string) {
 	for _, id := range ids {
 		if hash, ok := x.byID[id]; ok {
 			delete(x.byHash, hash)
@@ -65,6 +91,9 @@ func (x *tokenIndex) replace(tokens []Token, now int64) {
 	x.byHash = make(map[[sha256.Size]byte]Token, len(tokens))
 	x.byID = make(map[string][sha256.Size]byte, len(tokens))
 	for _, t := range tokens {
+		if x.isForgotten(t.ID) {
+			continue
+		}
 		var hash [sha256.Size]byte
 		copy(hash[:], t.Hash)
 		if known, ok := old[hash]; ok && t.LastUsedAt < known.LastUsedAt {
@@ -102,6 +131,7 @@ func (x *tokenIndex) good(now int64) {
 func (x *tokenIndex) sweep(now int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.before, x.forgotten = x.forgotten, map[string]struct{}{}
 	for hash, t := range x.byHash {
 		if t.Expired(now) {
 			delete(x.byHash, hash)
