@@ -19,14 +19,11 @@ UNWATCHED := -gcflags=modernc.org/sqlite/lib=-race=false
 NODWARF := -ldflags=-w
 # The other tests are compiled as the programs are, so that no package is compiled twice.
 PLAIN := GOFLAGS="$${GOFLAGS:-} -trimpath" CGO_ENABLED=0
-# Most of what process tests do is wait: a package more than there are processors keeps these busy.
-# Where they are limited, Go knows by how much.
-ABREAST := $(if $(shell grep -sv max /sys/fs/cgroup/cpu.max),,-p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 1))
 # Compilers with less garbage collection.
 ROOMY := -toolexec="'$(CURDIR)/test/roomy.sh'"
 # Runs a step of the tests, measures it, and runs a failed test once more (ADR 124).
 SUITE := bin/suite
-RACED = $(ROOMY) $(ABREAST) -race -vet=off $(UNWATCHED) $(NODWARF) -timeout=20m $(if $(RUN),-run='$(RUN)')
+RACED = $(ROOMY) -race -vet=off $(UNWATCHED) $(NODWARF) -timeout=20m $(if $(RUN),-run='$(RUN)')
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1mmake %-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST) | sed -e "$$(test -t 1 || echo 's/\x1b\[[0-9;]*m//g')"
@@ -50,7 +47,7 @@ test: suite ## everything that must hold (RUN=Name runs one test by name); ends 
 	@echo "== tests under the race detector"
 	packages=$$($(PACKAGES) raced); $(SUITE) race -- go test $(RACED) $$packages
 	@echo "== the other tests"
-	packages=$$($(PACKAGES) plain); $(PLAIN) $(SUITE) plain -- go test $(ROOMY) $(ABREAST) -vet=off $(NODWARF) -timeout=60m -parallel=4 $(if $(RUN),-run='$(RUN)') $$packages
+	packages=$$($(PACKAGES) plain); $(PLAIN) $(SUITE) plain -- go test $(ROOMY) -vet=off $(NODWARF) -timeout=60m -parallel=4 $(if $(RUN),-run='$(RUN)') $$packages
 	@$(SUITE) table --short
 
 quick: suite ## the loop while you work, below 2 minutes: gofmt, archtest, vet, the tests that start nothing, the console's logic that changed
