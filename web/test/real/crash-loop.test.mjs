@@ -81,7 +81,8 @@ test('service, pod, previous log, events, shell: a key each', async () => {
   await shot(page, 'a8-events');
   await press('x');
   await page.waitForURL(/\/exec/);
-  await page.getByRole('button', { name: 'Open a shell' }).waitFor();
+  const opens = page.getByRole('button', { name: 'Open a shell' });
+  await eventually(async () => assert.ok(await opens.evaluate((e) => e === document.activeElement && !e.disabled)));
   await shot(page, 'a8-exec');
   await press('Enter');
   const terminal = page.getByRole('textbox', { name: /^Terminal in beside/ });
