@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -87,7 +88,13 @@ func newTarget(u *url.URL) *target {
 		FlushInterval: -1,
 		Transport:     &http.Transport{MaxIdleConnsPerHost: 64},
 		ErrorLog:      log.New(io.Discard, "", 0),
-		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			// As load balancers do: whoever tries again does not come to the one that has ended.
+			if errors.Is(err, syscall.ECONNREFUSED) {
+				t.ready.Store(false)
+			}
+			w.WriteHeader(http.StatusBadGateway)
+		},
 	}
 	return t
 }
