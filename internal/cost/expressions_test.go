@@ -220,17 +220,22 @@ func (e engine) together(t *testing.T) {
 			}
 		})
 	}
-	began, before, done := time.Now(), waited(), 0
-	for ; done < 20 || time.Since(began) < 50*time.Millisecond; done++ {
-		if err := e.evaluate(e.cheap); err != nil {
-			t.Error(err)
+	defer all.Wait()
+	defer close(stop)
+	// Whoever the machine stops while they hold a lock for a moment makes all wait, for the most of a
+	// short time and for little of a long one.
+	for _, least := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second} {
+		began, before, done := time.Now(), waited(), 0
+		for ; done < 20 || time.Since(began) < least; done++ {
+			if err := e.evaluate(e.cheap); err != nil {
+				t.Error(err)
+			}
+		}
+		took, locked := time.Since(began), waited()-before
+		t.Logf("%d evaluations in %v, %v for locks", done, took, locked)
+		if locked <= took {
+			return
 		}
 	}
-	took, locked := time.Since(began), waited()-before
-	close(stop)
-	all.Wait()
-	if locked > took {
-		t.Errorf("%d evaluations of a second caller beside four dear ones: callers waited %v for locks in %v", done, locked, took)
-	}
-	t.Logf("%d evaluations in %v, %v for locks", done, took, locked)
+	t.Error("callers wait for locks longer than a second caller evaluates beside four dear ones")
 }
