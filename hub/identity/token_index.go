@@ -91,15 +91,12 @@ func (x *tokenIndex) replace(tokens []Token, now int64) {
 	x.byHash = make(map[[sha256.Size]byte]Token, len(tokens))
 	x.byID = make(map[string][sha256.Size]byte, len(tokens))
 	for _, t := range tokens {
-		if x.isForgotten(t.ID) {
-			continue
-		}
 		var hash [sha256.Size]byte
 		copy(hash[:], t.Hash)
 		if known, ok := old[hash]; ok && t.LastUsedAt < known.LastUsedAt {
 			t.LastUsedAt = known.LastUsedAt
 		}
-		x.byHash[hash], x.byID[t.ID] = t, hash
+		x.putLocked(t)
 	}
 	x.loaded, x.goodAt = true, now
 }

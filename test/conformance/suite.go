@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/test/kube"
+	"github.com/axle-cd/axle/test/program"
 )
 
 // ErrNotBuilt is returned when the suite is not in the cache.
@@ -46,7 +47,7 @@ func Find(root string) (Suite, error) {
 		}
 		sum.Write(content)
 	}
-	cache, err := cacheDir()
+	cache, err := program.CacheDir()
 	if err != nil {
 		return Suite{}, err
 	}
@@ -55,21 +56,6 @@ func Find(root string) (Suite, error) {
 		return Suite{}, ErrNotBuilt
 	}
 	return Suite{program: filepath.Join(dir, "e2e.test"), agnhost: filepath.Join(dir, "agnhost")}, nil
-}
-
-// cacheDir follows the same rule as build.sh.
-func cacheDir() (string, error) {
-	if dir := os.Getenv("AXLE_CACHE"); dir != "" {
-		return dir, nil
-	}
-	if dir := os.Getenv("XDG_CACHE_HOME"); dir != "" {
-		return filepath.Join(dir, "axle"), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("find the cache folder, set AXLE_CACHE: %w", err)
-	}
-	return filepath.Join(home, ".cache", "axle"), nil
 }
 
 // images are shell scripts that replace the suite's images, besides agnhost itself. A

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/axle-cd/axle/test/program"
 )
 
 // ErrNotBuilt is returned when the control plane's binary is not in the cache.
@@ -24,8 +26,8 @@ func binaries() (string, error) {
 }
 
 // Built returns the folder in the cache that build.sh filled from a nested module, given
-// by its path in the repository. If the program is not there, the error is missing.
-func Built(module, program string, missing error) (string, error) {
+// by its path in the repository. If the binary is not there, the error is missing.
+func Built(module, binary string, missing error) (string, error) {
 	root, err := repositoryRoot()
 	if err != nil {
 		return "", err
@@ -34,12 +36,12 @@ func Built(module, program string, missing error) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cache, err := CacheDir()
+	cache, err := program.CacheDir()
 	if err != nil {
 		return "", err
 	}
 	dir := filepath.Join(cache, filepath.Base(module), key)
-	if _, err := os.Stat(filepath.Join(dir, program)); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, binary)); err != nil {
 		return "", missing
 	}
 	return dir, nil
@@ -63,21 +65,6 @@ func buildKey(dir string) (string, error) {
 		sum.Write(content)
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:16], nil
-}
-
-// CacheDir is the folder of what is built once for all checkouts, as build.sh finds it.
-func CacheDir() (string, error) {
-	if dir := os.Getenv("AXLE_CACHE"); dir != "" {
-		return dir, nil
-	}
-	if dir := os.Getenv("XDG_CACHE_HOME"); dir != "" {
-		return filepath.Join(dir, "axle"), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("find the cache folder, set AXLE_CACHE: %w", err)
-	}
-	return filepath.Join(home, ".cache", "axle"), nil
 }
 
 // repositoryRoot walks up from the working folder, which is the package's in a

@@ -60,7 +60,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 		return nil, fmt.Errorf("this machine cannot run a node: %w", errors.Join(lacks...))
 	}
 	if c.Dir == "" {
-		cache, err := kube.CacheDir()
+		cache, err := program.CacheDir()
 		if err != nil {
 			return nil, err
 		}

@@ -14,8 +14,8 @@ import (
 // packaged is where Debian puts the programs, which are not on PATH there.
 const packaged = "/usr/lib/postgresql/15/bin"
 
-// program finds one of Postgres' programs.
-func program(name string) (string, error) {
+// pathOf finds one of Postgres' programs.
+func pathOf(name string) (string, error) {
 	path := filepath.Join(packaged, name)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/internal/child"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/port"
+	"github.com/axle-cd/axle/test/program"
 )
 
 // ready bounds a start, on a machine that does much else.
@@ -131,7 +132,7 @@ func sweep() {
 func (s *Server) initialise(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	initdb, err := program("initdb")
+	initdb, err := pathOf("initdb")
 	if err != nil {
 		return err
 	}
@@ -161,13 +162,9 @@ func (s *Server) initialise(ctx context.Context) error {
 // kept is where the data folder of a command of initdb is kept, by the program, its user and
 // its arguments; nowhere if there is no cache.
 func (s *Server) kept(command []string) string {
-	cache := os.Getenv("AXLE_CACHE")
-	if cache == "" {
-		of, err := os.UserCacheDir()
-		if err != nil {
-			return ""
-		}
-		cache = filepath.Join(of, "axle")
+	cache, err := program.CacheDir()
+	if err != nil {
+		return ""
 	}
 	info, err := os.Stat(command[0])
 	if err != nil {
@@ -222,7 +219,7 @@ func (s *Server) log() string  { return filepath.Join(s.dir, "server.log") }
 
 // run starts the server's process and waits until it answers.
 func (s *Server) run(ctx context.Context) error {
-	postgres, err := program("postgres")
+	postgres, err := pathOf("postgres")
 	if err != nil {
 		return err
 	}

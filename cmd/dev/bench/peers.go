@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/axle-cd/axle/test/program"
 	"github.com/axle-cd/axle/test/scale/apply"
 )
 
@@ -65,7 +66,7 @@ func buildController(ctx context.Context, name string, say func(string, ...any))
 		sum.Write(text)
 	}
 	sum.Write([]byte(runtime.Version()))
-	cache, err := cacheDir()
+	cache, err := program.CacheDir()
 	if err != nil {
 		return "", err
 	}
@@ -85,13 +86,4 @@ func buildController(ctx context.Context, name string, say func(string, ...any))
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
 	}
 	return program, os.Rename(fresh, program)
-}
-
-// cacheDir is where tests keep what they build.
-func cacheDir() (string, error) {
-	if dir := os.Getenv("AXLE_CACHE"); dir != "" {
-		return dir, nil
-	}
-	dir, err := os.UserCacheDir()
-	return filepath.Join(dir, "axle"), err
 }

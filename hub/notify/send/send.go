@@ -210,7 +210,7 @@ func (t Target) scrubber() func(string) string {
 		for i, part := range strings.Split(u.EscapedPath(), "/") {
 			if len(part) >= 16 { // the tokens of the known services; a word is no secret
 				secrets["path "+strconv.Itoa(i)] = part
-				if decoded, err := url.PathUnescape(part); err == nil { // of which there are more forms
+				if decoded, err := url.PathUnescape(part); err == nil && decoded != part { // of which there are more forms
 					secrets["decoded path "+strconv.Itoa(i)] = decoded
 				}
 			}
