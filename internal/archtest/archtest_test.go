@@ -3,6 +3,7 @@ package archtest_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"os"
 	"os/exec"
@@ -99,14 +100,20 @@ func TestRulesThatAreNone(t *testing.T) {
 
 func TestBinariesLinkOnlyTheirOwn(t *testing.T) {
 	root, _, rules, packages := load(t)
-	links := map[string][]string{}
+	var binaries []string
+	for name := range packages {
+		if strings.HasPrefix(name, "cmd/") && name != "cmd/dev" && !strings.HasPrefix(name, "cmd/dev/") {
+			binaries = append(binaries, name)
+		}
+	}
+	asked := slices.Clone(binaries)
 	for _, f := range rules.Forbids() {
-		if packages[f.Package] == nil {
-			continue
+		if packages[f.Package] != nil {
+			asked = append(asked, f.Package)
 		}
-		if links[f.Package] == nil {
-			links[f.Package] = linked(t, root, f.Package)
-		}
+	}
+	links := linked(t, root, asked)
+	for _, f := range rules.Forbids() {
 		for _, path := range links[f.Package] {
 			prefix, isPrefix := strings.CutSuffix(f.Pattern, "*")
 			if path == f.Pattern || (isPrefix && strings.HasPrefix(path, prefix)) {
@@ -120,13 +127,7 @@ func TestBinariesLinkOnlyTheirOwn(t *testing.T) {
 			allowed[a.Package+" "+a.Pattern] = false
 		}
 	}
-	for binary := range packages {
-		if !strings.HasPrefix(binary, "cmd/") || binary == "cmd/dev" || strings.HasPrefix(binary, "cmd/dev/") {
-			continue
-		}
-		if links[binary] == nil {
-			links[binary] = linked(t, root, binary)
-		}
+	for _, binary := range binaries {
 		for _, path := range links[binary] {
 			if _, ok := allowed[binary+" "+path]; ok {
 				allowed[binary+" "+path] = true
@@ -145,22 +146,42 @@ func TestBinariesLinkOnlyTheirOwn(t *testing.T) {
 	}
 }
 
-// linked asks the go command for the packages that a binary links. Load has read each
-// file before, so that the test cache notices changes of files that this command
+// linked asks the go command for what packages link, themselves included. Load has read
+// each file before, so that the test cache notices changes of files that this command
 // would hide.
-func linked(t *testing.T, root, pkg string) []string {
+func linked(t *testing.T, root string, packages []string) map[string][]string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, "go", "list", "-deps", "./"+pkg)
+	args := []string{"list", "-json=ImportPath,Deps"}
+	for _, name := range packages {
+		args = append(args, "./"+name)
+	}
+	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = root
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	out, err := command.Output()
 	if err != nil {
-		t.Fatalf("go list %s: %v\n%s", pkg, err, stderr.String())
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
 	}
-	return strings.Fields(string(out))
+	links := map[string][]string{}
+	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
+		var p struct {
+			ImportPath string
+			Deps       []string
+		}
+		if err := decoder.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		links[strings.TrimPrefix(p.ImportPath, "github.com/axle-cd/axle/")] = append(p.Deps, p.ImportPath)
+	}
+	for _, name := range packages {
+		if len(links[name]) < 2 {
+			t.Fatalf("go list names nothing that %s links", name)
+		}
+	}
+	return links
 }
 
 func TestContractsImportLittle(t *testing.T) {
