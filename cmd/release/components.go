@@ -26,8 +26,7 @@ func (p *plan) writeComponents(ctx context.Context, to *release.Layout) (release
 		return release.Artifact{}, err
 	}
 	dir := filepath.Join(p.out, ".programs", "components")
-	env := []string{"CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOWORK=off"}
-	if _, err := p.run(ctx, env, "go", "-C", "tools/capi", "run", ".", "components", "--out", dir); err != nil {
+	if _, err := p.run(ctx, append(toolEnv(), "GOWORK=off"), "go", "-C", "tools/capi", "run", ".", "components", "--out", dir); err != nil {
 		return release.Artifact{}, err
 	}
 	var layers []ocispec.Descriptor

@@ -166,8 +166,11 @@ func (p *plan) definitions() error {
 
 // packages makes a .deb and an .rpm of the client and of the hub, with a unit.
 func (p *plan) packages(ctx context.Context) error {
-	// The tool is compiled as the programs are, so that no package is compiled twice.
-	env := []string{fmt.Sprintf("SOURCE_DATE_EPOCH=%d", p.when.Unix()), "CGO_ENABLED=0", "GOFLAGS=-trimpath"}
+	env := append(toolEnv(), fmt.Sprintf("SOURCE_DATE_EPOCH=%d", p.when.Unix()))
+	tool, err := p.run(ctx, env, "go", "tool", "-modfile="+p.packager, "-n", "nfpm") // compiles it, once
+	if err != nil {
+		return err
+	}
 	for _, arch := range p.linux() {
 		for _, name := range []string{"axle", "axle-hub"} {
 			config, err := yaml.Marshal(p.packageConfig(name, arch))
@@ -180,7 +183,7 @@ func (p *plan) packages(ctx context.Context) error {
 			}
 			for _, kind := range []string{"deb", "rpm"} {
 				to := filepath.Join(p.out, "files", fmt.Sprintf("%s_%s_%s.%s", name, p.version, arch, kind))
-				if _, err := p.run(ctx, env, "go", "tool", "-modfile="+p.packager, "nfpm", "package", "--config", file, "--packager", kind, "--target", to); err != nil {
+				if _, err := p.run(ctx, env, tool, "package", "--config", file, "--packager", kind, "--target", to); err != nil {
 					return err
 				}
 			}
