@@ -13,12 +13,14 @@ BINARIES := axle axle-hub axle-agent axle-operator axle-render axle-render-rare 
 
 # Which packages run under the race detector: internal/archtest/race.txt (ADR 123).
 PACKAGES = $(PLAIN) go run ./cmd/dev/packages
-# All of their code but for SQLite's C, which is Go by translation: half of what the hub's tests cost (ADR 120).
-UNWATCHED := -gcflags=modernc.org/sqlite/lib=-race=false
-# Nobody debugs what only tests run; without the tables for that, linking takes two thirds.
+# Nobody debugs what only tests run; without the tables for that, linking takes two thirds and compiling a tenth less.
 NODWARF := -ldflags=-w
-# The other tests are compiled as the programs are, so that no package is compiled twice.
-PLAIN := GOFLAGS="$${GOFLAGS:-} -trimpath" CGO_ENABLED=0
+COMPILED := -trimpath -gcflags=all=-dwarf=false
+# All of their code but for SQLite's C, which is Go by translation: half of what the hub's tests cost (ADR 120).
+UNWATCHED := -gcflags=all=-dwarf=false "-gcflags=modernc.org/sqlite/lib=-race=false -dwarf=false"
+# Programs, tests and what they are compiled of are compiled alike, so that no package is compiled twice;
+# test/kube/compile.sh has the same flags for the control plane.
+PLAIN := GOFLAGS="$${GOFLAGS:-} $(COMPILED)" CGO_ENABLED=0
 # Compilers with less garbage collection.
 ROOMY := -toolexec="'$(CURDIR)/test/roomy.sh'"
 # Runs a step of the tests, measures it, and runs a failed test once more (ADR 124).
@@ -57,14 +59,14 @@ attack: deps kubedev ## play the attacks of docs/security.md on a hub, one line 
 	@go run ./cmd/dev attack $(ARGS)
 
 suite: ## build what runs the tests' steps into bin/suite
-	@CGO_ENABLED=0 go build -trimpath -o $(SUITE) ./cmd/dev/suite
+	@$(PLAIN) go build -o $(SUITE) ./cmd/dev/suite
 
 race-all: deps kubedev capidev stores web ## all packages under the race detector, not only those of make test; records the commit in test/race-passed.txt
 	packages=$$($(PACKAGES) all); go test $(RACED) $$packages
 	$(if $(RUN),,@test -z "$$(git status --porcelain)" && git rev-parse HEAD > test/race-passed.txt || echo "not recorded: the checkout has changes")
 
 programs: web ## build what tests start, with its variants, into bin/test/ (what did not change keeps its time)
-	@GOFLAGS="$${GOFLAGS:-} \"-toolexec='$(CURDIR)/test/roomy.sh'\"" go run ./cmd/dev/programs
+	@GOFLAGS="$${GOFLAGS:-} $(COMPILED) \"-toolexec='$(CURDIR)/test/roomy.sh'\"" CGO_ENABLED=0 go run ./cmd/dev/programs
 
 build: web ## build the programs into bin/
 	@mkdir -p bin
@@ -104,7 +106,7 @@ opentofu: ## build OpenTofu for the soak, 4 minutes (once, cached by its version
 	@./test/terraform/opentofu.sh
 
 # With cold caches these would compile all packages once more than the tests did.
-generate generate-code check-generated check-generated-code lint pages docs: export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+generate generate-code check-generated check-generated-code lint pages docs: export GOFLAGS := $(strip $(GOFLAGS) $(COMPILED))
 generate generate-code check-generated check-generated-code lint pages docs: export CGO_ENABLED := 0
 
 # buf comes as a program in a package of the console (ADR 122).

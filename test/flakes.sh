@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 count=${COUNT:-5} load=${LOAD:-8} niceness=${NICENESS:-0}
 out=$PWD/bin/flakes group= loops=()
-export GOFLAGS="${GOFLAGS:-} -trimpath" CGO_ENABLED=0
+export GOFLAGS="${GOFLAGS:-} -trimpath -gcflags=all=-dwarf=false" CGO_ENABLED=0
 
 # The packages whose tests link what starts processes.
 packages() {

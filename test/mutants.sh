@@ -9,7 +9,7 @@
 #   test/mutants.sh [NAME...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export GOFLAGS="${GOFLAGS:-} -trimpath" CGO_ENABLED=0
+export GOFLAGS="${GOFLAGS:-} -trimpath -gcflags=all=-dwarf=false" CGO_ENABLED=0
 patches=$PWD/test/mutants root=$PWD
 
 tree=$(mktemp -d)

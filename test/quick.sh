@@ -4,7 +4,7 @@
 # it has to run. BASE is the commit that console tests compare with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export GOFLAGS="${GOFLAGS:-} -trimpath" CGO_ENABLED=0 AXLE_SUITE_RECORD=bin/quick.json
+export GOFLAGS="${GOFLAGS:-} -trimpath -gcflags=all=-dwarf=false" CGO_ENABLED=0 AXLE_SUITE_RECORD=bin/quick.json
 suite=bin/suite failed=()
 
 # step NAME COMMAND...

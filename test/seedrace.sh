@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # What both runs of make test compile with.
 unwatched=$(sed -n 's/^UNWATCHED := //p' Makefile)
-plain=(env GOFLAGS="${GOFLAGS:-} -trimpath" CGO_ENABLED=0)
+plain=(env GOFLAGS="${GOFLAGS:-} -trimpath -gcflags=all=-dwarf=false" CGO_ENABLED=0)
 
 tree=$(mktemp -d)
 trap "cd '$PWD' && git worktree remove --force '$tree'" EXIT

@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-export GOFLAGS="${GOFLAGS:-} -trimpath" CGO_ENABLED=0
+export GOFLAGS="${GOFLAGS:-} -trimpath -gcflags=all=-dwarf=false" CGO_ENABLED=0
 tests() { go test -vet=off -ldflags=-w -timeout 60m "$@"; } # as make test does
 made() { AXLE_PROGRAMS=built tests "$@"; }
 fail() { echo "truecache: $*" >&2; exit 1; }

@@ -12,7 +12,7 @@ stamp $core $core/version
 total=$(go list -deps $core/core | wc -l)
 echo "$name: building the core manager of Cluster API ($total packages, $jobs at a time, about 2 minutes on two processors)"
 source=$(go list -m -f '{{.Dir}}' $core)
-go run . "$source/core/config/default" >"$work/components.yaml"
+CGO_ENABLED=0 go run -toolexec "'$roomy'" "$nodwarf" -trimpath . "$source/core/config/default" >"$work/components.yaml"
 
 # Its webhooks listen on all addresses of the machine, and no flag says otherwise: it is
 # built from a copy whose webhooks listen on the loopback.
@@ -23,6 +23,6 @@ grep -q '^Host: "127.0.0.1"' "$work/source/core/main.go" || { echo "$name: the a
 cp go.mod go.sum "$work"
 go mod edit -replace $core="$work/source" "$work/go.mod"
 
-compile "$total" env CGO_ENABLED=0 go build -toolexec "'$roomy'" -modfile="$work/go.mod" -v -trimpath -ldflags "$flags" -p "$jobs" -o "$work/manager" $core/core
+compile "$total" env CGO_ENABLED=0 go build -toolexec "'$roomy'" "$nodwarf" -modfile="$work/go.mod" -v -trimpath -ldflags "$flags" -p "$jobs" -o "$work/manager" $core/core
 rm -r "$work/source" "$work/go.mod" "$work/go.sum"
 finish

@@ -7,11 +7,13 @@
 #   $dir    where the finished build belongs
 #   $work   a folder to build into
 #   $jobs   how many compilers may run
-#   $roomy  for go's -toolexec
+#   $roomy    for go's -toolexec
+#   $nodwarf  the flag with which the tests are compiled, so that they share packages
 begin() {
 	name=$1
 	cache=${AXLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/axle}/$name
 	roomy=$(cd "$(dirname "$0")/.." && pwd)/roomy.sh
+	nodwarf=-gcflags=all=-dwarf=false
 	cd "$2"
 	dir=$cache/$(LC_ALL=C; export LC_ALL; cat go.mod go.sum *.go | sha256sum | cut -c1-16)
 	! ready "$3" || exit 0

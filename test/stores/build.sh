@@ -36,6 +36,6 @@ if [ "$name" = statemetrics ]; then
 else
 	set --
 fi
-compile "$total" env CGO_ENABLED=0 go build -toolexec "'$roomy'" "$@" -v -trimpath -ldflags '-s -w' -p "$jobs" -o "$work/$name" "${package%/.}"
+compile "$total" env CGO_ENABLED=0 go build -toolexec "'$roomy'" "$nodwarf" "$@" -v -trimpath -ldflags '-s -w' -p "$jobs" -o "$work/$name" "${package%/.}"
 rm -rf "$work/source" "$work/go.mod" "$work/go.sum"
 finish
