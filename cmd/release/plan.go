@@ -188,8 +188,8 @@ func (p *plan) build(ctx context.Context, t target, programs []string) error {
 	return nil
 }
 
-// toolEnv lets tools be compiled as the programs are, so that no package is compiled twice,
-// whatever the machine's settings.
+// toolEnv lets tools be compiled as the tests are (ADR 195), so that no package is compiled
+// twice, whatever the machine's settings.
 func toolEnv() []string {
-	return []string{"CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0"}
+	return []string{"CGO_ENABLED=0", "GOFLAGS=-trimpath -gcflags=all=-dwarf=false", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0"}
 }
