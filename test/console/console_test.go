@@ -21,8 +21,8 @@ func huge() stack.Config {
 // TestBrowser runs the tests of what people do. The longest profile goes first.
 func TestBrowser(t *testing.T) {
 	look.Run(t, []look.Tests{
-		{Config: stack.Config{Profile: stack.Real, Pages: bin.AnyStyle}, Together: true},
-		{Config: stack.Config{Profile: "small", Pages: bin.AnyStyle}, Folder: "people", Together: true},
+		{Config: stack.Config{Profile: stack.Real, Pages: bin.AnyStyle}},
+		{Config: stack.Config{Profile: "small", Pages: bin.AnyStyle}, Folder: "people"},
 		{Config: huge()},
 		{Config: stack.Config{Profile: stack.Fresh, Pages: bin.AnyStyle}},
 	})
