@@ -10,7 +10,7 @@
 // test/console/look looks at (ADR 198).
 //
 // Two profiles run at once, and the files of a profile one after the other, because they
-// share its hub; those of the profile broken share a Node and a Chromium, too (web/test/all.mjs).
+// share its hub, a Node and a Chromium (web/test/all.mjs).
 //
 // Axe looks at each page and each overlay in the dark, by all its rules. In light and in
 // forced colours it looks at the gallery, in a build of the console that has one, and at one

@@ -36,9 +36,6 @@ type Tests struct {
 	stack.Config
 	// Folder is that of the profile's name if empty.
 	Folder string
-	// Together runs all files in one Node and one Chromium. Without it, each has its own, so that
-	// a crash in one ends no other: for stories that take minutes.
-	Together bool
 }
 
 // Run runs the tests of folders, which begin in this order, and reports whether all ran: FILE
@@ -92,11 +89,7 @@ func run(t *testing.T, tests Tests) {
 		}
 	})
 	provider.SetClient(oidcserver.Client{ID: "axle", Secret: "hush", Redirects: []string{s.World.Hub.URL + "/login/callback/sso"}, LoggedOut: []string{s.World.Hub.URL + "/logout/done"}})
-	args := []string{"--test-reporter=tap", "--test", "--test-concurrency=1"}
-	if tests.Together {
-		args = []string{"--test-reporter=tap", "test/all.mjs"}
-	}
-	command := exec.CommandContext(ctx, "node", append(args, files...)...)
+	command := exec.CommandContext(ctx, "node", append([]string{"--test-reporter=tap", "test/all.mjs"}, files...)...)
 	command.Dir = web
 	command.Env = append(os.Environ(), "AXLE_STACK="+s.File(), "TZ=UTC")
 	out, err := command.StdoutPipe()

@@ -17,7 +17,7 @@ func TestLook(t *testing.T) {
 	t.Setenv("AXLE_SHEETS", seen)
 	whole := look.Run(t, []look.Tests{
 		{Config: stack.Config{Profile: "small"}},
-		{Config: stack.Config{Profile: "broken"}, Together: true},
+		{Config: stack.Config{Profile: "broken"}},
 		{Config: stack.Config{Profile: "empty"}},
 	})
 	if !whole || t.Failed() {

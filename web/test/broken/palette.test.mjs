@@ -2,8 +2,8 @@
 // typed words find, and Back goes to the place that was left.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { open, settled } from '../lib/pages.mjs';
-import { closeBrowser, eventually, logIn, newContext } from '../lib/stack.mjs';
+import { settled } from '../lib/pages.mjs';
+import { closeBrowser, eventually, logIn, newContext, stack } from '../lib/stack.mjs';
 
 after(closeBrowser);
 
@@ -110,8 +110,8 @@ for (const { path, row, away } of [
 ]) {
   test(`Back to ${path} restores its place${path === '/services' ? ' and what is selected' : ''}`, { timeout: 120_000 }, async () => {
     const context = await newContext({ viewport: { width: 1440, height: 300 } });
-    const page = await logIn(context);
-    await open(page, path);
+    const page = await logIn(context, stack.email, path);
+    await settled(page);
     await page.locator('[role="row"]', { hasText: row }).first().waitFor({ state: 'attached' });
     await page.locator('[role="row"][data-index="0"]').focus();
     await page.keyboard.press('End');

@@ -2,7 +2,7 @@
 // approve a cluster. Nothing scrolls sideways, and a thumb hits what it aims at.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { fitsAcross, follow, open, settled, small } from '../lib/pages.mjs';
+import { fitsAcross, follow, settled, small } from '../lib/pages.mjs';
 import { always, live, ofService } from '../lib/routes.mjs';
 import { axle, closeBrowser, eventually, logIn, newContext } from '../lib/stack.mjs';
 
@@ -40,7 +40,7 @@ test('verdict, failing service and approval at 390 px', { timeout: 300_000 }, as
   await settled(page);
   await page.getByText('the API server refuses', { exact: false }).first().waitFor();
   await fits(page, 'a failing service');
-  await open(page, '/clusters/new-site/settings');
+  await follow(page, '/clusters/new-site/settings');
   await fits(page, 'a pending cluster');
   const approve = page.getByRole('button', { name: 'Approve new-site' });
   await tap(approve, 'the approval');

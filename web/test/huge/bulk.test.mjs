@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { alert, contractOf, press } from '../lib/overlays.mjs';
-import { open, settled } from '../lib/pages.mjs';
-import { axle, closeBrowser, eventually, hub, logIn, newContext } from '../lib/stack.mjs';
+import { settled } from '../lib/pages.mjs';
+import { axle, closeBrowser, eventually, hub, logIn, newContext, stack } from '../lib/stack.mjs';
 
 after(closeBrowser);
 
@@ -16,8 +16,8 @@ const failing = ['edge-00003/service-03', 'edge-00030/service-03', 'edge-00299/s
 test('all that match are synced as one operation: progress is exact and survives a reload, what failed is tried again', { timeout: 600_000 }, async () => {
   for (const one of failing) await axle('services', 'pause', one, '--reason', 'a test');
   const context = await newContext();
-  const page = await logIn(context);
-  await open(page, '/services?q=service-03');
+  const page = await logIn(context, stack.email, '/services?q=service-03');
+  await settled(page);
   const matching = await total(page);
   assert.ok(matching >= 100, `only ${matching} services match`);
   await page.locator('[role="row"][data-index="0"]').focus();
@@ -130,8 +130,8 @@ test('the palette, a filter, a service, and back: the row and the place are thos
 
 test('End goes to the last row, Home back to the first', { timeout: 120_000 }, async () => {
   const context = await newContext();
-  const page = await logIn(context);
-  await open(page, '/services?sort=name');
+  const page = await logIn(context, stack.email, '/services?sort=name');
+  await settled(page);
   const last = (await total(page)) - 1;
   await page.locator('[role="row"][data-index="0"]').focus();
   await page.keyboard.press('End');

@@ -1,5 +1,5 @@
 // Clusters that are added in a test, and how the page says how far they are.
-import { axle, kubectl, stack } from './stack.mjs';
+import { axle, kubectl, logIn, stack } from './stack.mjs';
 
 /** The API server that is not connected. */
 export const spare = 'edge-3';
@@ -10,9 +10,11 @@ export async function forget(name) {
   await kubectl(spare, 'delete', 'namespace', 'axle-system', '--ignore-not-found', '--wait=true', '--timeout=60s');
 }
 
-/** Names a new cluster on the page and leaves it at the printed command. */
+/** Somebody at the page that adds a cluster. */
+export const atNew = (context) => logIn(context, stack.email, '/clusters/new');
+
+/** Names a new cluster on that page and leaves it at the printed command. */
 export async function add(page, name) {
-  await page.goto('/clusters/new');
   await page.getByLabel('Name', { exact: true }).fill(name);
   await page.getByLabel('Tags', { exact: true }).fill('tier=edge');
   await page.getByRole('button', { name: 'Create it and show the command' }).click();

@@ -51,7 +51,8 @@ let browser;
 
 /** One Chromium for all tests of a process. */
 export async function chromiumOnce() {
-  if (!browser) {
+  // One that crashed takes no test with it but its own.
+  if (!browser?.isConnected()) {
     browser = await chromium.launch({
       executablePath: path,
       args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],

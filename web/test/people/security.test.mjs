@@ -45,12 +45,12 @@ test('commit messages, reasons and descriptions are text', { timeout: 300_000 },
   await page.getByText('first line').first().waitFor();
   for (const path of ['/services/prod-eu/web', '/services/prod-eu/web?tab=revisions', '/services/prod-eu/api?tab=events', '/services', '/', '/activity', '/audit', '/settings/projects', '/repositories/fleet']) {
     await t.test(path, async () => {
-      await open(page, path);
+      await follow(page, path);
       await harmless(page, path);
     });
   }
   await t.test('what is shown is what was written', async () => {
-    await open(page, '/settings/projects');
+    await follow(page, '/settings/projects');
     assert.match(await page.locator('main').innerText(), /<img src=x onerror="window\.pwned=1">/);
   });
   await t.test('the palette', async () => {
@@ -135,11 +135,11 @@ test('a secret that the hub has is nowhere in the browser', { timeout: 300_000 }
   const bodies = [];
   page.on('response', (r) => bodies.push(r.text().catch(() => '')));
   for (const path of ['/services/prod-eu/web', '/services/prod-eu/web?tab=config', '/services/prod-eu/web?tab=diff', '/services/prod-eu/web?tab=events', '/services/prod-eu/web?tab=revisions', '/settings/contexts', '/audit', '/activity', '/repositories/fleet']) {
-    await open(page, path);
+    await follow(page, path);
     assert.ok(!(await page.content()).includes(canary), `${path}: in the document`);
     assert.ok(!page.url().includes(canary), `${path}: in the address`);
   }
-  await open(page, '/services/prod-eu/web?tab=config');
+  await follow(page, '/services/prod-eu/web?tab=config');
   await page.getByText('password').first().waitFor(); // its name is shown
   assert.ok(!(await Promise.all(bodies)).some((body) => body.includes(canary)), 'an answer has it');
   const kept = await page.evaluate(async () => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state, await indexedDB.databases(), await caches.keys().catch(() => [])]));

@@ -7,10 +7,10 @@ import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
-import { add, clipboard, command, forget, spare, step } from '../lib/enrolling.mjs';
+import { add, atNew, clipboard, command, forget, spare, step } from '../lib/enrolling.mjs';
 import { copied, shell } from '../lib/shell.mjs';
 import { shot } from '../lib/shot.mjs';
-import { axle, closeBrowser, eventually, logIn, newContext, patience, stack } from '../lib/stack.mjs';
+import { axle, closeBrowser, eventually, newContext, patience, stack } from '../lib/stack.mjs';
 
 const name = 'edge-late';
 
@@ -23,7 +23,7 @@ const causes = 30_000 + patience;
 
 async function adding(act) {
   const context = await newContext(clipboard);
-  const page = await logIn(context);
+  const page = await atNew(context);
   await add(page, name);
   await act(page, await copied(page, command));
   await context.close();

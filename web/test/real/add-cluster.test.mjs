@@ -1,10 +1,10 @@
 // A cluster is added by what the page prints, run as it is printed.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { add, clipboard, command, forget, spare, step } from '../lib/enrolling.mjs';
+import { add, atNew, clipboard, command, forget, spare, step } from '../lib/enrolling.mjs';
 import { copied, shell } from '../lib/shell.mjs';
 import { shot } from '../lib/shot.mjs';
-import { closeBrowser, logIn, newContext } from '../lib/stack.mjs';
+import { closeBrowser, newContext } from '../lib/stack.mjs';
 
 before(() => forget(spare));
 after(() => forget(spare));
@@ -14,7 +14,7 @@ const promised = 90_000;
 
 test('the printed command connects the cluster within 90 s', async (t) => {
   const context = await newContext(clipboard);
-  const page = await logIn(context);
+  const page = await atNew(context);
   await add(page, spare);
   await shot(page, 'a3-command');
   const printed = await copied(page, command);

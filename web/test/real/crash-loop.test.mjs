@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { shell } from '../lib/shell.mjs';
 import { shot } from '../lib/shot.mjs';
-import { act, axle, closeBrowser, crashes, eventually, kubectl, logIn, newContext } from '../lib/stack.mjs';
+import { act, axle, closeBrowser, crashes, eventually, kubectl, logIn, newContext, stack } from '../lib/stack.mjs';
 
 const name = 'crasher';
 const service = `edge-1/${name}`;
@@ -54,8 +54,7 @@ after(() => axle('services', 'delete', service, '--yes'));
 after(closeBrowser);
 
 test('service, pod, previous log, events, shell: a key each', async () => {
-  const page = await logIn(await newContext());
-  await page.goto(`/services/${service}`);
+  const page = await logIn(await newContext(), stack.email, `/services/${service}`);
   await page.getByRole('treegrid', { name: 'Components' }).waitFor();
   await page.getByRole('button', { name: 'Logs' }).waitFor();
   await shot(page, 'a8-service');

@@ -36,8 +36,7 @@ after(closeBrowser);
 
 // Somebody at the editor of the object, with what they can do there.
 async function editor(email) {
-  const page = await logIn(await newContext(), email);
-  await page.goto(path);
+  const page = await logIn(await newContext(), email, path);
   await page.getByRole('button', { name: 'Edit' }).click();
   const box = page.getByRole('textbox', { name: `Edit Deployment ${name}` });
   await box.waitFor();

@@ -17,8 +17,7 @@ async function call(secret, procedure, message = {}) {
 }
 
 test('a token: made, used, revoked within 5 s, and its id in the audit log', async (t) => {
-  const page = await logIn(await newContext(clipboard));
-  await page.goto('/settings/tokens');
+  const page = await logIn(await newContext(clipboard), stack.email, '/settings/tokens');
   await page.getByRole('button', { name: 'Create a token' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name', { exact: true }).fill(name);
@@ -52,8 +51,7 @@ test('a token: made, used, revoked within 5 s, and its id in the audit log', asy
 });
 
 test('a kubeconfig: the printed command gives one, and the cluster answers who has it', async () => {
-  const page = await logIn(await newContext(clipboard));
-  await page.goto('/clusters/edge-1/settings');
+  const page = await logIn(await newContext(clipboard), stack.email, '/clusters/edge-1/settings');
   const printed = await copied(page, 'Command axle clusters kubeconfig edge-1');
   assert.match(printed, /^axle clusters kubeconfig edge-1/);
   const out = await axle(...printed.trim().split(' ').slice(1));

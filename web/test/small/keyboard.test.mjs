@@ -57,7 +57,7 @@ const keys = [
 ];
 
 test('keys of a list', { timeout: 300_000 }, async (t) => {
-  await open(page, '/services?sort=name');
+  await follow(page, '/services?sort=name');
   for (const { press, row, rows = [] } of keys) {
     await t.test(press.join(' '), async () => {
       await page.keyboard.press('Escape');
@@ -73,7 +73,7 @@ test('keys of a list', { timeout: 300_000 }, async (t) => {
 });
 
 test('o looks beside the list and Esc closes it, . opens the actions and Esc returns to the row', async () => {
-  await open(page, '/services?sort=name');
+  await follow(page, '/services?sort=name');
   await page.locator('[role="row"][data-index="2"]').focus();
   await page.keyboard.press('o');
   await page.locator('aside, [role="complementary"]').first().waitFor();
@@ -91,7 +91,7 @@ test('o looks beside the list and Esc closes it, . opens the actions and Esc ret
 });
 
 test('Enter opens the row, the focus is on the h1, and back restores the row', async () => {
-  await open(page, '/services?sort=name');
+  await follow(page, '/services?sort=name');
   await page.locator('[role="row"][data-index="1"]').focus();
   await page.keyboard.press('Enter');
   await eventually(async () => assert.match(page.url(), /\/services\/[^/]+\/[^/]+$/));
@@ -102,7 +102,7 @@ test('Enter opens the row, the focus is on the h1, and back restores the row', a
 });
 
 test('/ is the filter, and letters are letters while typing', async () => {
-  await open(page, '/services');
+  await follow(page, '/services');
   await page.keyboard.press('/');
   await eventually(async () => assert.equal((await focused()).tag, 'INPUT'));
   await page.keyboard.type('xgsj');
@@ -115,7 +115,7 @@ test('/ is the filter, and letters are letters while typing', async () => {
 const chords = { 'g h': '/', 'g c': '/clusters', 'g s': '/services', 'g r': '/rollouts', 'g i': '/repositories', 'g a': '/activity', 'g u': '/audit', 'g ,': '/settings/profile' };
 
 test('g and a letter go to a page, whose h1 has the focus', { timeout: 300_000 }, async (t) => {
-  await open(page, '/audit');
+  await follow(page, '/audit');
   for (const [chord, path] of Object.entries(chords)) {
     await t.test(chord, async () => {
       for (const key of chord.split(' ')) await page.keyboard.press(key);
@@ -128,7 +128,7 @@ test('g and a letter go to a page, whose h1 has the focus', { timeout: 300_000 }
 
 for (const [key, name] of [['?', 'Keys'], ['Control+k', 'Search and commands']]) {
   test(`${key} opens ${name}, keeps the focus inside, and Esc gives it back`, async () => {
-    await open(page, '/services?sort=name');
+    await follow(page, '/services?sort=name');
     await page.locator('[role="row"][data-index="4"]').focus();
     await page.keyboard.press(key);
     const dialog = page.getByRole('dialog', { name });
@@ -144,7 +144,7 @@ for (const [key, name] of [['?', 'Keys'], ['Control+k', 'Search and commands']])
 }
 
 test('the palette goes to a service by name', async () => {
-  await open(page, '/');
+  await follow(page, '/');
   await page.keyboard.press('Control+k');
   await page.getByRole('dialog', { name: 'Search and commands' }).waitFor();
   await page.keyboard.type('prod-us/work');
@@ -156,7 +156,7 @@ test('the palette goes to a service by name', async () => {
 });
 
 test('single letters can be turned off; chords, Enter and the palette stay', async () => {
-  await open(page, '/services?sort=name');
+  await follow(page, '/services?sort=name');
   await page.getByRole('button', { name: /^You: / }).click();
   const off = page.getByRole('radiogroup', { name: 'Single-letter keys' }).or(page.getByRole('group', { name: 'Single-letter keys' }));
   await off.getByText('Off').click();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { enter, palette, type } from '../lib/keyboard.mjs';
-import { checkAxe, fitsAcross, fromTheTop, open, settled, small } from '../lib/pages.mjs';
+import { checkAxe, fitsAcross, follow, fromTheTop, open, settled, small } from '../lib/pages.mjs';
 import { shot } from '../lib/shot.mjs';
 import { closeBrowser, eventually, logIn, newContext, stack } from '../lib/stack.mjs';
 
@@ -23,8 +23,8 @@ async function store(page, list) {
 
 test('a view is saved, found, renamed, updated and removed by keyboard', { timeout: 300_000 }, async () => {
   const context = await newContext();
-  const page = await logIn(context);
-  await open(page, '/services');
+  const page = await logIn(context, stack.email, '/services');
+  await settled(page);
   await fromTheTop(page);
   assert.equal(await control(page).count(), 0, 'a list that shows all has nothing to save');
   assert.equal(await views(page).count(), 0, 'there is a heading without views');
@@ -167,9 +167,11 @@ test('views keep the contract of a page, and are in the navigation of a phone', 
     { name: 'Applied', path: '/activity', search: '?tab=events&kind=service.applied' },
     { name: 'Git', path: '/repositories', search: '?type=git' },
   ]);
+  let to = open;
   for (const path of ['/services?q=web', '/services?q=none', '/clusters?freshness=Fresh', '/audit?result=forbidden', '/activity?tab=events&kind=service.applied', '/repositories?type=git', '/clusters/prod-eu/services?q=web']) {
     await page.setViewportSize({ width: 1440, height: 900 });
-    await open(page, path);
+    await to(page, path);
+    to = follow;
     await control(page).waitFor();
     await checkAxe(page, path);
     for (const width of [390, 320]) {

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { furnishSmall } from '../lib/furnish.mjs';
 import { contractOf, furnished, secrets } from '../lib/overlays.mjs';
 import { contract } from '../lib/pages.mjs';
-import { closeBrowser, logIn, newContext } from '../lib/stack.mjs';
+import { closeBrowser, logIn, newContext, stack } from '../lib/stack.mjs';
 
 let ids;
 before(async () => (ids = await furnishSmall()));
@@ -28,8 +28,7 @@ contract(test, () => [
 
 test('the list of rollouts tells those that wait for a person from those that go on', async () => {
   const context = await newContext();
-  const page = await logIn(context);
-  await page.goto('/rollouts');
+  const page = await logIn(context, stack.email, '/rollouts');
   const row = (name) => page.getByRole('row').filter({ hasText: name });
   await row('reports').getByText('Stopped', { exact: true }).waitFor();
   await row('log-shipper').getByText('Rolling out', { exact: true }).waitFor();
