@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/gitserver"
 	"github.com/axle-cd/axle/test/world"
 )
@@ -75,23 +76,18 @@ func killedDuringTarballWrite(s *cdn) {
 	s.push("fleet", "app", 2, big)
 	caught := 0
 	for range 3 {
-		s.until("a tarball is being written", func() error {
-			found := fmt.Errorf("none is")
-			_ = filepath.WalkDir(s.Hub.DataDir, func(path string, d fs.DirEntry, err error) error { // files come and go
-				if err == nil && !d.IsDir() && strings.Contains(path, "/tarballs/tmp/") {
-					found = nil
-				}
-				return nil
-			})
-			if found == nil {
+		// It is there for some tens of milliseconds.
+		s.must(eventually.WaitEvery(s.t.Context(), eventually.Loaded(patience), 2*time.Millisecond, func() error {
+			unfinished, err := os.ReadDir(filepath.Join(s.Hub.DataDir, "cache", "tarballs", "tmp"))
+			if len(unfinished) > 0 {
 				caught++
 				return nil
 			}
 			if s.agents["edge"].Version("app") == 2 {
 				return nil // it was too quick for us
 			}
-			return found
-		})
+			return fmt.Errorf("no tarball is being written: %v", err)
+		}))
 		s.must(s.Hub.Kill())
 		s.must(s.Hub.Start(s.t.Context()))
 	}

@@ -48,7 +48,7 @@ func postgresFailover(s *cdn) {
 	s.arrives("edge/app", 2)
 	// head is what the database has for the folder.
 	head := func() (string, error) {
-		store, err := world.ReadStore(s.t.Context(), s.database, "")
+		store, err := s.ReadStore(s.t.Context())
 		if err != nil || len(store.Heads) != 1 {
 			return "", fmt.Errorf("%d heads: %w", len(store.Heads), err)
 		}
@@ -61,7 +61,7 @@ func postgresFailover(s *cdn) {
 	delete(s.from, "edge/late")
 	s.must(failover(s.t.Context()))
 	s.until("a new life of the hub begins", func() error {
-		store, err := world.ReadStore(s.t.Context(), s.database, "")
+		store, err := s.ReadStore(s.t.Context())
 		if err == nil && len(store.Incarnations) < 2 {
 			err = fmt.Errorf("there is only %v", store.Incarnations)
 		}

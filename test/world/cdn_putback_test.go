@@ -51,7 +51,7 @@ func putBack(s *cdn) {
 	s.wait(6 * time.Second) // when upstream was asked last is forgotten too
 	s.must(s.Hub.Start(s.t.Context()))
 	s.until("a new life of the hub begins", func() error {
-		store, err := world.ReadStore(s.t.Context(), s.database, s.Hub.DataDir)
+		store, err := s.ReadStore(s.t.Context())
 		if err == nil && len(store.Incarnations) < 2 {
 			err = fmt.Errorf("there is only %v", store.Incarnations)
 		}

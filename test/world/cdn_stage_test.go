@@ -37,8 +37,6 @@ type cdn struct {
 	t   *testing.T
 	api *sdk.Client
 	run world.Run
-	// database is the hub's postgres:// URL, empty for SQLite.
-	database string
 	// url is where agents dial, the world's origin when empty.
 	url string
 	// credentials go with each repository that is added.
@@ -71,9 +69,6 @@ func newCDN(t *testing.T, c world.Config) *cdn {
 		t.Fatal(err)
 	}
 	s := newStaged(t, w)
-	if w.Replicated != nil {
-		s.database = w.Replicated.DatabaseURL
-	}
 	s.login()
 	return s
 }
@@ -409,7 +404,7 @@ func (s *cdn) snapshot() {
 	for _, name := range slices.Sorted(maps.Keys(s.agents)) {
 		r.Agents = append(r.Agents, world.AgentRun{Cluster: name, Steps: s.agents[name].Steps()})
 	}
-	store, err := world.ReadStore(s.t.Context(), s.database, s.Hub.DataDir)
+	store, err := s.ReadStore(s.t.Context())
 	s.must(err)
 	r.Store = store
 }

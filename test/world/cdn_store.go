@@ -13,25 +13,28 @@ import (
 	_ "modernc.org/sqlite"             // the driver of SQLite
 )
 
-// ReadStore reads from a hub's database what the checker needs, bypassing the hub and
-// without changing anything. url is a postgres:// URL; empty means the SQLite file in
-// dataDir.
-func ReadStore(ctx context.Context, url, dataDir string) (s StoreState, err error) {
+// ReadStore reads from the hub's database what the checker needs, bypassing the hub and
+// without changing anything.
+func (w *World) ReadStore(ctx context.Context) (s StoreState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	driver := "pgx"
-	if url == "" {
-		files, err := filepath.Glob(filepath.Join(dataDir, "*.db"))
-		if err != nil || len(files) != 1 {
-			return s, fmt.Errorf("databases in %s: %v (%w)", dataDir, files, err)
-		}
-		driver, url = "sqlite", "file:"+files[0]+"?mode=ro&_pragma=busy_timeout(10000)"
+	if w.Replicated != nil {
+		return readStore(ctx, w.Replicated.database)
 	}
-	db, err := sql.Open(driver, url)
+	files, err := filepath.Glob(filepath.Join(w.Hub.DataDir, "*.db"))
+	if err != nil || len(files) != 1 {
+		return s, fmt.Errorf("databases in %s: %v (%w)", w.Hub.DataDir, files, err)
+	}
+	// Not kept: a test may put another file in its place.
+	db, err := sql.Open("sqlite", "file:"+files[0]+"?mode=ro&_pragma=busy_timeout(10000)")
 	if err != nil {
 		return s, err
 	}
 	defer db.Close()
+	return readStore(ctx, db)
+}
+
+func readStore(ctx context.Context, db *sql.DB) (s StoreState, err error) {
 	err = errors.Join(
 		rows(ctx, db, `SELECT r.name, s.ref, s.folder, h.revision, h.digest, h.error, h.epoch FROM heads h
 			JOIN sources s ON s.id = h.source_id JOIN repositories r ON r.id = h.repository_id ORDER BY 1, 2, 3`,

@@ -3,7 +3,6 @@ package world_test
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,12 +114,12 @@ func (s *valuesStage) places() map[string]valuesPlace {
 func (s *valuesStage) word(service, value string) {
 	s.t.Helper()
 	s.eventual("service "+service+" holds its value", func() error {
-		result, err := s.Kubectl(s.t.Context(), "edge", "get", "secret", "word", "-n", service, "-o", "jsonpath={.data.word}")
-		if err != nil {
+		var o struct{ Data map[string][]byte }
+		if err := s.read("edge", "/api/v1/namespaces/"+service+"/secrets/word", &o); err != nil {
 			return err
 		}
-		if got, err := base64.StdEncoding.DecodeString(result.Out); err != nil || string(got) != value {
-			return fmt.Errorf("it holds %q (%v)", got, err)
+		if got := string(o.Data["word"]); got != value {
+			return fmt.Errorf("it holds %q", got)
 		}
 		return nil
 	})

@@ -2,13 +2,13 @@ package world
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 
-	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/axle-cd/axle/test/pg"
@@ -30,6 +30,9 @@ type Replicas struct {
 	world   *World
 	keyFile string
 	drop    func()
+	// database is for those who look again and again: each new connection to Postgres is a
+	// process there.
+	database *sql.DB
 }
 
 // Replica is one of several hubs.
@@ -60,6 +63,9 @@ func (w *World) startReplicas(ctx context.Context, n int) (err error) {
 		return err
 	}
 	if r.DatabaseURL, r.drop, err = r.Postgres.Clone(ctx); err != nil {
+		return err
+	}
+	if r.database, err = sql.Open("pgx", r.DatabaseURL); err != nil {
 		return err
 	}
 	front, err := port.Address()
@@ -149,6 +155,9 @@ func (r *Replicas) close() error {
 	for _, hub := range r.Hubs {
 		failures = append(failures, hub.Kill(), hub.Database.Close(), hub.Peers.Close())
 	}
+	if r.database != nil {
+		failures = append(failures, r.database.Close())
+	}
 	if r.Postgres != nil {
 		failures = append(failures, r.Postgres.Close())
 	}
@@ -169,12 +178,7 @@ type Placed struct {
 // Placements reads past all replicas which of them owns each repository, by
 // the repository's name.
 func (r *Replicas) Placements(ctx context.Context) (map[string]Placed, error) {
-	conn, err := pgx.Connect(ctx, r.DatabaseURL)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	found, err := conn.Query(ctx, `SELECT r.name, CASE WHEN l.expires_at > extract(epoch FROM clock_timestamp()) * 1000000 THEN l.replica ELSE '' END,
+	found, err := r.database.QueryContext(ctx, `SELECT r.name, CASE WHEN l.expires_at > extract(epoch FROM clock_timestamp()) * 1000000 THEN l.replica ELSE '' END,
 		l.preferred, l.follower, l.epoch, l.followed_at FROM repository_leases l JOIN repositories r ON r.id = l.repository_id`)
 	if err != nil {
 		return nil, err

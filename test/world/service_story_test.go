@@ -115,13 +115,13 @@ func (s *stage) rareRenderers() {
 		{"jsonnet-web", "jsonnet-web", "green"}, {"cue-web", "cue-web", "green"}, {"wasm-web", "wasm-web", "green"}, {"lua-web", "lua-web", "green"}, {"names", "one", ""}, {"web", "changed-web", "green"},
 	} {
 		s.eventual("service "+one.service, func() error {
-			result, err := s.Kubectl(s.t.Context(), "edge-1", "get", "configmap", one.object, "-n", "default", "-o", "jsonpath={.data.color}")
+			o, err := s.get("edge-1", "default", one.object)
 			if err != nil {
 				service, _ := s.Service(s.t.Context(), "edge-1", one.service)
 				return fmt.Errorf("%w; the service says %s", err, service.Text())
 			}
-			if result.Out != one.want {
-				return fmt.Errorf("its color is %q", result.Out)
+			if o.Data["color"] != one.want {
+				return fmt.Errorf("its color is %q", o.Data["color"])
 			}
 			return nil
 		})
