@@ -31,7 +31,7 @@ help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1mmake %-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST) | sed -e "$$(test -t 1 || echo 's/\x1b\[[0-9;]*m//g')"
 
 demo: deps kubedev $(if $(findstring --clusters,$(ARGS)),capidev) web build ## the whole world on one machine (ARGS=--exit ends it; ARGS='--repo PATH --folder F' takes your own; ARGS=--clusters makes clusters)
-	@go run ./cmd/dev demo $(ARGS)
+	@$(PLAIN) go run $(ROOMY) ./cmd/dev demo $(ARGS)
 
 node: deps kubedev nodedev ## a real node with images of this checkout: kubelet, containerd, a registry; needs root (ARGS=--help tells more)
 	@./test/deps.sh node
@@ -47,7 +47,7 @@ test: suite ## everything that must hold (RUN=Name runs one test by name); ends 
 	@echo "== vet"
 	$(PLAIN) $(SUITE) vet -- go vet $(ROOMY) -tags=soak ./...
 	@echo "== tests under the race detector"
-	packages=$$($(PACKAGES) raced); $(SUITE) race -- go test $(RACED) $$packages
+	packages=$$($(PACKAGES) raced); CGO_ENABLED=1 $(SUITE) race -- go test $(RACED) $$packages
 	@echo "== the other tests"
 	packages=$$($(PACKAGES) plain); $(PLAIN) $(SUITE) plain -- go test $(ROOMY) -vet=off $(NODWARF) -timeout=60m -parallel=4 $(if $(RUN),-run='$(RUN)') $$packages
 	@$(SUITE) table --short
@@ -62,7 +62,7 @@ suite: ## build what runs the tests' steps into bin/suite
 	@$(PLAIN) go build -o $(SUITE) ./cmd/dev/suite
 
 race-all: deps kubedev capidev stores web ## all packages under the race detector, not only those of make test; records the commit in test/race-passed.txt
-	packages=$$($(PACKAGES) all); go test $(RACED) $$packages
+	packages=$$($(PACKAGES) all); CGO_ENABLED=1 go test $(RACED) $$packages
 	$(if $(RUN),,@test -z "$$(git status --porcelain)" && git rev-parse HEAD > test/race-passed.txt || echo "not recorded: the checkout has changes")
 
 programs: web ## build what tests start, with its variants, into bin/test/ (what did not change keeps its time)
@@ -70,7 +70,7 @@ programs: web ## build what tests start, with its variants, into bin/test/ (what
 
 build: web ## build the programs into bin/
 	@mkdir -p bin
-	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(addprefix ./cmd/,$(BINARIES))
+	@$(PLAIN) go build $(ROOMY) -ldflags '$(LDFLAGS)' -o bin/ $(addprefix ./cmd/,$(BINARIES))
 
 web: ## build the console into web/dist, which the hub serves (skipped while nothing changed)
 	@./web/build.sh
@@ -96,7 +96,7 @@ kubedev: ## build the Kubernetes control plane of the test bed (once, cached by 
 capidev: ## build the core manager of Cluster API for the test bed, 2 minutes (once, cached by content)
 	@./test/capi/build.sh
 
-stores: ## build VictoriaLogs and kube-state-metrics for the test bed, 2 minutes (once, cached by content)
+stores: ## build VictoriaLogs and kube-state-metrics for the test bed, 1 to 2 minutes (once, cached by content)
 	@./test/stores/build.sh
 
 nodedev: ## build the kubelet and kube-proxy of the real node (once, cached by content)

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -172,8 +173,13 @@ func identify(to io.Writer, path string) error {
 	return err
 }
 
+// goBuildID is the form of the IDs that the go command gives to linkers: four hashes of 15
+// bytes, the last one of the program's content. Who builds with -buildid of its own may use the
+// same for all programs; Bazel does.
+var goBuildID = regexp.MustCompile(`^[\w-]{20}(/[\w-]{20}){3}$`)
+
 // buildID finds the ID at the beginning of a program, where Go's linker puts it: a note of ELF,
-// the length of the ID before its kind and its owner's name. Nil is none.
+// the length of the ID before its kind and its owner's name. Nil is none, or not the go command's.
 func buildID(start []byte) []byte {
 	owner := []byte("\x04\x00\x00\x00Go\x00\x00")
 	at := bytes.Index(start, owner)
@@ -181,7 +187,7 @@ func buildID(start []byte) []byte {
 		return nil
 	}
 	id := start[at+len(owner):]
-	if length := uint64(binary.LittleEndian.Uint32(start[at-4:])); length > 0 && length <= uint64(len(id)) {
+	if length := uint64(binary.LittleEndian.Uint32(start[at-4:])); length <= uint64(len(id)) && goBuildID.Match(id[:length]) {
 		return id[:length]
 	}
 	return nil

@@ -37,6 +37,8 @@ func TestVersionsFollowThePrograms(t *testing.T) {
 	clear(stripped[note-8 : note-4]) // the length of the ID
 	long := bytes.Clone(start)
 	copy(long[note-8:], "\xff\xff\xff\xff")
+	fixed := bytes.Clone(start)
+	copy(fixed[note+4:], bytes.Repeat([]byte("r"), int(start[note-8]))) // as with -buildid=redacted
 	plain := version(t, start, nil)
 	for name, one := range map[string]struct {
 		program, rare []byte
@@ -53,6 +55,7 @@ func TestVersionsFollowThePrograms(t *testing.T) {
 		"the start of a script":        {program: changed(script, 100), like: version(t, script, nil)},
 		"the end of a script":          {program: changed(script, len(script)-1), like: version(t, script, nil)},
 		"without an ID":                {program: stripped, like: version(t, changed(stripped, len(stripped)-1), nil)},
+		"an ID of the builder's own":   {program: fixed, like: version(t, changed(fixed, len(fixed)-1), nil)},
 		"an ID longer than the file":   {program: long, like: version(t, changed(long, len(long)-1), nil)},
 	} {
 		if got := version(t, one.program, one.rare); (got == one.like) != one.same {
