@@ -93,7 +93,7 @@ deps: $(PARTIES) ## install what the tests need beside Go, Node and git (Debian:
 kubedev: ## build the Kubernetes control plane of the test bed (once, cached by content)
 	@./test/kube/build.sh
 
-capidev: ## build the core manager of Cluster API for the test bed, 2 minutes (once, cached by content)
+capidev: ## build the core manager of Cluster API for the test bed, half a minute after kubedev (once, cached by content)
 	@./test/capi/build.sh
 
 stores: ## build VictoriaLogs and kube-state-metrics for the test bed, 1 to 2 minutes (once, cached by content)

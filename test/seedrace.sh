@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # What both runs of make test compile with.
-unwatched=$(sed -n 's/^UNWATCHED := //p' Makefile)
+eval "unwatched=($(sed -n 's/^UNWATCHED := //p' Makefile))"
 plain=(env GOFLAGS="${GOFLAGS:-} -trimpath -gcflags=all=-dwarf=false" CGO_ENABLED=0)
 
 tree=$(mktemp -d)
@@ -41,7 +41,7 @@ seed() { # TIER FOLDER
 	END
 	"${plain[@]}" go run ./cmd/dev/packages raced | grep -x "./$2" >/dev/null || fail "$2 would not run under the race detector"
 	"${plain[@]}" go test -count=1 -vet=off -ldflags=-w -run '^TestSeededRace$' "./$2" || fail "the planted test of $2 fails without a race detector"
-	out=$(CGO_ENABLED=1 go test -race -count=1 -vet=off "$unwatched" -ldflags=-w -run '^TestSeededRace$' "./$2" 2>&1) && fail "nothing found the race in $2: $out"
+	out=$(CGO_ENABLED=1 go test -race -count=1 -vet=off "${unwatched[@]}" -ldflags=-w -run '^TestSeededRace$' "./$2" 2>&1) && fail "nothing found the race in $2: $out"
 	grep -q 'WARNING: DATA RACE' <<<"$out" && grep -q -- '--- FAIL: TestSeededRace' <<<"$out" || fail "$2 failed by something else: $out"
 	rm "$2/seeded_test.go"
 	echo "$1 $2: the race was found"

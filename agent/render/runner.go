@@ -155,7 +155,8 @@ func versionOf(binary, tools string) string {
 
 // identify writes what tells a program from others: the ID that Go's linker made of its
 // content, else all of it. The two programs have 110 MB, and reading them would be almost half
-// of what an agent takes to start.
+// of what an agent takes to start. Only programs of ELF are known so. It is no proof of integrity: a
+// program that is patched in its place keeps its ID.
 func identify(to io.Writer, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -174,8 +175,8 @@ func identify(to io.Writer, path string) error {
 }
 
 // goBuildID is the form of the IDs that the go command gives to linkers: four hashes of 15
-// bytes, the last one of the program's content. Who builds with -buildid of its own may use the
-// same for all programs; Bazel does.
+// bytes, the last one of the program's content. A builder with a -buildid of its own may use
+// the same for all programs; Bazel does.
 var goBuildID = regexp.MustCompile(`^[\w-]{20}(/[\w-]{20}){3}$`)
 
 // buildID finds the ID at the beginning of a program, where Go's linker puts it: a note of ELF,

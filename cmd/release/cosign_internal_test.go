@@ -12,8 +12,8 @@ import (
 
 // checkCosign lets cosign's own library verify everything that is signed: each image,
 // chart and list, both statements of each image, each file and its provenance. With
-// another key it accepts nothing. Its module takes what it shares with ours in the same
-// versions, so that those packages are compiled already.
+// another key it accepts nothing. Its module had our versions of what it shares with ours when
+// it was last touched, so that most of those packages are compiled already.
 func checkCosign(t *testing.T, dir string) {
 	if err := bin.Inputs("test/cosign"); err != nil {
 		t.Fatal(err)

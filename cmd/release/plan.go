@@ -174,7 +174,7 @@ func (p *plan) build(ctx context.Context, t target, programs []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", flags, "-o", dir + "/"}
+	args := []string{"build", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=false", "-mod=readonly", "-ldflags", flags, "-o", dir + "/"}
 	p.built[t] = map[string]string{}
 	for _, name := range programs {
 		args = append(args, "./cmd/"+name)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -36,5 +37,33 @@ func TestTheBedsModulesAgree(t *testing.T) {
 	}
 	if shared < 60 {
 		t.Fatalf("%d modules of both were found, fewer than 60: look at how this test reads go.mod", shared)
+	}
+}
+
+// What is compiled with other flags is compiled once more, and nothing fails (ADR 195).
+func TestAllIsCompiledAlike(t *testing.T) {
+	t.Parallel()
+	const flags = "-trimpath -gcflags=all=-dwarf=false"
+	for file, want := range map[string]string{
+		"Makefile":                            "COMPILED := " + flags + "\n",
+		"test/kube/compile.sh":                "nodwarf=-gcflags=all=-dwarf=false\n",
+		"test/kube/build.sh":                  `go build -toolexec "'$roomy'" "$nodwarf" -v -trimpath `,
+		"test/stores/build.sh":                `go build -toolexec "'$roomy'" "$nodwarf" "$@" -v -trimpath `,
+		"test/capi/build.sh":                  `go build -toolexec "'$roomy'" "$nodwarf" -modfile="$work/go.mod" -v -trimpath `,
+		"test/quick.sh":                       `GOFLAGS="${GOFLAGS:-} ` + flags + `" CGO_ENABLED=0`,
+		"test/flakes.sh":                      `GOFLAGS="${GOFLAGS:-} ` + flags + `" CGO_ENABLED=0`,
+		"test/mutants.sh":                     `GOFLAGS="${GOFLAGS:-} ` + flags + `" CGO_ENABLED=0`,
+		"test/truecache.sh":                   `GOFLAGS="${GOFLAGS:-} ` + flags + `" CGO_ENABLED=0`,
+		"test/seedrace.sh":                    `GOFLAGS="${GOFLAGS:-} ` + flags + `" CGO_ENABLED=0`,
+		"cmd/release/plan.go":                 `"GOFLAGS=` + flags + `"`,
+		"cmd/release/cosign_internal_test.go": `"-trimpath", "-gcflags=all=-dwarf=false"`,
+	} {
+		text, err := os.ReadFile(filepath.Join("../..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s has no %q: its builds share no package with the tests", file, want)
+		}
 	}
 }

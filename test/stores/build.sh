@@ -17,7 +17,7 @@ fi
 begin "$1" "$here/$1" "$1"
 module=$2 package=$2/$3
 total=$(go list -deps "${package%/.}" | wc -l)
-echo "$name: building $module ($total packages, $jobs at a time, about 2 minutes on two processors)"
+echo "$name: building $module ($total packages, $jobs at a time, about a minute on two processors)"
 if [ "$name" = statemetrics ]; then
 	# It is built with the product's version of Kubernetes, whose packages the tests compile
 	# anyway. A store of that version has two methods more, which nothing of it needs.

@@ -89,6 +89,7 @@ func run(t *testing.T, tests Tests) {
 		}
 	})
 	provider.SetClient(oidcserver.Client{ID: "axle", Secret: "hush", Redirects: []string{s.World.Hub.URL + "/login/callback/sso"}, LoggedOut: []string{s.World.Hub.URL + "/logout/done"}})
+	// Where this Node dies, the files behind the one that ended it have not run, and this fails.
 	command := exec.CommandContext(ctx, "node", append([]string{"--test-reporter=tap", "test/all.mjs"}, files...)...)
 	command.Dir = web
 	command.Env = append(os.Environ(), "AXLE_STACK="+s.File(), "TZ=UTC")

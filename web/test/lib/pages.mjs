@@ -42,7 +42,7 @@ export async function follow(page, path) {
       await until(`${between.title} is not there`, () => title() === between.title);
       history.pushState({}, '', path);
       const shown = () => title() !== undefined && title() !== between.title && document.querySelector('h1').checkVisibility() && !document.querySelector('main [aria-busy="true"]');
-      // What begins to load once it is drawn is not there yet.
+      // A part that begins to load once it is drawn is not there yet.
       do {
         await until('something is still loading', shown);
         await frame();
@@ -73,7 +73,7 @@ export async function findings(page, rules, part) {
     appendFileSync(process.env.AXLE_SHEETS, sheets.join('\n') + '\n');
   }
   if (process.env.AXLE_SUITE_COUNTS) appendFileSync(process.env.AXLE_SUITE_COUNTS, 'axe\n'); // cmd/dev/suite counts
-  // What it found well stays there.
+  // Rules that passed stay in the page.
   const violations = await page.evaluate(([where, only]) => window.axe.run(where, { runOnly: only, resultTypes: ['violations'] }).then((result) => result.violations), [root, runOnly]);
   return violations.flatMap((v) => v.nodes.map((n) => `${v.id} (${v.impact}): ${n.target.join(' ')}: ${n.failureSummary?.split('\n')[1]?.trim() ?? v.help}`));
 }

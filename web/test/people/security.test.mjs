@@ -134,6 +134,7 @@ test('a secret that the hub has is nowhere in the browser', { timeout: 300_000 }
   const page = await logIn(context);
   const bodies = [];
   page.on('response', (r) => bodies.push(r.text().catch(() => '')));
+  await open(page, '/services/prod-eu/web'); // with all that is loaded at start
   for (const path of ['/services/prod-eu/web', '/services/prod-eu/web?tab=config', '/services/prod-eu/web?tab=diff', '/services/prod-eu/web?tab=events', '/services/prod-eu/web?tab=revisions', '/settings/contexts', '/audit', '/activity', '/repositories/fleet']) {
     await follow(page, path);
     assert.ok(!(await page.content()).includes(canary), `${path}: in the document`);
