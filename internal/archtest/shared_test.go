@@ -23,6 +23,9 @@ func TestTheBedsModulesAgree(t *testing.T) {
 		for _, m := range regexp.MustCompile(`(?m)^(?:require )?\t?(\S+) (v\S+)(?: // indirect)?$`).FindAllSubmatch(text, -1) {
 			found[string(m[1])] = string(m[2])
 		}
+		for _, m := range regexp.MustCompile(`(?m)^(?:replace |\t)(\S+) => \S+ (v\S+)$`).FindAllSubmatch(text, -1) {
+			found[string(m[1])] = string(m[2])
+		}
 		return found
 	}
 	of, shared := versions(kube), 0
