@@ -14,14 +14,14 @@ const (
 	monitoring = "monitoring"
 )
 
-// alertRules fire for a container that crashes again and again, and always once for the
-// cluster as a whole.
+// alertRules fire for a container that crashes again and again, also when a look at its
+// metrics failed under load, and always once for the cluster as a whole.
 const alertRules = `
 groups:
 - name: pods
   rules:
   - alert: ContainerCrashes
-    expr: kube_pod_container_status_restarts_total >= 2
+    expr: last_over_time(kube_pod_container_status_restarts_total[10s]) >= 2
     labels: {severity: critical}
     annotations:
       summary: "{{ $labels.container }} has crashed {{ $value }} times"
