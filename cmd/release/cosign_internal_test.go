@@ -23,7 +23,7 @@ func checkCosign(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-gcflags=all=-dwarf=false", "-toolexec='"+roomy+"'", "-ldflags=-w", "-o", program, ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", noTables, "-toolexec='"+roomy+"'", "-ldflags=-w", "-o", program, ".")
 	build.Dir, build.Env = filepath.Join(root, "test", "cosign"), append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GOAMD64=v1", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the verifier: %v\n%s", err, out)
