@@ -4,9 +4,9 @@ import { useState } from 'react'
 import { KubeError } from '../kube/KubeError'
 import { type Place, getObject } from '../kube/calls'
 import { type KubeObject, isProd } from '../kube/object'
-import { containerStatuses } from '../object/state'
-import { containersOf, defaultContainer, usePods } from '../object/usePods'
+import { containersOf, usePods } from '../object/usePods'
 import styles from './Exec.module.css'
+import { runs, shellIn } from './shellIn'
 import { openTerminal } from './terminals'
 import { Button } from '#/ds/Button'
 import { Command } from '#/ds/Copy'
@@ -47,11 +47,8 @@ function Choose({ place, pods }: { place: Place; pods: KubeObject[] }) {
   const prod = useProd(place)
   const pod = pods.find((p) => p.metadata.name === name) ?? pods[0]!
   const containers = containersOf(pod)
-  const runs = (c: string) => containerStatuses(pod).find((s) => s.name === c)?.state?.['running'] !== undefined
-  // Beside a container that crashes, another one may have a shell.
-  const first = [defaultContainer(pod), ...containers].find(runs) ?? defaultContainer(pod)
-  const container = containers.includes(chosen) ? chosen : first
-  const running = runs(container)
+  const container = containers.includes(chosen) ? chosen : shellIn(pod)
+  const running = runs(pod, container)
   const { namespace = '' } = pod.metadata
   return (
     <Panel title="Terminal">
