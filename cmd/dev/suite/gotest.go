@@ -75,6 +75,7 @@ type outcome struct {
 	flaky       bool // it passed the second time
 	known       bool // and is on the list
 	note, again string
+	why         string // where the output of its first run says so
 }
 
 // goTestStep runs a go test, and the tests that failed once more.
@@ -136,7 +137,7 @@ func judge(g goTest, r *result) []outcome {
 	}
 	var list []outcome
 	for _, name := range names {
-		list = append(list, outcome{pkg: r.name, test: name, again: shell(g.again(r.name, name))})
+		list = append(list, outcome{pkg: r.name, test: name, again: shell(g.again(r.name, name)), why: why(r.output(name))})
 	}
 	return list
 }
@@ -182,8 +183,27 @@ func verdict(s *step, failures []outcome) int {
 			}
 			fmt.Printf("FAIL: %s: %s\n  Run it: %s\n", name, f.note, f.again)
 		}
+		fmt.Print(indent(f.why))
 	}
 	return code
+}
+
+// mostWhy is how many lines of an output are repeated where the run ends: who has only the end of a log, or a part of it,
+// learns what failed and not only that it did.
+const mostWhy = 12
+
+// why is the part of an output that says why a test failed: where a browser's first test failed, else its last lines.
+func why(output string) string {
+	lines := strings.SplitAfter(strings.TrimRight(output, "\n"), "\n")
+	from := max(0, len(lines)-mostWhy)
+	if i := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, " not ok ") }); i >= 0 {
+		from = i
+	}
+	part := strings.Join(lines[from:min(from+mostWhy, len(lines))], "")
+	if part != "" && !strings.HasSuffix(part, "\n") {
+		part += "\n"
+	}
+	return part
 }
 
 // indent keeps an output out of the way of those who search a log for failures.

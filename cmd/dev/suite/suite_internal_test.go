@@ -83,7 +83,7 @@ func TestFailuresAreToldApart(t *testing.T) {
 		"a listed flake":         "\nflaky, as test/flakes.txt has it: example.com/tests/listed TestListed\n",
 		"its first output":       "FLAKY: example.com/tests/once TestOnce\nIts first run:\n  | --- FAIL: TestOnce (0.00s)\n  | --- FAIL: TestOnce/sub (0.00s)\n  |     once_test.go:17: the first run fails",
 		"its second output":      "Its second run, by itself:\n  | PASS\n  | ok  \texample.com/tests/once\t",
-		"a failure twice":        "FAIL: example.com/tests/always TestAlways: it failed twice\n  Run it: go test -vet=off -timeout=10s '-run=^TestAlways$' -count=1 example.com/tests/always\n",
+		"a failure twice":        "FAIL: example.com/tests/always TestAlways: it failed twice\n  Run it: go test -vet=off -timeout=10s '-run=^TestAlways$' -count=1 example.com/tests/always\n  | --- FAIL: TestAlways (0.00s)\n  |     always_test.go:5: every run fails\n",
 		"a panic":                "FAIL: example.com/tests/panics TestPanics: its tests did not all run",
 		"what lasts":             "FAIL: example.com/tests/lasting: its tests did not all run",
 		"what is not built":      "FAIL: example.com/tests/unbuilt: its tests did not all run",
@@ -104,6 +104,22 @@ func TestFailuresAreToldApart(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(out)
+	}
+}
+
+// What is repeated of a long output are its last lines, and of a browser's where its first test failed.
+func TestWhyIsShort(t *testing.T) {
+	said := strings.Repeat("    on the way\n", 50)
+	for output, want := range map[string]string{
+		"":                                      "",
+		"--- FAIL\n":                            "--- FAIL\n",
+		said + "    it ends with 1\n":           strings.Repeat("    on the way\n", mostWhy-1) + "    it ends with 1\n",
+		said + "    not ok 1 - a name\n" + said: "    not ok 1 - a name\n" + strings.Repeat("    on the way\n", mostWhy-1),
+		"    not ok 1":                          "    not ok 1\n",
+	} {
+		if have := why(output); have != want {
+			t.Errorf("of %d bytes it is %q, want %q", len(output), have, want)
+		}
 	}
 }
 
