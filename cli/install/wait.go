@@ -200,8 +200,12 @@ func lastWords(pod *unstructured.Unstructured) string {
 }
 
 // cannotStart is true for an image that cannot be pulled, a configuration that names
-// what is not there, and a program that keeps ending.
+// what is not there, and a program that keeps ending. One that is being deleted need not: a busy control plane removes a failed
+// pod of the revision before it later than patience.
 func cannotStart(pod *unstructured.Unstructured) bool {
+	if pod.GetDeletionTimestamp() != nil {
+		return false
+	}
 	for _, s := range containers(pod) {
 		reason, _, _ := unstructured.NestedString(s, "state", "waiting", "reason")
 		restarts, _, _ := unstructured.NestedInt64(s, "restartCount")
