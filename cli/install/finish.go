@@ -277,7 +277,19 @@ func (i finisher) connectMgmt(ctx context.Context) error {
 	if i.kubeContext != "" {
 		args = append(args, "--kube-context", i.kubeContext)
 	}
-	return i.run(ctx, args...)
+	err = i.run(ctx, args...)
+	if errcode.Is(err, errcode.Conflict) && polls(ctx, client) {
+		return nil
+	}
+	return err
+}
+
+// polls reports whether the agent of the cluster itself has polled. A hub that started just
+// now has seen no poll: the agent of before comes back at its next one, also while it is
+// being connected again, which the hub then refuses.
+func polls(ctx context.Context, client *sdk.Client) bool {
+	have, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: managementCluster}))
+	return err == nil && have.Msg.GetPolledAt() > 0
 }
 
 // ownProject creates the project of the hub's own cluster, unless it is there.

@@ -51,18 +51,20 @@ func (i waiter) await(ctx context.Context, manifest string) error {
 	var missing string
 	var stuck time.Time
 	done, err := i.app.PollUntil(ctx, i.wait, func(ctx context.Context) (bool, error) {
-		waits, err := i.waitsFor(ctx, list)
+		waits, observed, err := i.waitsFor(ctx, list)
 		if err == nil && len(waits) == 0 {
 			return true, nil
 		}
 		words, hopeless, unread := i.words(ctx)
 		if err := errors.Join(err, unread); err != nil { // an API server may be away for a moment
-			missing = err.Error()
+			if ctx.Err() == nil { // at the end of the wait, the look before says what is missing
+				missing = err.Error()
+			}
 			return false, nil
 		}
 		missing = strings.Join(append(waits, words...), "; ")
 		progress.Say("waiting: %s", missing)
-		if hopeless == "" {
+		if hopeless == "" || !observed { // until then its pods are those of before
 			stuck = time.Time{}
 			return false, nil
 		}
@@ -114,13 +116,14 @@ func keepsEnding(pod *unstructured.Unstructured) bool {
 	})
 }
 
-// waitsFor names the workloads that do not run yet, and a certificate that is not there.
-func (i waiter) waitsFor(ctx context.Context, list []*unstructured.Unstructured) ([]string, error) {
-	var waits []string
+// waitsFor names the workloads that do not run yet, and a certificate that is not there. It
+// has observed when the controllers of all workloads know their specifications of now.
+func (i waiter) waitsFor(ctx context.Context, list []*unstructured.Unstructured) (waits []string, observed bool, err error) {
+	observed = true
 	for _, object := range list {
 		resource, err := i.cluster.Resource(object)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		have, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -128,7 +131,7 @@ func (i waiter) waitsFor(ctx context.Context, list []*unstructured.Unstructured)
 			continue
 		}
 		if err != nil {
-			return nil, errcode.New(errcode.Unavailable, "read %s: %w", object.GetName(), err)
+			return nil, false, errcode.New(errcode.Unavailable, "read %s: %w", object.GetName(), err)
 		}
 		if object.GetKind() == certificateKind {
 			if text := unissued(have); text != "" {
@@ -136,11 +139,12 @@ func (i waiter) waitsFor(ctx context.Context, list []*unstructured.Unstructured)
 			}
 			continue
 		}
+		observed = observed && kubehealth.Observed(have)
 		if health := kubehealth.Of(have); health.Status != kubehealth.Healthy {
 			waits = append(waits, strings.TrimSpace(object.GetName()+" "+strings.ToLower(string(health.Status))+" "+health.Message))
 		}
 	}
-	return waits, nil
+	return waits, observed, nil
 }
 
 // unissued is what cert-manager says of a certificate that is not there.
@@ -178,7 +182,7 @@ func (i waiter) words(ctx context.Context) (words []string, hopeless string, err
 		}
 		text = "pod " + pod.GetName() + ": " + strings.TrimPrefix(health.Message+"; "+text, "; ")
 		words = append(words, strings.TrimSuffix(text, "; "))
-		if hopeless == "" && cannotStart(&pod) {
+		if hopeless == "" && pod.GetDeletionTimestamp() == nil && cannotStart(&pod) { // what is deleted need not start
 			hopeless = words[len(words)-1]
 		}
 	}
@@ -200,12 +204,8 @@ func lastWords(pod *unstructured.Unstructured) string {
 }
 
 // cannotStart is true for an image that cannot be pulled, a configuration that names
-// what is not there, and a program that keeps ending. One that is being deleted need not: a busy control plane removes a failed
-// pod of the revision before it later than patience.
+// what is not there, and a program that keeps ending.
 func cannotStart(pod *unstructured.Unstructured) bool {
-	if pod.GetDeletionTimestamp() != nil {
-		return false
-	}
 	for _, s := range containers(pod) {
 		reason, _, _ := unstructured.NestedString(s, "state", "waiting", "reason")
 		restarts, _, _ := unstructured.NestedInt64(s, "restartCount")

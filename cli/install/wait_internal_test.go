@@ -1,35 +1,42 @@
 package install
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/axle-cd/axle/internal/kubeapply"
 )
 
-// A pod that cannot start ends the wait; the failed pod of an earlier revision, which is on its way out, does not.
-func TestPodsOnTheirWayOutEndNoWait(t *testing.T) {
-	pod := func(container map[string]any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"containerStatuses": []any{container}}}}
-	}
-	waiting := func(reason string) map[string]any {
-		return map[string]any{"state": map[string]any{"waiting": map[string]any{"reason": reason}}}
-	}
-	for name, container := range map[string]map[string]any{
-		"not pulled": waiting("ErrImagePull"), "pulled later": waiting("ImagePullBackOff"), "without its Secret": waiting("CreateContainerConfigError"),
-		"ended often": {"restartCount": int64(enoughRestarts)},
+// After an upgrade that was repaired, the pod of the refused one is there until its kubelet
+// let it go. It says what it said, and does not end the wait.
+func TestOnlyAPodThatStaysEndsTheWait(t *testing.T) {
+	const pod = `{"metadata": {"name": "axle-operator-1"}, "spec": {"restartPolicy": "Always"}, "status": {"phase": "Pending", "containerStatuses": [
+		{"name": "operator", "state": {"waiting": {"reason": "ErrImagePull", "message": "nobody has it"}}}]}}`
+	for name, c := range map[string]struct{ pod, hopeless string }{
+		"stays":      {pod, "pod axle-operator-1: ErrImagePull: nobody has it"},
+		"is deleted": {strings.Replace(pod, `"metadata": {`, `"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", `, 1), ""},
 	} {
-		p := pod(container)
-		if !cannotStart(p) {
-			t.Errorf("%s: it may start", name)
-		}
-		now := metav1.Now()
-		p.SetDeletionTimestamp(&now)
-		if cannotStart(p) {
-			t.Errorf("%s: it ends the wait although it is being deleted", name)
-		}
-	}
-	if cannotStart(pod(waiting("ContainerCreating"))) || cannotStart(pod(map[string]any{"restartCount": int64(enoughRestarts - 1)})) {
-		t.Error("a pod that starts ends the wait")
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, `{"apiVersion": "v1", "kind": "PodList", "items": [`+c.pod+`]}`)
+			}))
+			defer server.Close()
+			client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := waiter{place: place{release: "axle", namespace: "axle", cluster: &kubeapply.Applier{Client: client}}}
+			words, hopeless, err := i.words(t.Context())
+			if err != nil || len(words) != 1 || hopeless != c.hopeless {
+				t.Errorf("words %q, hopeless %q, %v", words, hopeless, err)
+			}
+		})
 	}
 }

@@ -91,7 +91,8 @@ func programs(t *testing.T) map[string]string {
 }
 
 // machine are values for the process kubelet: its images, and ports that are free,
-// because all pods share the machine's network.
+// because all pods share the machine's network. An upgrade runs two operators for a while:
+// each listens on the address of its pod, by the pod's name.
 func (b *bed) machine() string {
 	ports := make([]int, 4)
 	for i := range ports {
@@ -110,8 +111,9 @@ hub:
   metricsPort: %d
 operator:
   image: {repository: axle-operator}
-  healthPort: %d
-  metricsPort: %d
+  healthPort: %[4]d
+  metricsPort: %[5]d
+  args: ["--health-listen=$(HOSTNAME):%[4]d", "--metrics-listen=$(HOSTNAME):%[5]d"]
 agent:
   image: {repository: axle-agent}
 tls: {mode: devCA}
@@ -174,9 +176,17 @@ func (b *bed) try(args ...string) string {
 	return out
 }
 
+// ask returns what kubectl writes to its standard error with an error only: it also has
+// harmless warnings, such as that a request was slow.
 func (b *bed) ask(args []string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.t.Context()), limit)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "kubectl", append([]string{"--kubeconfig", b.Kubeconfig()}, args...)...).CombinedOutput()
-	return string(out), err
+	var errs bytes.Buffer
+	command := exec.CommandContext(ctx, "kubectl", append([]string{"--kubeconfig", b.Kubeconfig()}, args...)...)
+	command.Stderr = &errs
+	out, err := command.Output()
+	if err != nil {
+		return string(out) + errs.String(), err
+	}
+	return string(out), nil
 }

@@ -32,20 +32,22 @@ const frontLag = 500 * time.Millisecond
 // other pod when one refuses, so what a client would see of a restart is counted.
 type front struct {
 	*httptest.Server
-	targets atomic.Pointer[[]string]
-	next    atomic.Uint64
+	next atomic.Uint64
 	// none counts requests while no pod was ready, broken those that a pod did not answer.
 	none, broken atomic.Int64
 
 	mu    sync.Mutex
 	words []string
+	// targets are the pods that were ready at a time; looked is closed at the next look.
+	targets []string
+	at      time.Time
+	looked  chan struct{}
 }
 
 // newFront listens on loopback, and calls itself by a name that leads there.
 func newFront(t *testing.T, name string) *front {
 	t.Helper()
-	f := &front{}
-	f.targets.Store(&[]string{})
+	f := &front{looked: make(chan struct{})}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", r.In.Header.Get(targetHeader), r.In.Host
@@ -64,7 +66,7 @@ func newFront(t *testing.T, name string) *front {
 		},
 	}
 	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		targets := *f.targets.Load()
+		targets := f.fresh(r.Context())
 		if len(targets) == 0 {
 			f.none.Add(1)
 			w.Header().Set("Retry-After", "1")
@@ -120,15 +122,16 @@ func (f *front) follow(t *testing.T, client kubernetes.Interface, port int) {
 	t.Cleanup(func() {
 		cancel()
 		looking.Wait()
+		f.see(nil, time.Now().Add(time.Hour)) // who still waits for a look
 	})
 	looking.Go(func() {
 		tick := time.NewTicker(frontLag)
 		defer tick.Stop()
 		for ctx.Err() == nil {
+			at := time.Now()
 			list, err := client.CoreV1().Pods("axle").List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=axle-hub,app.kubernetes.io/instance=axle"})
 			if err == nil {
-				targets := ready(list.Items, port)
-				f.targets.Store(&targets)
+				f.see(ready(list.Items, port), at)
 			}
 			select {
 			case <-tick.C:
@@ -136,6 +139,34 @@ func (f *front) follow(t *testing.T, client kubernetes.Interface, port int) {
 			}
 		}
 	})
+}
+
+// see notes which pods were ready at a time.
+func (f *front) see(targets []string, at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.targets, f.at = targets, at
+	close(f.looked)
+	f.looked = make(chan struct{})
+}
+
+// fresh are the pods that were ready a moment ago, or after the request came. Where the API
+// server of a busy machine has not answered for longer, it waits for the next look: the delay
+// with which a hub ends is for a slow front.
+func (f *front) fresh(ctx context.Context) []string {
+	for came := time.Now(); ; {
+		f.mu.Lock()
+		targets, at, looked := f.targets, f.at, f.looked
+		f.mu.Unlock()
+		if time.Since(at) <= 3*frontLag || at.After(came) {
+			return targets
+		}
+		select {
+		case <-looked:
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 // ready are the addresses of the pods that take new requests.

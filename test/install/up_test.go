@@ -57,14 +57,15 @@ func beginStory(t *testing.T) *story {
 	return s
 }
 
-// killedAfter runs a command and kills it as soon as it reports that a step is done.
-func (s *story) killedAfter(step string, args ...string) {
+// killedAfter runs a command and kills it as soon as it reports that a step is done. It
+// returns what it reported until then.
+func (s *story) killedAfter(step string, args ...string) string {
 	s.t.Helper()
-	s.killedAt(step+": done", args...)
+	return s.killedAt(step+": done", args...)
 }
 
 // killedAt runs a command and kills it as soon as its progress has a text.
-func (s *story) killedAt(text string, args ...string) {
+func (s *story) killedAt(text string, args ...string) string {
 	s.t.Helper()
 	program, err := bin.Path(s.t.Context(), "axle", bin.Options{})
 	must(s.t, err)
@@ -75,9 +76,10 @@ func (s *story) killedAt(text string, args ...string) {
 	progress, err := command.StderrPipe()
 	must(s.t, err)
 	must(s.t, command.Start())
-	lines, reached := bufio.NewScanner(progress), false
+	lines, reached, said := bufio.NewScanner(progress), false, ""
 	for lines.Scan() {
 		s.t.Log(lines.Text())
+		said += lines.Text() + "\n"
 		if strings.Contains(lines.Text(), text) {
 			reached = true
 			must(s.t, command.Process.Kill())
@@ -87,6 +89,7 @@ func (s *story) killedAt(text string, args ...string) {
 	if err := command.Wait(); err == nil || !reached {
 		s.t.Fatalf("it was not killed at %q: %v", text, err)
 	}
+	return said
 }
 
 // in runs git in the folder.

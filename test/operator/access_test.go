@@ -65,7 +65,7 @@ func TestGroup(t *testing.T) {
 }
 
 // written returns the token in a Secret once it is another one than before, and as whom
-// it acts.
+// it acts. One that ends just after it was read is read again: its successor is there then.
 func (b *bed) written(name, namespace, before string) (token string, who *hubv1.Identity) {
 	b.Helper()
 	eventually.For(b, limit, "a token is in Secret "+name, func() error {
@@ -76,13 +76,18 @@ func (b *bed) written(name, namespace, before string) (token string, who *hubv1.
 		if token = string(secret.Data["token"]); token == "" || token == before {
 			return fmt.Errorf("the token is %q", token)
 		}
+		held, err := sdk.New(sdk.Config{URL: b.hub.URL, Token: token})
+		if err != nil {
+			return err
+		}
+		answer, err := held.Sessions.WhoAmI(b.Context(), request(&hubv1.WhoAmIRequest{}))
+		if err != nil {
+			return fmt.Errorf("as whom it acts: %w", err)
+		}
+		who = answer.Msg
 		return nil
 	})
-	held, err := sdk.New(sdk.Config{URL: b.hub.URL, Token: token})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return token, ask(b, held.Sessions.WhoAmI, &hubv1.WhoAmIRequest{})
+	return token, who
 }
 
 // refused fails unless the hub refuses a token.

@@ -154,6 +154,10 @@ func TestRestartIsQuiet(t *testing.T) {
 	b := newBed(t)
 	stop := b.operate()
 	b.declare()
+	// The service alone may be there first: the others would be written after the restart.
+	b.synchronized(&v1alpha1.Cluster{ObjectMeta: meta1("edge", b.namespace)})
+	b.synchronized(&v1alpha1.GitRepository{ObjectMeta: meta1("fleet", "")})
+	b.rest()
 	stop()
 	before, handled := b.gate.count(), map[string]float64{}
 	kinds := []string{"Cluster", "GitRepository", "ServiceDeployment"}

@@ -12,6 +12,7 @@ import (
 
 	"connectrpc.com/connect"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -59,6 +60,16 @@ func (b *bed) delegate() {
 	b.apply("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: axle-hub}\n" +
 		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: 'system:auth-delegator'}\n" +
 		"subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: axle-hub}]")
+	eventually.For(b, limit, "the API server knows the rights of the hub", func() error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: "axle-hub", ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "create", Group: authenticationv1.GroupName, Resource: "tokenreviews"},
+		}}
+		err := b.Create(b.Context(), review)
+		if err == nil && !review.Status.Allowed {
+			err = fmt.Errorf("they are denied: %s", review.Status.Reason)
+		}
+		return err
+	})
 }
 
 func contains(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }

@@ -7,6 +7,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/internal/eventually"
 )
 
 const notifications = `apiVersion: deployments.plural.sh/v1alpha1
@@ -68,10 +69,13 @@ func TestNotifications(t *testing.T) {
 	secret("https://other.example.com/services/SECRETPART", "fedcba9876543210")
 	b.apply(fmt.Sprintf(notifications, b.namespace, "cluster.create"))
 	b.synchronized(router)
+	eventually.For(t, limit, "the sink has the other URL", func() error { // the Secret is no new generation of the sink
+		if have := ask(b, b.people.NotificationSinks.Get, &hubv1.GetNotificationSinkRequest{Name: "on-call-team"}); have.GetHost() != "other.example.com" {
+			return fmt.Errorf("it has %v", have)
+		}
+		return nil
+	})
 	b.synchronized(sink)
-	if have = ask(b, b.people.NotificationSinks.Get, &hubv1.GetNotificationSinkRequest{Name: "on-call-team"}); have.GetHost() != "other.example.com" {
-		t.Errorf("sink %v", have)
-	}
 
 	b.deleted(router)
 	b.deleted(sink)

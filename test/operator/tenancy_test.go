@@ -1,6 +1,7 @@
 package operator_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/internal/eventually"
 )
 
 // tenant makes a namespace whose Secrets the operator may read, and an account of the
@@ -132,10 +134,13 @@ func TestNamespaceCredentials(t *testing.T) {
 	if have := ask(b, b.people.Services.Get, get); have.GetSpec().GetConfiguration()["color"] != "blue" {
 		t.Errorf("with the new token: %v", have.GetSpec())
 	}
-	b.want(nc, "Ready", "True", "Ready", "")
-	if *nc.Status.TokenSHA == sha {
-		t.Error("tokenSHA stayed the same")
-	}
+	eventually.For(t, limit, "the hash of the credentials shows the Secret", func() error {
+		b.want(nc, "Ready", "True", "Ready", "")
+		if *nc.Status.TokenSHA == sha {
+			return errors.New("it is that of the first")
+		}
+		return nil
+	})
 
 	// Without credentials, the object waits for its deletion.
 	if err := b.Delete(t.Context(), nc); err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,7 +63,20 @@ func letAdministrate(ctx context.Context, c *kube.Cluster) error {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "axle:admins"}},
 	}, metav1.CreateOptions{})
-	return err
+	if err != nil {
+		return err
+	}
+	// The API server knows a binding a moment after it has it.
+	return eventually.Wait(ctx, limit, func() error {
+		all := &authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"}
+		review, err := api.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: "admin@example.com", Groups: []string{"axle:admins"}, ResourceAttributes: all},
+		}, metav1.CreateOptions{})
+		if err == nil && !review.Status.Allowed {
+			err = fmt.Errorf("administrators are denied: %s", review.Status.Reason)
+		}
+		return err
+	})
 }
 
 // letRead gives in a namespace what the agent's manifests give in all: the rules of view to

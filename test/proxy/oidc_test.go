@@ -472,7 +472,7 @@ func (d *direct) leaves() {
 		}
 		return nil
 	})
-	if last.Sub(removed) > 10*time.Second {
+	if last.Sub(removed) > eventually.Loaded(10*time.Second) {
 		d.t.Errorf("a refresh %s after the removal was not refused", last.Sub(removed))
 	}
 	s = d.start(d.plugin())

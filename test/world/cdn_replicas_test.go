@@ -52,15 +52,17 @@ func (s *cdn) placed(repo string) (p world.Placed) {
 }
 
 // ownedBy waits until another replica owns a repository.
-func (s *cdn) ownedByOther(repo, than string) {
+func (s *cdn) ownedByOther(repo, than string) (owner string) {
 	s.t.Helper()
 	s.until(repo+" has another owner than "+than, func() error {
 		all, err := s.Replicated.Placements(s.t.Context())
 		if err == nil && (all[repo].Owner == "" || all[repo].Owner == than) {
 			err = fmt.Errorf("%+v", all[repo])
 		}
+		owner = all[repo].Owner
 		return err
 	})
+	return owner
 }
 
 // settled waits until nothing moved for longer than the rebalancer pauses
@@ -108,10 +110,7 @@ func killedDuringHandover(s *cdn) {
 	s.must(first.Signal(15))
 	s.wait(300 * time.Millisecond)
 	s.must(first.Kill())
-	s.ownedByOther("fleet", first.Name)
-	all, err := s.Replicated.Placements(s.t.Context())
-	s.must(err)
-	second := s.Replicated.Named(all["fleet"].Owner)
+	second := s.Replicated.Named(s.ownedByOther("fleet", first.Name))
 	s.must(second.Kill())
 	s.must(first.Start(s.t.Context()))
 	s.push("fleet", "app", 3)

@@ -302,7 +302,7 @@ func (s *valuesStage) move(places map[string]valuesPlace) {
 func (s *valuesStage) deployLoop(ctx context.Context) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		// While the hub is unavailable a person tries again.
-		if _, err := s.Axle(context.WithoutCancel(ctx), "services", "config", "set", "edge/shared", fmt.Sprintf("round=%d", n)); err != nil && !strings.Contains(err.Error(), "connect") && !strings.Contains(err.Error(), "EOF") && !strings.Contains(err.Error(), "reset") && !strings.Contains(err.Error(), "unavailable") {
+		if _, err := s.Axle(context.WithoutCancel(ctx), "services", "config", "set", "edge/shared", fmt.Sprintf("round=%d", n)); err != nil && !strings.Contains(err.Error(), "cannot reach the hub") && !strings.Contains(err.Error(), "broken pipe") && !strings.Contains(err.Error(), "connect") && !strings.Contains(err.Error(), "EOF") && !strings.Contains(err.Error(), "reset") && !strings.Contains(err.Error(), "unavailable") {
 			return err
 		}
 		one, err := s.Service(context.WithoutCancel(ctx), "edge", "shared")

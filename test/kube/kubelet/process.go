@@ -54,7 +54,7 @@ func (p *pod) start(ctx context.Context, c *corev1.Container, run int32) (*proce
 			return nil, err
 		}
 		readOnly := c.SecurityContext != nil && isTrue(c.SecurityContext.ReadOnlyRootFilesystem)
-		r.cmd = sandbox{dir: dir, hostname: p.object.Name, workdir: c.WorkingDir, readOnly: readOnly, user: r.user, mounts: mounts}.command(args)
+		r.cmd = sandbox{dir: dir, hostname: p.object.Name, workdir: c.WorkingDir, readOnly: readOnly, user: r.user, mounts: p.withHosts(mounts)}.command(args)
 	} else {
 		r.cmd, r.env = p.plainCommand(img, mounts, c.WorkingDir, args, env)
 	}
