@@ -148,7 +148,7 @@ func TestMetricsThroughTheTunnel(t *testing.T) {
 		eventually.For(t, limit, "the series as CSV", func() error {
 			out, errs, err := w.command(w.axle, "metrics", "query", "edge", "requests", "-o", "csv")
 			if err != nil || !strings.Contains(out, "4711") || !strings.HasPrefix(out, "SERIES,VALUE,AT\n") {
-				return fmt.Errorf("%w\n%s%s", err, out, errs)
+				return fmt.Errorf("%v\n%s%s", err, out, errs)
 			}
 			return nil
 		})
