@@ -1,15 +1,16 @@
-import { useEffect, useRef } from 'react'
+import { useLayoutEffect, useRef } from 'react'
 import { type Binding, addScope } from './keys'
 
-// useKeys binds keys while the component is on the screen. The bindings may be
-// new functions at every render.
+// useKeys binds keys while the component is on the screen, from the moment that it
+// shows: a key that came before would be lost. The bindings may be new functions at
+// every render.
 export function useKeys(name: string, bindings: Binding[], enabled = true): void {
   const latest = useRef(bindings)
-  useEffect(() => {
+  useLayoutEffect(() => {
     latest.current = bindings
   })
   const shape = bindings.map((b) => `${b.keys}\n${b.does}`).join('\n\n')
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!enabled) return undefined
     return addScope({
       name,

@@ -35,12 +35,22 @@ export function FilterBar({ noun, filter, fields, facets, total, unfiltered, pre
   useEffect(() => {
     latest.current = { filter, onFilter }
   })
-  useEffect(() => setText(filter.text), [filter.text])
+  // What this field asked for last. Once the address has it, more may be typed already, and that stays.
+  const asked = useRef(filter.text)
   useEffect(() => {
-    if (text.trim() === latest.current.filter.text) return undefined
-    const timer = setTimeout(() => latest.current.onFilter({ ...latest.current.filter, text: text.trim() }), typing)
+    if (filter.text === asked.current) return
+    asked.current = filter.text
+    setText(filter.text)
+  }, [filter.text])
+  useEffect(() => {
+    const wanted = text.trim()
+    if (wanted === filter.text) return undefined
+    const timer = setTimeout(() => {
+      asked.current = wanted
+      latest.current.onFilter({ ...latest.current.filter, text: wanted })
+    }, typing)
     return () => clearTimeout(timer)
-  }, [text])
+  }, [text, filter.text])
   useKeys('Filter', [{ keys: '/', does: 'filter by name', run: () => input.current?.focus() }])
   const chips = choices(fields, facets)
   const narrow = useNarrow()

@@ -2,6 +2,7 @@
 // typed words find, and Back goes to the place that was left.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { chord } from '../lib/keyboard.mjs';
 import { settled } from '../lib/pages.mjs';
 import { closeBrowser, eventually, logIn, newContext, stack } from '../lib/stack.mjs';
 
@@ -139,7 +140,7 @@ for (const { path, row, away } of [
     await page.goForward();
     await eventually(() => assert.match(pathname(page), away));
     await settled(page);
-    for (const key of ['g', path[1]]) await page.keyboard.press(key);
+    await chord(page, 'g', path[1]);
     await eventually(() => assert.equal(pathname(page), path));
     await settled(page);
     await eventually(async () => assert.equal((await place()).top, 0));

@@ -1,6 +1,7 @@
 // Many services at once (A13), by keyboard, and finding one among many (A20).
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { chord } from '../lib/keyboard.mjs';
 import { alert, contractOf, press } from '../lib/overlays.mjs';
 import { settled } from '../lib/pages.mjs';
 import { axle, closeBrowser, eventually, hub, logIn, newContext, stack } from '../lib/stack.mjs';
@@ -80,7 +81,7 @@ test('the palette, a filter, a service, and back: the row and the place are thos
   await page.keyboard.press('Enter');
   await eventually(() => assert.equal(new URL(page.url()).pathname, '/services/edge-00123/service-04'));
   await settled(page);
-  for (const key of ['g', 's']) await page.keyboard.press(key);
+  await chord(page, 'g', 's');
   await eventually(() => assert.equal(new URL(page.url()).pathname, '/services'));
   // The page before is there until this one has its rows.
   let before = 0;

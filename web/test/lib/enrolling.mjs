@@ -7,7 +7,7 @@ export const spare = 'edge-3';
 /** Takes back what an earlier test added, at the hub and in the spare cluster. */
 export async function forget(name) {
   if ((await axle('clusters', 'list', '-o', 'json')).includes(`"${name}"`)) await axle('clusters', 'delete', name, '--detach', '--yes');
-  await kubectl(spare, 'delete', 'namespace', 'axle-system', '--ignore-not-found', '--wait=true', '--timeout=60s');
+  await kubectl(spare, 'delete', 'namespace', 'axle-system', '--ignore-not-found', '--wait=true');
 }
 
 /** Somebody at the page that adds a cluster. */

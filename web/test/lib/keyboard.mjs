@@ -1,6 +1,12 @@
 // What somebody without a mouse does. Nothing here touches an element but by keys.
 
 /**
+ * Presses keys that are one command together, such as g and s. The page asks that little time is between them, by when they were
+ * pressed: none waits for what a loaded page answers to the one before.
+ */
+export const chord = (page, ...keys) => Promise.all(keys.map((key) => page.keyboard.press(key)));
+
+/**
  * Presses Tab until an element has the focus; returns how often. One row of a list is a stop of Tab: from there, arrows lead to
  * a row below.
  */

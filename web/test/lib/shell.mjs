@@ -1,6 +1,6 @@
 // A terminal beside the browser: runs what a page printed, as it was printed.
 import { spawn } from 'node:child_process';
-import { stack } from './stack.mjs';
+import { eventually, stack } from './stack.mjs';
 
 /** Runs a command verbatim in bash, with kubectl at a cluster; returns what it printed. */
 export async function shell(cluster, command, within = 120_000) {
@@ -17,10 +17,14 @@ export async function shell(cluster, command, within = 120_000) {
 export async function copied(page, region) {
   const command = page.getByRole('region', { name: region, exact: true });
   const shown = (await command.innerText()).split('\n');
+  // What was copied before may begin in the same way.
+  await page.evaluate(() => navigator.clipboard.writeText(''));
   await command.locator('..').getByRole('button', { name: 'Copy' }).click();
-  const text = await page.evaluate(() => navigator.clipboard.readText());
-  // What is copied begins with what is shown.
+  // What is copied begins with what is shown, and is in the clipboard some time after the click.
   const whole = shown.filter((line) => !line.startsWith('… ')).join('\n');
-  if (!text.startsWith(whole.trimEnd())) throw new Error(`copied is\n${text.slice(0, 300)}\nbut shown is\n${whole}`);
-  return text;
+  return eventually(async () => {
+    const text = await page.evaluate(() => navigator.clipboard.readText());
+    if (!text.startsWith(whole.trimEnd())) throw new Error(`copied is\n${text.slice(0, 300)}\nbut shown is\n${whole}`);
+    return text;
+  });
 }

@@ -17,6 +17,9 @@ export const patience = Number(process.env.PATIENCE ?? 60_000);
 /** How long until pods have crashed some times: the pauses between two crashes grow. */
 export const crashes = 3 * patience;
 
+/** How long until a tunnel is up again that was down: an agent dials anew within a minute. */
+export const dialled = 60_000 + patience;
+
 /** Does something outside of the browser; see order in test/console/stack/control.go. */
 export async function act(order) {
   const response = await fetch(stack.control, {

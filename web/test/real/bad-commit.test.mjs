@@ -54,7 +54,9 @@ test('a bad commit: seen, understood, rolled back', async (t) => {
   await page.getByRole('button', { name: 'Logs' }).waitFor();
   await page.keyboard.press('l');
   interactions++;
-  await page.getByText(/flag provided but not defined: -no-such-flag/).first().waitFor();
+  await page.waitForURL(/\/pods\.v1\/talker\/talker-.*\/logs/);
+  // The page before it has last lines too.
+  await page.getByRole('log', { name: /^Log of / }).getByText(/flag provided but not defined: -no-such-flag/).first().waitFor();
   await shot(page, 'a6-log');
   assert.ok(interactions <= maxInteractions, `${interactions} interactions`);
 

@@ -13,7 +13,8 @@ const cluster = 'edge-1';
 const app = 'marked';
 // What an earlier run on the same stack left in the repository is another text.
 const run = Date.now();
-const settled = { timeout: 300_000 };
+// More than what one of them may wait for: a graph is read again each minute.
+const settled = { timeout: 600_000 };
 const deployment = (word) => `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: ${app}}

@@ -61,7 +61,11 @@ test('drift by kubectl: shown, compared, taken back, and no secret in the page',
 
   await axle('services', 'pause', service, '--reason', 'somebody works on it');
   await page.getByText('The agent applies, heals and prunes nothing until it is resumed.').waitFor();
-  await eventually(async () => assert.equal(JSON.parse(await axle('services', 'get', service, '-o', 'json')).sync, 'Paused'));
+  // Until the agent has reported that it stopped, it heals.
+  await eventually(async () => {
+    const { sync, reason = '' } = JSON.parse(await axle('services', 'get', service, '-o', 'json'));
+    assert.deepEqual([sync, reason], ['Paused', '']);
+  });
   await patch('configmap', 'settings', { data: { colour: 'red' } });
   await patch('secret', 'password', { stringData: { password: changed } });
   await hidden();

@@ -1,7 +1,7 @@
 // From a repository to a healthy service, with the keyboard alone.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { type } from '../lib/keyboard.mjs';
+import { chord, type } from '../lib/keyboard.mjs';
 import { shot } from '../lib/shot.mjs';
 import { axle, closeBrowser, eventually, logIn, newContext } from '../lib/stack.mjs';
 
@@ -20,8 +20,7 @@ test('register a repository, deploy its first service, see it healthy', async (t
   const page = await logIn(await newContext());
   await page.getByRole('heading', { level: 1 }).waitFor();
 
-  await page.keyboard.press('g');
-  await page.keyboard.press('i');
+  await chord(page, 'g', 'i');
   await page.getByRole('button', { name: 'Add a repository' }).first().waitFor();
   await page.keyboard.press('n');
   const dialog = page.getByRole('dialog');

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { readsLogs } from '../lib/observed.mjs';
 import { checkAxe, fitsAcross, watchPolicy } from '../lib/pages.mjs';
 import { shot } from '../lib/shot.mjs';
-import { act, axle, closeBrowser, crashes, eventually, kubectl, logIn, newContext, stack } from '../lib/stack.mjs';
+import { act, axle, closeBrowser, crashes, dialled, eventually, kubectl, logIn, newContext, stack } from '../lib/stack.mjs';
 
 const name = 'dies';
 const service = (cluster) => `${cluster}/${name}`;
@@ -66,8 +66,12 @@ test('they stand there without a click', { timeout: 300_000 }, async (t) => {
   const region = page.getByRole('region', { name: 'Last lines of failing containers' });
   await region.getByText(/previous run: .*exit code 7/).first().waitFor();
 
-  const lines = await short.locator('[data-level]').allInnerTexts();
-  assert.equal(lines.length, 20);
+  // A container that runs for a moment until it ends again is well, and has no last lines meanwhile.
+  const lines = await eventually(async () => {
+    const all = await short.locator('[data-level]').allInnerTexts();
+    assert.equal(all.length, 20);
+    return all;
+  });
   assert.match(lines[0], /line 4\d$/m);
   const text = lines.join('\n');
   assert.match(text, /red {2}bell backward/);
@@ -79,7 +83,7 @@ test('they stand there without a click', { timeout: 300_000 }, async (t) => {
   assert.doesNotMatch(await page.title(), /^title/);
 
   // One pod speaks for its siblings, and a line of megabytes does not hide the last one.
-  assert.equal(await page.getByRole('log').count(), 2);
+  await eventually(async () => assert.equal(await page.getByRole('log').count(), 2));
   await region.getByText(/Long lines: only the last one fits here/).waitFor();
   assert.ok((await log(page, 'long').innerText()).length < 10_000);
   for (const width of [320, 1440]) {
@@ -145,7 +149,7 @@ test('without a tunnel the page says so, and they are back with it', { timeout: 
   assert.equal(await page.getByRole('log').count(), 0);
   await shot(page, 'last-lines-no-tunnel');
   await act({ do: 'tunnel', what: 'mend' });
-  await log(page, 'short').getByText('cannot open the database').waitFor();
+  await log(page, 'short').getByText('cannot open the database').waitFor({ timeout: dialled });
   await page.getByText('without the last lines of what fails').waitFor({ state: 'detached' });
   await context.close();
 });

@@ -1,6 +1,7 @@
 // The console without a mouse: Tab, the keys of a list, chords, overlays, the focus.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { chord } from '../lib/keyboard.mjs';
 import { follow, fromTheTop, open, settled, tabOrder } from '../lib/pages.mjs';
 import { closeBrowser, eventually, logIn, newContext } from '../lib/stack.mjs';
 
@@ -33,7 +34,8 @@ test('the first Tab skips to the page', async () => {
   await fromTheTop(page);
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
-  assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
+  // A browser goes to a part of a page with its next frame.
+  await eventually(async () => assert.equal(await page.evaluate(() => document.activeElement.id), 'main'));
 });
 
 // From row 5 of 12, of which the page shows all: the key, the row after it, and what is selected.
@@ -116,9 +118,9 @@ const chords = { 'g h': '/', 'g c': '/clusters', 'g s': '/services', 'g r': '/ro
 
 test('g and a letter go to a page, whose h1 has the focus', { timeout: 300_000 }, async (t) => {
   await follow(page, '/audit');
-  for (const [chord, path] of Object.entries(chords)) {
-    await t.test(chord, async () => {
-      for (const key of chord.split(' ')) await page.keyboard.press(key);
+  for (const [keys, path] of Object.entries(chords)) {
+    await t.test(keys, async () => {
+      await chord(page, ...keys.split(' '));
       await at(path);
       await settled(page);
       await eventually(async () => assert.equal((await focused()).tag, 'H1'));
@@ -133,9 +135,11 @@ for (const [key, name] of [['?', 'Keys'], ['Control+k', 'Search and commands']])
     await page.keyboard.press(key);
     const dialog = page.getByRole('dialog', { name });
     await dialog.waitFor();
+    const inside = async () => assert.ok(await page.evaluate(() => document.activeElement.closest('[role="dialog"]') !== null), 'the focus is not in the dialog');
+    await eventually(inside); // it comes after what it is in
     for (let n = 0; n < 5; n++) {
       await page.keyboard.press('Tab');
-      assert.ok(await page.evaluate(() => document.activeElement.closest('[role="dialog"]') !== null), 'the focus left the dialog');
+      await inside();
     }
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });

@@ -11,6 +11,7 @@ after(closeBrowser);
 const views = (page) => page.getByRole('navigation', { name: 'Main' }).getByRole('list', { name: 'Views' });
 const control = (page) => page.getByRole('main').getByRole('button', { name: /^(Save view|View:)/ });
 const rows = (page) => page.locator('[role="row"][data-index]').evaluateAll((all) => all.map((r) => r.dataset.id));
+// What opens has the focus some time after it is there, and takes keys only then.
 const focused = (page, locator) => eventually(async () => assert.ok(await locator.evaluate((e) => e === document.activeElement), 'the focus is elsewhere'));
 
 /** Stores views as a person would who edits the storage. */
@@ -38,6 +39,7 @@ test('a view is saved, found, renamed, updated and removed by keyboard', { timeo
   await enter(page, control(page));
   const dialog = page.getByRole('dialog');
   assert.equal(await dialog.getByLabel('Name').inputValue(), 'Services where name has “web”');
+  await focused(page, dialog.getByLabel('Name'));
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });
   await focused(page, control(page));
@@ -60,9 +62,9 @@ test('a view is saved, found, renamed, updated and removed by keyboard', { timeo
   await eventually(async () => assert.deepEqual(await rows(page), shown));
 
   await enter(page, control(page));
-  await page.getByRole('menuitem', { name: 'Rename…' }).waitFor();
+  await focused(page, page.getByRole('menuitem', { name: 'Rename…' }));
   await page.keyboard.press('Enter');
-  await dialog.waitFor();
+  await focused(page, dialog.getByLabel('Name'));
   await page.keyboard.type('All of web');
   await page.keyboard.press('Enter');
   await dialog.waitFor({ state: 'detached' });
@@ -82,13 +84,14 @@ test('a view is saved, found, renamed, updated and removed by keyboard', { timeo
   await page.getByRole('columnheader', { name: 'Name' }).getByRole('button').click();
   await eventually(async () => assert.match(await control(page).innerText(), /All of web\s*changed/));
   await enter(page, control(page));
-  await page.getByRole('menuitem', { name: 'Update “All of web”' }).waitFor();
+  await focused(page, page.getByRole('menuitem', { name: 'Update “All of web”' }));
   await page.keyboard.press('Enter');
   await eventually(async () => assert.match(await link('All of web').getAttribute('href'), /sort=name/));
 
   await enter(page, control(page));
-  await page.getByRole('menuitem', { name: 'Remove' }).waitFor();
+  await focused(page, page.getByRole('menuitem').first());
   await page.keyboard.press('End');
+  await focused(page, page.getByRole('menuitem', { name: 'Remove' }));
   await page.keyboard.press('Enter');
   await eventually(async () => assert.equal(await views(page).count(), 0));
   await focused(page, control(page));
