@@ -92,7 +92,7 @@ func programs(t *testing.T) map[string]string {
 
 // machine are values for the process kubelet: its images, and ports that are free,
 // because all pods share the machine's network. An upgrade runs two operators for a while:
-// each listens on the address of its pod, by the pod's name.
+// each listens on the address of its pod.
 func (b *bed) machine() string {
 	ports := make([]int, 4)
 	for i := range ports {
@@ -113,7 +113,8 @@ operator:
   image: {repository: axle-operator}
   healthPort: %[4]d
   metricsPort: %[5]d
-  args: ["--health-listen=$(HOSTNAME):%[4]d", "--metrics-listen=$(HOSTNAME):%[5]d"]
+  args: ["--health-listen=$(POD_IP):%[4]d", "--metrics-listen=$(POD_IP):%[5]d"]
+  env: [{name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]
 agent:
   image: {repository: axle-agent}
 tls: {mode: devCA}

@@ -200,6 +200,8 @@ func (s *story) leaves() {
 		if _, errs, code := s.axle(s.down("--confirm", "fleet")...); code != 6 || !strings.Contains(errs, lost) {
 			s.t.Errorf("without the flag: %d %s", code, errs)
 		}
+	} else {
+		s.t.Logf("the kill came late, only the progress shows the order; the volume: %s", deleted)
 	}
 	s.must(s.down("--confirm", "fleet", "--delete-repository")...)
 	s.isDown()

@@ -7,10 +7,10 @@
 // the machine's file system below, an in-memory file system above it that takes all
 // writes, the volumes and the service account's token at the paths in the pod's spec,
 // and all configured binaries in /usr/local/bin, so that a program finds its
-// siblings. The network is the machine's: a pod's address is one of 127.0.0.0/8, its name
-// leads there in /etc/hosts, and a program that listens on all addresses competes for the
-// port with every other. The user and groups are those of the pod's security contexts, or
-// root; capabilities and limits of CPU and memory are not enforced.
+// siblings. The network is the machine's: a pod's address is one of 127.0.0.0/8, and
+// a program that listens on all addresses competes for the port with every other. The
+// user and groups are those of the pod's security contexts, or root; capabilities and
+// limits of CPU and memory are not enforced.
 //
 // Where namespaces are not permitted it falls back to plain processes: mount
 // paths that occur in arguments and environment values are rewritten to the

@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"sort"
 	"strconv"
@@ -15,16 +16,10 @@ import (
 
 // environment builds a container's variables in the order of a kubelet:
 // service variables, envFrom, then env, whose values may refer to what came
-// before as $(NAME).
-func (p *pod) environment(ctx context.Context, c *corev1.Container) ([]string, error) {
-	vars := map[string]string{
-		"PATH":     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"HOME":     "/root",
-		"HOSTNAME": p.object.Name,
-	}
-	if p.identity(c).uid != 0 {
-		vars["HOME"] = "/"
-	}
+// before as $(NAME). Arguments may refer to all of them, and to nothing that a
+// container runtime adds.
+func (p *pod) environment(ctx context.Context, c *corev1.Container) (map[string]string, error) {
+	vars := map[string]string{}
 	if host, port, err := net.SplitHostPort(p.k.cfg.APIServer); err == nil {
 		vars["KUBERNETES_SERVICE_HOST"], vars["KUBERNETES_SERVICE_PORT"], vars["KUBERNETES_SERVICE_PORT_HTTPS"] = host, port, port
 	}
@@ -51,12 +46,26 @@ func (p *pod) environment(ctx context.Context, c *corev1.Container) ([]string, e
 		}
 		vars[e.Name] = value
 	}
-	env := make([]string, 0, len(vars))
-	for key, value := range vars {
+	return vars, nil
+}
+
+// variables are those of a process: what a container runtime adds, unless the pod has it.
+func (p *pod) variables(c *corev1.Container, vars map[string]string) []string {
+	all := map[string]string{
+		"PATH":     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME":     "/root",
+		"HOSTNAME": p.object.Name,
+	}
+	if p.identity(c).uid != 0 {
+		all["HOME"] = "/"
+	}
+	maps.Copy(all, vars)
+	env := make([]string, 0, len(all))
+	for key, value := range all {
 		env = append(env, key+"="+value)
 	}
 	sort.Strings(env)
-	return env, nil
+	return env
 }
 
 func (p *pod) envFrom(ctx context.Context, from corev1.EnvFromSource) (map[string]string, error) {

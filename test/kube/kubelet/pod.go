@@ -114,9 +114,6 @@ func (p *pod) prepare(ctx context.Context) bool {
 	for !p.isStopping() {
 		err := os.MkdirAll(filepath.Join(p.dir, "logs"), 0o755)
 		if err == nil {
-			err = p.writeHosts()
-		}
-		if err == nil {
 			attempt, cancel := context.WithTimeout(ctx, 30*time.Second)
 			err = p.fillVolumes(attempt)
 			cancel()

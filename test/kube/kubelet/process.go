@@ -35,7 +35,7 @@ func (p *pod) start(ctx context.Context, c *corev1.Container, run int32) (*proce
 	if err != nil {
 		return nil, &waitError{reason: "ErrImagePull", err: err}
 	}
-	env, err := p.environment(ctx, c)
+	vars, err := p.environment(ctx, c)
 	if err != nil {
 		return nil, &waitError{reason: "CreateContainerConfigError", err: err}
 	}
@@ -43,7 +43,8 @@ func (p *pod) start(ctx context.Context, c *corev1.Container, run int32) (*proce
 	if err != nil {
 		return nil, &waitError{reason: "CreateContainerConfigError", err: err}
 	}
-	args := img.command(expandAll(c.Command, env), expandAll(c.Args, env))
+	env := p.variables(c, vars)
+	args := img.command(expandAll(c.Command, vars), expandAll(c.Args, vars))
 	r := &process{isolated: p.k.isolated, user: p.identity(c), env: env, done: make(chan struct{})}
 	if r.log, err = newLogFile(filepath.Join(p.dir, "logs", fmt.Sprintf("%s.%d", c.Name, run))); err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func (p *pod) start(ctx context.Context, c *corev1.Container, run int32) (*proce
 			return nil, err
 		}
 		readOnly := c.SecurityContext != nil && isTrue(c.SecurityContext.ReadOnlyRootFilesystem)
-		r.cmd = sandbox{dir: dir, hostname: p.object.Name, workdir: c.WorkingDir, readOnly: readOnly, user: r.user, mounts: p.withHosts(mounts)}.command(args)
+		r.cmd = sandbox{dir: dir, hostname: p.object.Name, workdir: c.WorkingDir, readOnly: readOnly, user: r.user, mounts: mounts}.command(args)
 	} else {
 		r.cmd, r.env = p.plainCommand(img, mounts, c.WorkingDir, args, env)
 	}
@@ -183,16 +184,7 @@ func (r *process) lastWords() string {
 }
 
 // expandAll replaces references to variables in a command line.
-func expandAll(args, env []string) []string {
-	vars := map[string]string{}
-	for _, variable := range env {
-		for i := range variable {
-			if variable[i] == '=' {
-				vars[variable[:i]] = variable[i+1:]
-				break
-			}
-		}
-	}
+func expandAll(args []string, vars map[string]string) []string {
 	var out []string
 	for _, arg := range args {
 		out = append(out, expand(arg, vars))

@@ -56,27 +56,6 @@ func (p *pod) mounts(c *corev1.Container, img image) ([]mount, error) {
 	return mounts, nil
 }
 
-// hostsFile is where a container finds the names of hosts.
-const hostsFile = "/etc/hosts"
-
-// writeHosts writes the machine's names of hosts and, as a kubelet does, the pod's own: by
-// it a program listens on the pod's address alone, beside other pods that have the same port.
-func (p *pod) writeHosts() error {
-	names, err := os.ReadFile(hostsFile)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(p.dir, "hosts"), fmt.Appendf(names, "\n%s\t%s\n", p.ip, p.object.Name), 0o644)
-}
-
-// withHosts are mounts with that file, unless the container has another one.
-func (p *pod) withHosts(mounts []mount) []mount {
-	if slices.ContainsFunc(mounts, func(m mount) bool { return m.target == hostsFile || m.target == path.Dir(hostsFile) }) {
-		return mounts
-	}
-	return append(mounts, mount{source: filepath.Join(p.dir, "hosts"), target: hostsFile, file: true})
-}
-
 func (p *pod) mountSource(m corev1.VolumeMount) (string, error) {
 	for _, v := range p.object.Spec.Volumes {
 		if v.Name != m.Name {
