@@ -284,9 +284,9 @@ func (i finisher) connectMgmt(ctx context.Context) error {
 	return err
 }
 
-// polls reports whether the agent of the cluster itself has polled. A hub that started just
-// now has seen no poll: the agent of before comes back at its next one, also while it is
-// being connected again, which the hub then refuses.
+// polls reports whether the agent of mgmt has polled, which is all that connectMgmt asks before it connects, too. A hub that
+// started just now has seen no poll: the agent of before comes back at its next one, also while it is being connected again, which
+// the hub then refuses.
 func polls(ctx context.Context, client *sdk.Client) bool {
 	have, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: managementCluster}))
 	return err == nil && have.Msg.GetPolledAt() > 0

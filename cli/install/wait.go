@@ -57,7 +57,7 @@ func (i waiter) await(ctx context.Context, manifest string) error {
 		}
 		words, hopeless, unread := i.words(ctx)
 		if err := errors.Join(err, unread); err != nil { // an API server may be away for a moment
-			if ctx.Err() == nil { // at the end of the wait, the look before says what is missing
+			if missing == "" || ctx.Err() == nil { // at the end of the wait, the look before names what is missing
 				missing = err.Error()
 			}
 			return false, nil
@@ -127,6 +127,7 @@ func (i waiter) waitsFor(ctx context.Context, list []*unstructured.Unstructured)
 		}
 		have, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
+			observed = false
 			waits = append(waits, object.GetName()+" is gone")
 			continue
 		}

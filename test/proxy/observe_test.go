@@ -147,8 +147,11 @@ func TestMetricsThroughTheTunnel(t *testing.T) {
 	t.Run("commands", func(t *testing.T) {
 		eventually.For(t, limit, "the series as CSV", func() error {
 			out, errs, err := w.command(w.axle, "metrics", "query", "edge", "requests", "-o", "csv")
-			if err != nil || !strings.Contains(out, "4711") || !strings.HasPrefix(out, "SERIES,VALUE,AT\n") {
-				return fmt.Errorf("%v\n%s%s", err, out, errs)
+			if err != nil || !strings.HasPrefix(out, "SERIES,VALUE,AT\n") {
+				t.Fatalf("%v\n%s%s", err, out, errs)
+			}
+			if !strings.Contains(out, "4711") {
+				return errors.New("it is not there: " + out)
 			}
 			return nil
 		})

@@ -51,7 +51,7 @@ func (s *cdn) placed(repo string) (p world.Placed) {
 	return p
 }
 
-// ownedBy waits until another replica owns a repository.
+// ownedByOther waits until another replica owns a repository, and returns it.
 func (s *cdn) ownedByOther(repo, than string) (owner string) {
 	s.t.Helper()
 	s.until(repo+" has another owner than "+than, func() error {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -297,12 +298,15 @@ func (s *valuesStage) move(places map[string]valuesPlace) {
 	}
 }
 
+// unavailable are words of errors while no hub answers.
+var unavailable = []string{"cannot reach the hub", "broken pipe", "connect", "EOF", "reset", "unavailable"}
+
 // deployLoop changes a service's value until the context ends; no pass may
 // fail.
 func (s *valuesStage) deployLoop(ctx context.Context) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		// While the hub is unavailable a person tries again.
-		if _, err := s.Axle(context.WithoutCancel(ctx), "services", "config", "set", "edge/shared", fmt.Sprintf("round=%d", n)); err != nil && !strings.Contains(err.Error(), "cannot reach the hub") && !strings.Contains(err.Error(), "broken pipe") && !strings.Contains(err.Error(), "connect") && !strings.Contains(err.Error(), "EOF") && !strings.Contains(err.Error(), "reset") && !strings.Contains(err.Error(), "unavailable") {
+		if _, err := s.Axle(context.WithoutCancel(ctx), "services", "config", "set", "edge/shared", fmt.Sprintf("round=%d", n)); err != nil && !slices.ContainsFunc(unavailable, func(word string) bool { return strings.Contains(err.Error(), word) }) {
 			return err
 		}
 		one, err := s.Service(context.WithoutCancel(ctx), "edge", "shared")

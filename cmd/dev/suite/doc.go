@@ -13,7 +13,7 @@
 // A step that is a go test prints the lines that people know. A test that failed is run
 // once more, without others beside it. If it passes then, it is reported as FLAKY, and the
 // step fails unless test/flakes.txt has its name (ADR 124). Each failure comes with the one
-// command that runs it.
+// command that runs it, and with the lines of its output that have the reason.
 //
 // The test binaries of a step use API servers one after the other, which a process of the
 // step keeps for them (ADR 148).

@@ -173,6 +173,18 @@ func (r *result) output(name string) string {
 	return all.String()
 }
 
+// all is what the package and its tests that failed, or did not end, printed.
+func (r *result) all() string {
+	var all text
+	for _, n := range r.order {
+		if t := r.tests[n]; t != nil {
+			all.add(t.verdict + t.output.String())
+		}
+	}
+	all.add(r.own.String())
+	return all.String()
+}
+
 // keep is how much of an output is kept of its beginning, and as much of its end.
 const keep = 128 << 10
 

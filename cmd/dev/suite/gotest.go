@@ -75,7 +75,7 @@ type outcome struct {
 	flaky       bool // it passed the second time
 	known       bool // and is on the list
 	note, again string
-	why         string // where the output of its first run says so
+	why         string // the part of its first run's output that has the reason
 }
 
 // goTestStep runs a go test, and the tests that failed once more.
@@ -133,7 +133,7 @@ func judge(g goTest, r *result) []outcome {
 		note = "no test of it failed, so that there is none to run again"
 	}
 	if note != "" {
-		return []outcome{{pkg: r.name, test: strings.Join(names, " "), note: note, again: strings.Join(append(append([]string{"go", "test"}, g.flags...), r.name), " ")}}
+		return []outcome{{pkg: r.name, test: strings.Join(names, " "), note: note, again: strings.Join(append(append([]string{"go", "test"}, g.flags...), r.name), " "), why: why(r.all())}}
 	}
 	var list []outcome
 	for _, name := range names {
@@ -173,6 +173,7 @@ func verdict(s *step, failures []outcome) int {
 		case f.flaky && f.known:
 			s.Flaky = append(s.Flaky, name)
 			fmt.Printf("flaky, as %s has it: %s\n", flakesFile, name)
+			continue // its outputs are printed already
 		case f.flaky:
 			code = 1
 			fmt.Printf("FAIL: flaky, and not on the list %s: %s\n  It most likely waits for one effect and reads another once: wait for the state that it asserts (internal/eventually).\n  Run it until it is mended: go test -count=20 -run='^%s$' %s\n", flakesFile, name, f.test, f.pkg)
@@ -188,15 +189,19 @@ func verdict(s *step, failures []outcome) int {
 	return code
 }
 
-// mostWhy is how many lines of an output are repeated where the run ends: who has only the end of a log, or a part of it,
-// learns what failed and not only that it did.
+// mostWhy is how many lines of an output are repeated where the run ends, for readers who have only the end of its log.
 const mostWhy = 12
 
-// why is the part of an output that says why a test failed: where a browser's first test failed, else its last lines.
+// reasons begin the lines that have the reason of a failure: of a test in a browser, a data race and a panic.
+var reasons = []string{" not ok ", dataRace, "panic: "}
+
+// why is the part of an output that has the reason of a failure: the lines after the first such word, else the last lines.
 func why(output string) string {
 	lines := strings.SplitAfter(strings.TrimRight(output, "\n"), "\n")
 	from := max(0, len(lines)-mostWhy)
-	if i := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, " not ok ") }); i >= 0 {
+	if i := slices.IndexFunc(lines, func(line string) bool {
+		return slices.ContainsFunc(reasons, func(word string) bool { return strings.Contains(line, word) })
+	}); i >= 0 {
 		from = i
 	}
 	part := strings.Join(lines[from:min(from+mostWhy, len(lines))], "")

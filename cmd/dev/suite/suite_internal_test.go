@@ -107,7 +107,7 @@ func TestFailuresAreToldApart(t *testing.T) {
 	}
 }
 
-// What is repeated of a long output are its last lines, and of a browser's where its first test failed.
+// The end of a run repeats the last lines of a long output, or those after a word that begins the reason.
 func TestWhyIsShort(t *testing.T) {
 	said := strings.Repeat("    on the way\n", 50)
 	for output, want := range map[string]string{
@@ -116,6 +116,7 @@ func TestWhyIsShort(t *testing.T) {
 		said + "    it ends with 1\n":           strings.Repeat("    on the way\n", mostWhy-1) + "    it ends with 1\n",
 		said + "    not ok 1 - a name\n" + said: "    not ok 1 - a name\n" + strings.Repeat("    on the way\n", mostWhy-1),
 		"    not ok 1":                          "    not ok 1\n",
+		said + "panic: boom\n" + said:           "panic: boom\n" + strings.Repeat("    on the way\n", mostWhy-1),
 	} {
 		if have := why(output); have != want {
 			t.Errorf("of %d bytes it is %q, want %q", len(output), have, want)
