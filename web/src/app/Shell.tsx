@@ -1,5 +1,5 @@
 import { Outlet, useRouterState } from '@tanstack/react-router'
-import { type ComponentType, Suspense, lazy, useEffect, useState } from 'react'
+import { type ComponentType, Suspense, lazy, useEffect, useLayoutEffect, useState } from 'react'
 import { LiveBanner } from './LiveBanner'
 import { Sidebar } from './Sidebar'
 import styles from './Shell.module.css'
@@ -47,17 +47,18 @@ export function Shell() {
   const href = useRouterState({ select: (s) => s.location.href })
   useGlobalKeys(show)
   useEvents()
-  useEffect(() => setLetters(letters), [letters])
+  // Keys are bound before the page shows, so they are heard from then on too; letters that are off are off before.
+  useLayoutEffect(() => setLetters(letters), [letters])
+  useLayoutEffect(() => {
+    window.addEventListener('keydown', handle)
+    return () => window.removeEventListener('keydown', handle)
+  }, [])
   useEffect(() => () => void takeAhead(), [])
   useEffect(() => {
     // The first view comes first; then the palette is there when it is asked for. If it
     // cannot be loaded now, opening it says why.
     const timer = setTimeout(() => void loadPalette().catch(() => {}), 3000)
     return () => clearTimeout(timer)
-  }, [])
-  useEffect(() => {
-    window.addEventListener('keydown', handle)
-    return () => window.removeEventListener('keydown', handle)
   }, [])
   useEffect(() => setDrawer(false), [href])
   return (

@@ -2,8 +2,8 @@ import { useLayoutEffect, useRef } from 'react'
 import { type Binding, addScope } from './keys'
 
 // useKeys binds keys while the component is on the screen, from the moment that it
-// shows: a key that came before would be lost. The bindings may be new functions at
-// every render.
+// shows: no key that is pressed once it shows is lost. The bindings may be new
+// functions at every render.
 export function useKeys(name: string, bindings: Binding[], enabled = true): void {
   const latest = useRef(bindings)
   useLayoutEffect(() => {

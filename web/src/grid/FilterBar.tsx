@@ -35,22 +35,31 @@ export function FilterBar({ noun, filter, fields, facets, total, unfiltered, pre
   useEffect(() => {
     latest.current = { filter, onFilter }
   })
-  // What this field asked for last. Once the address has it, more may be typed already, and that stays.
-  const asked = useRef(filter.text)
+  // Texts that were asked for and that the address does not have yet. Once it has one, more may be typed already, and that stays.
+  const inFlight = useRef<string[]>([])
   useEffect(() => {
-    if (filter.text === asked.current) return
-    asked.current = filter.text
-    setText(filter.text)
+    const at = inFlight.current.indexOf(filter.text)
+    inFlight.current = at < 0 ? [] : inFlight.current.slice(at + 1)
+    if (at < 0) setText(filter.text)
   }, [filter.text])
   useEffect(() => {
     const wanted = text.trim()
     if (wanted === filter.text) return undefined
     const timer = setTimeout(() => {
-      asked.current = wanted
+      if (inFlight.current.at(-1) === wanted) return
+      inFlight.current.push(wanted)
       latest.current.onFilter({ ...latest.current.filter, text: wanted })
     }, typing)
     return () => clearTimeout(timer)
   }, [text, filter.text])
+  // A chip asks for the text in the field as well: it may overtake the one that the address is about to have. If the text is
+  // that of the address, none arrives after all.
+  const current = { ...filter, text: text.trim() }
+  const choose = (next: Filter) => {
+    inFlight.current = next.text === filter.text ? [] : [...inFlight.current, next.text]
+    if (next.text !== current.text) setText(next.text)
+    onFilter(next)
+  }
   useKeys('Filter', [{ keys: '/', does: 'filter by name', run: () => input.current?.focus() }])
   const chips = choices(fields, facets)
   const narrow = useNarrow()
@@ -80,7 +89,7 @@ export function FilterBar({ noun, filter, fields, facets, total, unfiltered, pre
           <kbd aria-hidden>/</kbd>
         </div>
         {shown.map((c) => (
-          <FacetChip key={c.key} choice={c} filter={filter} onFilter={onFilter} />
+          <FacetChip key={c.key} choice={c} filter={current} onFilter={choose} />
         ))}
         {rest.length > 0 && (
           <Drop
@@ -97,7 +106,7 @@ export function FilterBar({ noun, filter, fields, facets, total, unfiltered, pre
             {rest.map((c) => (
               <details key={c.key} className={styles.more}>
                 <summary>{c.label}</summary>
-                <Values choice={c} filter={filter} onFilter={onFilter} />
+                <Values choice={c} filter={current} onFilter={choose} />
               </details>
             ))}
           </Drop>
@@ -105,20 +114,20 @@ export function FilterBar({ noun, filter, fields, facets, total, unfiltered, pre
         {children && <div className={styles.end}>{children}</div>}
       </div>
       <div className={styles.second}>
-        {presets && <Presets presets={presets} current={filter} onFilter={onFilter} />}
+        {presets && <Presets presets={presets} current={filter} onFilter={choose} />}
       <p className={styles.sentence} aria-live="polite">
         <span>{isFiltered(filter) ? `${count(total)} of ${many(unfiltered, noun)} where` : many(total, noun)}</span>
         {clauses.map((c, i) => (
           <span key={c.field} className={styles.clause}>
             {i > 0 && <span>and</span>}
-            <button type="button" title="Remove" onClick={() => onFilter(without(filter, c.field))}>
+            <button type="button" title="Remove" onClick={() => choose(without(current, c.field))}>
               {c.words}
               <X size={12} aria-label="Remove" />
             </button>
           </span>
         ))}
         {clauses.length > 0 && (
-          <button type="button" className={styles.clear} onClick={() => onFilter(noFilter)}>
+          <button type="button" className={styles.clear} onClick={() => choose(noFilter)}>
             Clear
           </button>
         )}

@@ -1,5 +1,5 @@
 // Clusters that are added in a test, and how the page says how far they are.
-import { axle, kubectl, logIn, stack } from './stack.mjs';
+import { axle, kubectl, logIn, patience, stack } from './stack.mjs';
 
 /** The API server that is not connected. */
 export const spare = 'edge-3';
@@ -7,7 +7,8 @@ export const spare = 'edge-3';
 /** Takes back what an earlier test added, at the hub and in the spare cluster. */
 export async function forget(name) {
   if ((await axle('clusters', 'list', '-o', 'json')).includes(`"${name}"`)) await axle('clusters', 'delete', name, '--detach', '--yes');
-  await kubectl(spare, 'delete', 'namespace', 'axle-system', '--ignore-not-found', '--wait=true');
+  // It ends when its pods do. The stack ends a command after three minutes; kubectl says before that what it waited for.
+  await kubectl(spare, 'delete', 'namespace', 'axle-system', '--ignore-not-found', '--wait=true', `--timeout=${(3 * patience) / 1000 - 10}s`);
 }
 
 /** Somebody at the page that adds a cluster. */

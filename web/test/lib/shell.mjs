@@ -17,10 +17,10 @@ export async function shell(cluster, command, within = 120_000) {
 export async function copied(page, region) {
   const command = page.getByRole('region', { name: region, exact: true });
   const shown = (await command.innerText()).split('\n');
-  // What was copied before may begin in the same way.
+  // A text that was copied before may begin in the same way.
   await page.evaluate(() => navigator.clipboard.writeText(''));
   await command.locator('..').getByRole('button', { name: 'Copy' }).click();
-  // What is copied begins with what is shown, and is in the clipboard some time after the click.
+  // The copied text begins with the one on the page, and is in the clipboard some time after the click.
   const whole = shown.filter((line) => !line.startsWith('… ')).join('\n');
   return eventually(async () => {
     const text = await page.evaluate(() => navigator.clipboard.readText());

@@ -26,7 +26,7 @@ before(async () => {
   await kubectl('edge-1', 'delete', 'deployment', name, '--ignore-not-found');
   await kubectl('edge-1', 'create', 'deployment', name, '--image', 'registry.example.test/paint:1', '--replicas', '0');
   await kubectl('edge-1', 'label', 'deployment', name, 'colour=green');
-  // What a controller writes later would be a conflict in each test.
+  // A later write of a controller would be a conflict in each test.
   await kubectl('edge-1', 'rollout', 'status', `deployment/${name}`);
   const { code, said } = await shell('edge-1', `kubectl apply -f - <<'POLICY'\n${policy}POLICY`);
   assert.equal(code, 0, said);

@@ -11,7 +11,7 @@ after(closeBrowser);
 const views = (page) => page.getByRole('navigation', { name: 'Main' }).getByRole('list', { name: 'Views' });
 const control = (page) => page.getByRole('main').getByRole('button', { name: /^(Save view|View:)/ });
 const rows = (page) => page.locator('[role="row"][data-index]').evaluateAll((all) => all.map((r) => r.dataset.id));
-// What opens has the focus some time after it is there, and takes keys only then.
+// A field or dialog that opens has the focus some time after it is there, and takes keys only then.
 const focused = (page, locator) => eventually(async () => assert.ok(await locator.evaluate((e) => e === document.activeElement), 'the focus is elsewhere'));
 
 /** Stores views as a person would who edits the storage. */
