@@ -122,6 +122,9 @@ func (r *result) take(e event) {
 			t.output.add(e.Output)
 		}
 	case "pass", "skip":
+		if said := t.output.String(); r.raced && strings.Contains(said, dataRace) {
+			r.own.add(said) // go test gives a report to the test that prints at that time, which need not be the one that fails
+		}
 		t.state, t.output = e.Action, text{}
 	case "fail":
 		t.state = e.Action

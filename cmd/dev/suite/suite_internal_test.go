@@ -124,6 +124,27 @@ func TestWhyIsShort(t *testing.T) {
 	}
 }
 
+// A data race that is printed while a test passes is printed with the package.
+func TestReportOfAPassingTestIsKept(t *testing.T) {
+	var out bytes.Buffer
+	p := &printer{out: &out, packages: map[string]*result{}}
+	for _, e := range []event{
+		{Action: "output", Package: "a", Test: "TestBeside", Output: "    on the way\n"},
+		{Action: "output", Package: "a", Test: "TestBeside", Output: dataRace + "\n"},
+		{Action: "output", Package: "a", Test: "TestBeside", Output: "  of another one\n"},
+		{Action: "pass", Package: "a", Test: "TestBeside"},
+		{Action: "output", Package: "a", Output: "FAIL\n"},
+		{Action: "fail", Package: "a"},
+	} {
+		p.take(e)
+	}
+	failures := judge(goTest{}, p.packages["a"])
+	want := dataRace + "\n  of another one\nFAIL\n"
+	if !strings.Contains(out.String(), want) || len(failures) != 1 || failures[0].why != want {
+		t.Errorf("printed %q, %+v", out.String(), failures)
+	}
+}
+
 // A flake that is not on the list fails a run that has no other failure.
 func TestUnlistedFlakeFailsTheRun(t *testing.T) {
 	m := newModule(t)
