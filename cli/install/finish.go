@@ -256,8 +256,8 @@ func (i finisher) connectMgmt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	have, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: managementCluster}))
-	if err == nil && have.Msg.GetPolledAt() > 0 {
+	polled, err := mgmtPolled(ctx, client)
+	if polled {
 		return nil
 	}
 	if err != nil && !errcode.Is(err, errcode.NotFound) {
@@ -278,18 +278,23 @@ func (i finisher) connectMgmt(ctx context.Context) error {
 		args = append(args, "--kube-context", i.kubeContext)
 	}
 	err = i.run(ctx, args...)
-	if errcode.Is(err, errcode.Conflict) && polls(ctx, client) {
-		return nil
+	if errcode.Is(err, errcode.Conflict) {
+		// A hub that started just now has seen no poll: the agent of before comes back at its next one, also while it is
+		// being connected again, which the hub then refuses.
+		if polled, _ := mgmtPolled(ctx, client); polled {
+			return nil
+		}
 	}
 	return err
 }
 
-// polls reports whether the agent of mgmt has polled, which is all that connectMgmt asks before it connects, too. A hub that
-// started just now has seen no poll: the agent of before comes back at its next one, also while it is being connected again, which
-// the hub then refuses.
-func polls(ctx context.Context, client *sdk.Client) bool {
+// mgmtPolled reports whether the hub has seen a poll of mgmt's agent.
+func mgmtPolled(ctx context.Context, client *sdk.Client) (bool, error) {
 	have, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: managementCluster}))
-	return err == nil && have.Msg.GetPolledAt() > 0
+	if err != nil {
+		return false, err
+	}
+	return have.Msg.GetPolledAt() > 0, nil
 }
 
 // ownProject creates the project of the hub's own cluster, unless it is there.

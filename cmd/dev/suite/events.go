@@ -140,18 +140,25 @@ func (r *result) print(out io.Writer) {
 			}
 		}
 	} else {
-		for _, name := range r.order {
-			if t := r.tests[name]; t.state == "fail" || t.state == "" {
-				fmt.Fprint(out, t.verdict, t.output.String())
-			}
-		}
-		fmt.Fprint(out, r.own.String())
+		fmt.Fprint(out, r.failure())
 	}
 	for name, t := range r.tests {
-		if t.state != "fail" {
+		if t.state == "pass" || t.state == "skip" {
 			delete(r.tests, name)
 		}
 	}
+}
+
+// failure is what the package and its tests that failed, or did not end, printed.
+func (r *result) failure() string {
+	var all strings.Builder
+	for _, name := range r.order {
+		if t := r.tests[name]; t != nil && (t.state == "fail" || t.state == "") {
+			all.WriteString(t.verdict + t.output.String())
+		}
+	}
+	all.WriteString(r.own.String())
+	return all.String()
 }
 
 // failed are the names of the tests that failed, without subtests.
@@ -173,18 +180,6 @@ func (r *result) output(name string) string {
 			all.add(t.verdict + t.output.String())
 		}
 	}
-	return all.String()
-}
-
-// all is what the package and its tests that failed, or did not end, printed.
-func (r *result) all() string {
-	var all text
-	for _, n := range r.order {
-		if t := r.tests[n]; t != nil {
-			all.add(t.verdict + t.output.String())
-		}
-	}
-	all.add(r.own.String())
 	return all.String()
 }
 

@@ -133,7 +133,7 @@ func judge(g goTest, r *result) []outcome {
 		note = "no test of it failed, so that there is none to run again"
 	}
 	if note != "" {
-		return []outcome{{pkg: r.name, test: strings.Join(names, " "), note: note, again: strings.Join(append(append([]string{"go", "test"}, g.flags...), r.name), " "), why: why(r.all())}}
+		return []outcome{{pkg: r.name, test: strings.Join(names, " "), note: note, again: strings.Join(append(append([]string{"go", "test"}, g.flags...), r.name), " "), why: why(r.failure())}}
 	}
 	var list []outcome
 	for _, name := range names {

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../kube/object'
-import { containerStatuses } from '../object/state'
+import { containerStatus } from '../object/state'
 import { containersOf, defaultContainer } from '../object/usePods'
 
 // So long a container has run when the kubelet forgets its crashes: it restarts the next time without a wait. The start is by
@@ -7,7 +7,7 @@ import { containersOf, defaultContainer } from '../object/usePods'
 const steadyAfter = 10 * 60_000
 
 export function runs(pod: KubeObject, container: string): boolean {
-  return containerStatuses(pod).find((s) => s.name === container)?.state?.['running'] !== undefined
+  return containerStatus(pod, container)?.state?.['running'] !== undefined
 }
 
 // shellIn is the container that a shell is offered in: kubectl's, unless it does not run or restarts again and again, in which
@@ -21,7 +21,7 @@ export function shellIn(pod: KubeObject, now = Date.now()): string {
 }
 
 function steady(pod: KubeObject, container: string, now: number): boolean {
-  const status = containerStatuses(pod).find((s) => s.name === container)
+  const status = containerStatus(pod, container)
   const since = Date.parse(status?.state?.['running']?.startedAt ?? '')
   return (status?.restartCount ?? 0) < 2 || now - since >= steadyAfter
 }

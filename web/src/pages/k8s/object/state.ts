@@ -21,6 +21,10 @@ export function containerStatuses(pod: KubeObject): ContainerStatus[] {
   return [...(s.initContainerStatuses ?? []), ...(s.containerStatuses ?? []), ...(s.ephemeralContainerStatuses ?? [])] as ContainerStatus[]
 }
 
+export function containerStatus(pod: KubeObject, container: string): ContainerStatus | undefined {
+  return containerStatuses(pod).find((c) => c.name === container)
+}
+
 // podState is what kubectl calls a pod's status.
 export function podState(pod: KubeObject): string {
   if (pod.metadata.deletionTimestamp) return 'Terminating'
@@ -75,7 +79,7 @@ export function endOf(s: ContainerStatus['state']): string | undefined {
 
 // whyEmpty says why a container has no log, or undefined when it has run.
 export function whyEmpty(pod: KubeObject, container: string, previous: boolean): string | undefined {
-  const status = containerStatuses(pod).find((c) => c.name === container)
+  const status = containerStatus(pod, container)
   if (!status) {
     const scheduled = conditionsOf(pod).find((c) => c.type === 'PodScheduled')
     if (scheduled?.status === 'False') return `${container} never started: the pod is on no node. ${scheduled.message ?? ''}`.trim()
